@@ -1,0 +1,33 @@
+PY := .venv/bin/python
+
+.PHONY: help run test setup check fuzz lock fmt clean
+.DEFAULT_GOAL := help
+
+help: ## list what there is
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+run: setup ## set up and run a demonstration
+	@.venv/bin/augury demo
+
+test: setup ## set up and run the tests
+	@$(PY) -m pytest -n 2
+
+setup: ## create .venv and install everything
+	@scripts/setup
+
+check: setup ## lint, format and types
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+fuzz: setup ## the property tests, many more examples
+	@AUGURY_FUZZ=1 $(PY) -m pytest -n 2 tests/test_laws.py tests/test_print.py
+
+fmt: setup ## format the code
+	@$(PY) -m ruff check --fix -q . ; $(PY) -m ruff format -q .
+
+lock: setup ## lock the dependencies anew
+	@$(PY) -m pip install --quiet uv && $(PY) -m uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml requirements.build -o requirements.lock
+
+clean: ## remove what setup and the tools made
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

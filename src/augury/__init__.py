@@ -1,0 +1,12 @@
+"""Augury: complex event processing with knowledge."""
+
+from augury.algebra.aggregates import aggregate
+from augury.algebra.scalar import function
+from augury.errors import AuguryError, DataError, Diagnostic, ProgramError, RunError
+from augury.model import Change, Event, Fact, Iri, Revocation, Term
+from augury.program import Program, compile
+
+__all__ = [
+    "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Revocation",
+    "RunError", "Term", "aggregate", "compile", "function",
+]  # fmt: skip

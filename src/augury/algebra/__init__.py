@@ -1,0 +1,1 @@
+"""The algebra: what a program is made of, whatever style it was written in, and what follows from its shape."""

@@ -1,0 +1,206 @@
+"""Puts every condition and window where it belongs: at the lowest operator that binds what it needs.
+
+This is part of the meaning, not an optimisation: under `recent` and `chronological` a policy chooses among the candidates
+that meet every condition decidable at that operator (SEMANTICS 5).
+
+    (a(X) SEQ b(Y) SEQ c(Z)).10 WHERE X < Y   →   SEQ[10](SEQ[10, X < Y](a(X), b(Y)), c(Z))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from augury.algebra.nodes import (
+    AnyOf, Compare, Condition, Either, Follow, Holds, Instant, Join, Kleene, Label, Node, NoneInside, Relative, Repeat,
+    Scan, Select, Spans, Unless, Within, bound_labels, bound_vars, condition_labels, condition_vars,
+)  # fmt: skip
+from augury.algebra.terms import Build, Var, variables
+
+
+def place(node: Node, varying: Collection[str] = ()) -> Node:
+    """The pattern with its conditions and windows placed. Conditions on facts in `varying` stay where they were written."""
+    match node:
+        case Select():
+            result = place(node.input, varying)
+            stay: list[Condition] = []
+            for condition in ready_order(node.where, bound_vars(result)):
+                if _varies(condition, varying) or stay and _needs_stayed(condition, stay, result):
+                    stay.append(condition)
+                else:
+                    result = _sink(condition, result)
+            return replace(node, input=result, where=tuple(stay)) if stay else result
+        case Within():
+            inner = place(node.input, varying)
+            pushed = _push_window(inner, node.length)
+            return pushed if isinstance(inner, Join | Repeat) else replace(node, input=pushed)
+        case Label():
+            return replace(node, input=place(node.input, varying))
+        case Repeat() | Kleene():
+            return replace(node, input=place(node.input, varying))
+        case Join():
+            absent = place(node.absent, varying) if node.absent is not None else None
+            return replace(node, left=place(node.left, varying), right=place(node.right, varying), absent=absent)
+        case Either():
+            return replace(node, left=place(node.left, varying), right=place(node.right, varying))
+        case Follow():
+            absent = place(node.absent, varying) if node.absent is not None else None
+            return replace(node, first=place(node.first, varying), then=place(node.then, varying), absent=absent)
+        case Scan() | Instant():
+            return node
+
+
+def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition]:
+    """The conditions in an order in which each finds its variables bound, as far as there is one."""
+    left, order, known = list(where), [], set(bound)
+    while left:
+        chosen = next((c for c in left if is_ready(c, known)), None)
+        if chosen is None:
+            # A static predicate may bind what it is not given; the first one in the text goes ahead.
+            chosen = next((c for c in left if isinstance(c, Holds)), left[0])
+        left.remove(chosen)
+        order.append(chosen)
+        known |= binds(chosen, known)
+    return order
+
+
+def is_ready(condition: Condition, bound: set[str]) -> bool:
+    """Whether a condition can be tested, or can bind by itself, once `bound` is bound."""
+    match condition:
+        case Compare(op="="):
+            left, right = variables(condition.left), variables(condition.right)
+            return (left | right) <= bound or (right <= bound and _binder(condition.left)) or (
+                left <= bound and _binder(condition.right)
+            )
+        case Holds():
+            return condition_vars(condition) <= bound
+        case NoneInside() | Relative():
+            return True
+    return condition_vars(condition) <= bound
+
+
+def _binder(expr: object) -> bool:
+    return isinstance(expr, Var) or (isinstance(expr, Build) and all(not variables(a) or _binder(a) for a in expr.args))
+
+
+def binds(condition: Condition, bound: set[str]) -> set[str]:
+    """The variables that a condition binds where `bound` is bound already."""
+    match condition:
+        case Holds():
+            return condition_vars(condition) - bound
+        case Compare(op="=") if is_ready(condition, bound):
+            return condition_vars(condition) - bound
+    return set()
+
+
+def _varies(condition: Condition, varying: Collection[str]) -> bool:
+    match condition:
+        case Holds() | Unless():
+            return condition.name in varying
+        case AnyOf():
+            return any(_varies(c, varying) for option in condition.options for c in option)
+    return False
+
+
+def _needs_stayed(condition: Condition, stay: list[Condition], below: Node) -> bool:
+    """Whether the condition uses a variable that only a condition that stays binds."""
+    return bool(condition_vars(condition) & {v for c in stay for v in binds(c, bound_vars(below))})
+
+
+def _sink(condition: Condition, node: Node) -> Node:
+    match condition:
+        case Spans():
+            return _sink_span(condition, node)
+        case Holds() | Compare(op="=") if new := binds(condition, bound_vars(node)):
+            return _sink_once(condition, node, condition_vars(condition) - new, condition_labels(condition))
+        case Relative():
+            return _sink_once(condition, node, set(), {condition.anchor})
+        case NoneInside():
+            shared = bound_vars(condition.pattern) & bound_vars(node)
+            return _sink_all(condition, node, shared, {condition.window})
+    return _sink_all(condition, node, condition_vars(condition), condition_labels(condition))
+
+
+def _fits(node: Node, needs: set[str], labels: set[str]) -> bool:
+    return needs <= bound_vars(node) and labels <= bound_labels(node)
+
+
+def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str]) -> Node:
+    """Into every lowest operator that binds what the condition needs: it is decidable at each of them."""
+    match node:
+        case Join():
+            left, right = _fits(node.left, needs, labels), _fits(node.right, needs, labels)
+            if not left and not right:
+                return replace(node, where=(*node.where, condition))
+            return replace(
+                node,
+                left=_sink_all(condition, node.left, needs, labels) if left else node.left,
+                right=_sink_all(condition, node.right, needs, labels) if right else node.right,
+            )
+        case Either() if _fits(node.left, needs, labels) and _fits(node.right, needs, labels):
+            return replace(
+                node,
+                left=_sink_all(condition, node.left, needs, labels),
+                right=_sink_all(condition, node.right, needs, labels),
+            )
+        case (Within() | Repeat() | Label()) if _fits(node.input, needs, labels):
+            return replace(node, input=_sink_all(condition, node.input, needs, labels))
+        case Select() if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Label):
+            return replace(node, input=_sink_all(condition, node.input, needs, labels))
+        case Select():
+            return replace(node, where=(*node.where, condition))
+    return Select(node, (condition,), condition.span)
+
+
+def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[str]) -> Node:
+    """Into one lowest operator, the left one first: what the condition binds is bound once."""
+    match node:
+        case Join():
+            if _fits(node.left, needs, labels):
+                return replace(node, left=_sink_once(condition, node.left, needs, labels))
+            if _fits(node.right, needs, labels):
+                return replace(node, right=_sink_once(condition, node.right, needs, labels))
+            return replace(node, where=(*node.where, condition))
+        case (Within() | Label()) if _fits(node.input, needs, labels):
+            return replace(node, input=_sink_once(condition, node.input, needs, labels))
+        case Select():
+            if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Label):
+                return replace(node, input=_sink_once(condition, node.input, needs, labels))
+            return replace(node, where=(*node.where, condition))
+    return Select(node, (condition,), condition.span)
+
+
+def _sink_span(condition: Spans, node: Node) -> Node:
+    """A window over labels holds, for those of them it has, at every operator below."""
+    here = tuple(label for label in condition.labels if label in bound_labels(node))
+    if len(here) < 2 and not (len(condition.labels) == len(here) == 1):
+        return node
+    part = replace(condition, labels=here)
+    match node:
+        case Join():
+            left, right = _sink_span(condition, node.left), _sink_span(condition, node.right)
+            whole = any(set(here) <= bound_labels(side) for side in (node.left, node.right))
+            return replace(node, left=left, right=right, where=node.where if whole else (*node.where, part))
+        case Within() | Select() if set(here) <= bound_labels(node.input):
+            return replace(node, input=_sink_span(condition, node.input))
+        case Select():
+            return replace(node, where=(*node.where, part))
+    return Select(node, (part,), condition.span)
+
+
+def _push_window(node: Node, length: int) -> Node:
+    """A window holds at every operator below it, because intervals only grow."""
+    match node:
+        case Join():
+            left, right = _push_window(node.left, length), _push_window(node.right, length)
+            return replace(node, left=left, right=right, windows=(*node.windows, length))
+        case Repeat():
+            return replace(node, input=_push_window(node.input, length), windows=(*node.windows, length))
+        case Either():
+            return replace(node, left=_push_window(node.left, length), right=_push_window(node.right, length))
+        case Select() | Within() | Label() | Kleene():
+            return replace(node, input=_push_window(node.input, length))
+        case Follow():
+            return replace(node, first=_push_window(node.first, length), then=_push_window(node.then, length))
+        case Scan() | Instant():
+            return node

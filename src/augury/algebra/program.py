@@ -1,0 +1,73 @@
+"""A program of the algebra: rules, clauses and declarations, ready to be analysed and evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.nodes import Clause, Rule, conditions, event_types, Holds, Unless, AnyOf, Condition, walk_all
+from augury.algebra.scalar import Function
+
+Predicate = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    name: str
+    type: str = "any"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What executors run. `declared` has the attributes of declared events, `static` those of declared facts."""
+
+    rules: tuple[Rule, ...] = ()
+    clauses: tuple[Clause, ...] = ()
+    declared: Mapping[str, tuple[Attribute, ...]] = field(default_factory=dict)
+    static: Mapping[str, tuple[Attribute, ...]] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    tick: int | None = None
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    aggregates: Mapping[str, AggregateFunction] = field(default_factory=dict)
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
+        """The rules of each derived type, in the order of the text."""
+        found: dict[Predicate, tuple[Rule, ...]] = {}
+        for rule in self.rules:
+            found[rule.predicate] = (*found.get(rule.predicate, ()), rule)
+        return found
+
+    @property
+    def event_types(self) -> set[Predicate]:
+        """Every event type that is declared, read or derived."""
+        read = {t for rule in self.rules for t in rule_reads(rule)}
+        return read | set(self.derived) | {(name, len(a)) for name, a in self.declared.items()}
+
+
+def rule_reads(rule: Rule) -> set[Predicate]:
+    found = event_types(rule.body)
+    return found | event_types(rule.collect.pattern) if rule.collect else found
+
+
+def static_calls(where: tuple[Condition, ...]) -> set[Predicate]:
+    """The static predicates that conditions ask."""
+    found: set[Predicate] = set()
+    for condition in where:
+        if isinstance(condition, Holds | Unless):
+            found.add((condition.name, len(condition.args)))
+        elif isinstance(condition, AnyOf):
+            found |= {call for option in condition.options for call in static_calls(option)}
+    return found
+
+
+def rule_static_calls(rule: Rule) -> set[Predicate]:
+    found = {call for node in walk_all(rule.body) for call in static_calls(conditions(node))}
+    if rule.collect:
+        found |= static_calls(rule.collect.where)
+        found |= {call for node in walk_all(rule.collect.pattern) for call in static_calls(conditions(node))}
+    return found
+
+

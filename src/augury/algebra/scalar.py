@@ -1,0 +1,301 @@
+"""The table of scalar functions: one row each, with its types and its meaning. Arithmetic is in it, too.
+
+A row that cannot be computed (division by zero, overflow, a wrong type) raises RowError: the condition fails, and the run
+counts and reports it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from augury.clock import Duration, Timestamp, show_timestamp
+from augury.model import MAX_INT, MIN_INT, Iri, Value, from_json, order_key, show_value, type_name
+
+TYPES = ("int", "float", "number", "string", "bool", "timestamp", "duration", "iri", "term", "list", "any")
+
+
+class RowError(Exception):
+    """One row cannot be computed."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A row of the table. `types` are those of the arguments, the last one repeated where `variadic`."""
+
+    name: str
+    types: tuple[str, ...]
+    result: str
+    call: Callable[..., Any] = field(compare=False, repr=False)
+    doc: str = ""
+    optional: int = 0
+    variadic: bool = False
+    registered: bool = False
+
+    def takes(self, count: int) -> bool:
+        return len(self.types) - self.optional <= count and (self.variadic or count <= len(self.types))
+
+    @property
+    def arity(self) -> str:
+        low, high = len(self.types) - self.optional, len(self.types)
+        return f"{low} or more" if self.variadic else str(low) if low == high else f"{low} to {high}"
+
+    def __call__(self, *args: Any) -> Any:
+        return self.call(*args)
+
+
+def function(python: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+    """Makes a Python function usable in rules; types are read from its annotations.
+
+    >>> @function
+    ... def index(t: float, h: float) -> float:
+    ...     return t + h
+    """
+
+    def register(call: Callable[..., Any]) -> Function:
+        signature = inspect.signature(call, eval_str=True)
+        kinds = [p.kind for p in signature.parameters.values()]
+        types = tuple(_python_type(p.annotation) for p in signature.parameters.values())
+        optional = sum(p.default is not p.empty for p in signature.parameters.values())
+        variadic = inspect.Parameter.VAR_POSITIONAL in kinds
+        return Function(
+            name or call.__name__, types, _python_type(signature.return_annotation), call,
+            (call.__doc__ or "").strip(), optional + variadic, variadic, registered=True,
+        )  # fmt: skip
+
+    return register(python) if python is not None else register
+
+
+def _python_type(annotation: Any) -> str:
+    return {int: "int", float: "number", str: "string", bool: "bool"}.get(annotation, "any")
+
+
+def _number(value: Value) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RowError(f"{show_value(value)} is not a number")
+    return value
+
+
+def _checked(value: Any) -> Value:
+    """A result that the language can hold: 64-bit integers, finite floats."""
+    if isinstance(value, int) and not isinstance(value, bool) and not MIN_INT <= value <= MAX_INT:
+        raise RowError("integer overflow")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RowError("not a finite number")
+    if isinstance(value, Duration | Timestamp):
+        _checked(value.us)
+    return value + 0.0 if isinstance(value, float) else value  # type: ignore[no-any-return]
+
+
+def _add(x: Value, y: Value) -> Value:
+    match x, y:
+        case (Timestamp(us=a), Duration(us=b)) | (Duration(us=b), Timestamp(us=a)):
+            return Timestamp(a + b)
+        case Duration(), Duration():
+            return Duration(x.us + y.us)
+    return _number(x) + _number(y)
+
+
+def _subtract(x: Value, y: Value = 0) -> Value:
+    match x, y:
+        case Timestamp(), Timestamp():
+            return Duration(x.us - y.us)
+        case Timestamp(), Duration():
+            return Timestamp(x.us - y.us)
+        case Duration(), Duration():
+            return Duration(x.us - y.us)
+    return _number(x) - _number(y)
+
+
+def _multiply(x: Value, y: Value) -> Value:
+    match x, y:
+        case (Duration(us=a), other) | (other, Duration(us=a)):
+            return Duration(round(a * _number(other)))
+    return _number(x) * _number(y)
+
+
+def _divide(x: Value, y: Value) -> Value:
+    match x, y:
+        case Duration(), Duration():
+            return x.us / _nonzero(y.us)
+        case Duration(), _:
+            return Duration(round(x.us / _nonzero(_number(y))))
+    return _number(x) / _nonzero(_number(y))
+
+
+def _floor_divide(x: Value, y: Value) -> Value:
+    match x, y:
+        case Duration(), Duration():
+            return x.us // int(_nonzero(y.us))
+    return math.floor(_number(x) / _nonzero(_number(y))) if isinstance(x, float) or isinstance(y, float) else (
+        int(_number(x)) // int(_nonzero(_number(y)))
+    )
+
+
+def _nonzero(value: int | float) -> int | float:
+    if value == 0:
+        raise RowError("division by zero")
+    return value
+
+
+def _power(x: Value, y: Value) -> Value:
+    base, exponent = _number(x), _number(y)
+    if isinstance(base, int) and isinstance(exponent, int) and exponent >= 0:
+        if abs(base) > 1 and exponent > 64:
+            raise RowError("integer overflow")
+        return base**exponent
+    result = base**exponent
+    if isinstance(result, complex):
+        raise RowError("a root of a negative number")
+    return result
+
+
+def _round(x: Value, digits: Value = 0) -> Value:
+    """Halves away from zero, as people and Spark do it."""
+    if isinstance(x, int) and not isinstance(x, bool):
+        return x
+    places = int(_number(digits))
+    rounded = Decimal(repr(_number(x))).quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP)
+    return int(rounded) if places <= 0 else float(rounded)
+
+
+def _math(call: Callable[[float], float]) -> Callable[[Value], Value]:
+    return lambda x: call(_number(x))
+
+
+def _text(value: Value) -> str:
+    if not isinstance(value, str):
+        raise RowError(f"{show_value(value)} is not a string")
+    return value
+
+
+def _date(part: Callable[[datetime], int]) -> Callable[[Value], Value]:
+    def call(value: Value) -> Value:
+        if not isinstance(value, Timestamp):
+            raise RowError(f"{show_value(value)} is not a timestamp")
+        return part(datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=value.us))
+
+    return call
+
+
+def _to_string(value: Value) -> Value:
+    match value:
+        case str():
+            return value
+        case Timestamp():
+            return show_timestamp(value.us)
+        case Iri():
+            return value.text
+    return show_value(value)
+
+
+def _to_number(value: Value, kind: type[int] | type[float]) -> Value:
+    try:
+        return kind(value) if isinstance(value, str) else kind(_number(value))
+    except ValueError:
+        raise RowError(f"{show_value(value)} is not {'an integer' if kind is int else 'a number'}") from None
+
+
+def _substring(text: Value, start: Value, length: Value = None) -> Value:
+    at = int(_number(start)) - 1
+    return _text(text)[at:] if length is None else _text(text)[at : at + int(_number(length))]
+
+
+_N, _S, _ANY = "number", "string", "any"
+
+
+def _row(
+    name: str, types: tuple[str, ...], result: str, call: Callable[..., Any], doc: str, *, optional: int = 0,
+    variadic: bool = False,
+) -> Function:  # fmt: skip
+    return Function(name, types, result, call, doc, optional, variadic)
+
+
+_ROWS = (
+    _row("+", (_ANY, _ANY), _ANY, _add, "sum; also of a timestamp and a duration"),
+    _row("-", (_ANY, _ANY), _ANY, lambda x, y=None: _subtract(x, y) if y is not None else _negate(x), "difference; of timestamps, a duration", optional=1),
+    _row("*", (_ANY, _ANY), _ANY, _multiply, "product; also of a duration and a number"),
+    _row("/", (_ANY, _ANY), _ANY, _divide, "quotient, a float"),
+    _row("//", (_N, _N), "int", _floor_divide, "quotient, rounded down to an integer"),
+    _row("mod", (_N, _N), _N, lambda x, y: _number(x) % _nonzero(_number(y)), "remainder of //"),
+    _row("**", (_N, _N), _N, _power, "power"),
+    _row("pow", (_N, _N), _N, _power, "power"),
+    _row("min", (_ANY, _ANY), _ANY, lambda *v: min(v, key=order_key), "least", variadic=True),
+    _row("max", (_ANY, _ANY), _ANY, lambda *v: max(v, key=order_key), "greatest", variadic=True),
+    _row("abs", (_ANY,), _ANY, lambda x: Duration(abs(x.us)) if isinstance(x, Duration) else abs(_number(x)), "absolute value"),
+    _row("round", (_N, "int"), _N, _round, "nearest, halves away from zero", optional=1),
+    _row("floor", (_N,), "int", _math(math.floor), "next integer below"),
+    _row("ceil", (_N,), "int", _math(math.ceil), "next integer above"),
+    *(
+        _row(name, (_N,), "float", _math(getattr(math, name)), doc)
+        for name, doc in (
+            ("sqrt", "square root"), ("sin", "sine"), ("cos", "cosine"), ("tan", "tangent"), ("asin", "arc sine"),
+            ("acos", "arc cosine"), ("atan", "arc tangent"), ("exp", "power of e"),
+        )
+    ),
+    _row("log", (_N, _N), "float", lambda x, b=math.e: math.log(_number(x)) if b == math.e else math.log(_number(x), _number(b)), "logarithm, natural unless a base is given", optional=1),
+    _row("pi", (), "float", lambda: math.pi, "3.14159…"),
+    _row("length", (_S,), "int", lambda s: len(_text(s)), "number of characters"),
+    _row("upper", (_S,), _S, lambda s: _text(s).upper(), "in capitals"),
+    _row("lower", (_S,), _S, lambda s: _text(s).lower(), "in small letters"),
+    _row("trim", (_S,), _S, lambda s: _text(s).strip(), "without space at the ends"),
+    _row("concat", (_ANY,), _S, lambda *v: "".join(str(_to_string(x)) for x in v), "joined as text", variadic=True),
+    _row("substring", (_S, "int", "int"), _S, _substring, "from a position, counted from 1, and a length", optional=1),
+    _row("replace", (_S, _S, _S), _S, lambda s, a, b: _text(s).replace(_text(a), _text(b)), "each a replaced by b"),
+    _row("contains", (_S, _S), "bool", lambda s, t: _text(t) in _text(s), "whether the second is in the first"),
+    _row("starts_with", (_S, _S), "bool", lambda s, t: _text(s).startswith(_text(t)), "whether it begins so"),
+    _row("ends_with", (_S, _S), "bool", lambda s, t: _text(s).endswith(_text(t)), "whether it ends so"),
+    _row("to_string", (_ANY,), _S, _to_string, "as text"),
+    _row("to_int", (_ANY,), "int", lambda v: _to_number(v, int), "as an integer, towards zero"),
+    _row("to_float", (_ANY,), "float", lambda v: _to_number(v, float), "as a float"),
+    _row("is_null", (_ANY,), "bool", lambda v: v is None, "whether it is null"),
+    _row("coalesce", (_ANY,), _ANY, lambda *v: next((x for x in v if x is not None), None), "the first that is not null", variadic=True),
+    _row("year", ("timestamp",), "int", _date(lambda d: d.year), "year"),
+    _row("month", ("timestamp",), "int", _date(lambda d: d.month), "month, 1 to 12"),
+    _row("day", ("timestamp",), "int", _date(lambda d: d.day), "day of the month"),
+    _row("hour", ("timestamp",), "int", _date(lambda d: d.hour), "hour, 0 to 23, UTC"),
+    _row("minute", ("timestamp",), "int", _date(lambda d: d.minute), "minute"),
+    _row("second", ("timestamp",), "int", _date(lambda d: d.second), "second"),
+    _row("weekday", ("timestamp",), "int", _date(lambda d: d.isoweekday()), "day of the week, Monday is 1"),
+    _row("day_of_year", ("timestamp",), "int", _date(lambda d: d.timetuple().tm_yday), "day of the year"),
+)  # fmt: skip
+
+FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
+_NULL_SAFE = {"is_null", "coalesce"}
+
+
+def _negate(value: Value) -> Value:
+    return Duration(-value.us) if isinstance(value, Duration) else -_number(value)
+
+
+def apply(function: Function, args: tuple[Value, ...]) -> Value:
+    """The value of a function. A null argument gives null, but for the functions that are about null."""
+    if not function.registered and function.name not in _NULL_SAFE and any(a is None for a in args):
+        return None
+    try:
+        result = function.call(*args)
+    except RowError:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        if function.registered:
+            raise
+        raise RowError(f"{function.name}: {error}") from error
+    return _checked(from_json(result) if function.registered else result)
+
+
+def compare(op: str, left: Value, right: Value) -> bool:
+    """A comparison of the language. Null compares with nothing; unlike types are unequal and have no order."""
+    if left is None or right is None:
+        return False
+    if op in ("=", "!="):
+        same = order_key(left) == order_key(right)
+        return same if op == "=" else not same
+    if order_key(left)[0] != order_key(right)[0]:
+        raise RowError(f"{show_value(left)} ({type_name(left)}) and {show_value(right)} ({type_name(right)}) have no order")
+    x, y = order_key(left), order_key(right)
+    return {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[op]

@@ -1,0 +1,180 @@
+"""Which rules depend on which, in what order they can be answered, and whether there is an order at all (B 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from augury.algebra.nodes import (
+    AnyOf, Clause, Condition, Follow, Holds, Join, NoneInside, Node, Relative, Repeat, Rule, Unless, conditions, event_types, inputs,
+    walk, Label,
+)  # fmt: skip
+from augury.algebra.program import Plan, Predicate
+from augury.errors import Span
+
+Kind = Literal["positive", "between", "negation", "grouping", "temporal"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A head depends on a type that its rule reads. `between` is NOT, which looks strictly inside."""
+
+    head: Predicate
+    reads: Predicate
+    kind: Kind
+    rule: Rule
+    span: Span
+    window: str | None = None
+
+
+def edges(rule: Rule) -> list[Edge]:
+    """What a rule reads, and how."""
+    found: list[Edge] = []
+
+    def add(node: Node, kind: Kind, span: Span, window: str | None = None) -> None:
+        for type in sorted(event_types(node)):
+            found.append(Edge(rule.predicate, type, kind, rule, span, window))
+
+    for node in walk(rule.body):
+        if not inputs(node):
+            add(node, "positive", node.span)
+        if isinstance(node, Join | Follow) and node.absent is not None:
+            add(node.absent, "between", node.span)
+        if isinstance(node, Repeat) and node.consecutive:
+            add(node.input, "between", node.span)
+        for condition in conditions(node):
+            if isinstance(condition, NoneInside):
+                add(condition.pattern, "negation", condition.span, condition.window)
+            elif isinstance(condition, Relative):
+                add(_labelled(rule.body, condition.anchor), "temporal", condition.span)
+    if rule.collect is not None:
+        add(rule.collect.pattern, "grouping", rule.collect.span, rule.collect.window)
+    return found
+
+
+def _labelled(body: Node, label: str) -> Node:
+    """The pattern behind a label; a relative event's own anchor, where the label is one."""
+    for node in walk(body):
+        if isinstance(node, Label) and node.label == label:
+            return node
+        for condition in conditions(node):
+            if isinstance(condition, Relative) and condition.label == label:
+                return _labelled(body, condition.anchor)
+    raise KeyError(label)
+
+
+def components(nodes: Iterable[Predicate], reads: dict[Predicate, set[Predicate]]) -> list[list[Predicate]]:
+    """Strongly connected components, each after those it reads (Tarjan, without recursion)."""
+    index: dict[Predicate, int] = {}
+    low: dict[Predicate, int] = {}
+    stack: list[Predicate] = []
+    result: list[list[Predicate]] = []
+    for root in sorted(nodes):
+        if root in index:
+            continue
+        work = [(root, iter(sorted(reads.get(root, ()))))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        while work:
+            node, targets = work[-1]
+            for target in targets:
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    stack.append(target)
+                    work.append((target, iter(sorted(reads.get(target, ())))))
+                    break
+                if target in stack:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    at = stack.index(node)
+                    result.append(sorted(stack[at:]))
+                    del stack[at:]
+    return result
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Rules that are answered together: one type, or several that depend on one another."""
+
+    number: int
+    types: tuple[Predicate, ...]
+    rules: tuple[Rule, ...]
+    recursive: bool
+
+
+def strata(plan: Plan) -> list[Stratum]:
+    """The strata in an order in which each reads only earlier ones and itself."""
+    derived = plan.derived
+    all_edges = [edge for rule in plan.rules for edge in edges(rule)]
+    reads: dict[Predicate, set[Predicate]] = {}
+    for edge in all_edges:
+        if edge.reads in derived:
+            reads.setdefault(edge.head, set()).add(edge.reads)
+    result: list[Stratum] = []
+    levels: dict[Predicate, int] = {}
+    for types in components(derived, reads):
+        recursive = len(types) > 1 or types[0] in reads.get(types[0], ())
+        # A stratum is one higher than what it negates, groups or counts from; as high as what it reads positively.
+        level = 1
+        for edge in all_edges:
+            if edge.head in types and edge.reads not in types and edge.reads in levels:
+                level = max(level, levels[edge.reads] + (edge.kind not in ("positive", "between")))
+        levels.update(dict.fromkeys(types, level))
+        rules = tuple(rule for rule in plan.rules if rule.predicate in types)
+        result.append(Stratum(level, tuple(types), rules, recursive))
+    return result
+
+
+def cycle(start: Predicate, end: Predicate, reads: dict[Predicate, set[Predicate]], inside: Iterable[Predicate]) -> list[Predicate]:
+    """A shortest way from `start` to `end` within a component."""
+    allowed, ways, frontier = set(inside), {start: [start]}, [start]
+    while frontier:
+        node = frontier.pop(0)
+        if node == end:
+            return ways[node]
+        for target in sorted(reads.get(node, ())):
+            if target in allowed and target not in ways:
+                ways[target] = [*ways[node], target]
+                frontier.append(target)
+    return [start, end]
+
+
+def static_reads(clauses: Iterable[Clause]) -> dict[Predicate, dict[Predicate, tuple[bool, Span]]]:
+    """For each static predicate what it reads, whether under negation (or before a cut that guards a later clause)."""
+    found: dict[Predicate, dict[Predicate, tuple[bool, Span]]] = {}
+    by_head: dict[Predicate, list[Clause]] = {}
+    for clause in clauses:
+        by_head.setdefault((clause.name, len(clause.args)), []).append(clause)
+    for head, group in by_head.items():
+        table = found.setdefault(head, {})
+        for number, clause in enumerate(group):
+            guards = clause.cut and number < len(group) - 1
+            for condition in clause.body:
+                for name, negated in _calls(condition):
+                    known = table.get(name)
+                    if known is None or (negated or guards) and not known[0]:
+                        table[name] = (negated or guards, condition.span)
+    return found
+
+
+def _calls(condition: Condition) -> list[tuple[Predicate, bool]]:
+    match condition:
+        case Holds():
+            return [((condition.name, len(condition.args)), False)]
+        case Unless():
+            return [((condition.name, len(condition.args)), True)]
+        case AnyOf():
+            return [call for option in condition.options for c in option for call in _calls(c)]
+    return []
+
+
+def recursive_parts(node: Node, inside: Iterable[Predicate]) -> bool:
+    """Whether a pattern reads a type of the component it belongs to."""
+    return bool(event_types(node) & set(inside))
+
+

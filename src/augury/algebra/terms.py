@@ -1,0 +1,144 @@
+"""Scalar expressions: data that can be printed, analysed, pushed down and shipped; never a lambda."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, assert_never
+
+from augury.errors import NOWHERE, Span
+from augury.model import Value, show_value
+
+
+@dataclass(frozen=True)
+class Var:
+    """A variable."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Wild:
+    """`_`: anything, each time anew."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Const:
+    """A value."""
+
+    value: Value
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True)
+class Build:
+    """A nested term: matched in a pattern, built in a head."""
+
+    functor: str
+    args: tuple[Expr, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A function of the scalar table, arithmetic included, applied to arguments."""
+
+    function: str
+    args: tuple[Expr, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """`start(o)`, `end(o)` or `duration(o)` of the occurrence labelled `o`."""
+
+    which: Literal["start", "end", "duration"]
+    label: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate of the head, over what the rule collects."""
+
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Expr: TypeAlias = Var | Wild | Const | Build | Apply | Moment | Aggregate
+
+INFIX = ("+", "-", "*", "/", "//", "mod", "**")
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and all its parts."""
+    yield expr
+    if isinstance(expr, Build | Apply | Aggregate):
+        for arg in expr.args:
+            yield from walk(arg)
+
+
+def variables(*exprs: Expr) -> set[str]:
+    return {part.name for expr in exprs for part in walk(expr) if isinstance(part, Var)}
+
+
+def plain_variables(expr: Expr) -> set[str]:
+    """The variables outside aggregates."""
+    match expr:
+        case Var():
+            return {expr.name}
+        case Build() | Apply():
+            return {v for arg in expr.args for v in plain_variables(arg)}
+    return set()
+
+
+def labels(*exprs: Expr) -> set[str]:
+    return {part.label for expr in exprs for part in walk(expr) if isinstance(part, Moment)}
+
+
+def computes(expr: Expr) -> bool:
+    """Whether the expression makes a value that none of its variables has."""
+    return any(isinstance(part, Apply | Moment | Aggregate) for part in walk(expr))
+
+
+def show(expr: Expr, outer: int = 0) -> str:
+    """An expression as the rule language writes it, with no more parentheses than needed."""
+    match expr:
+        case Var():
+            return expr.name
+        case Wild():
+            return "_"
+        case Const():
+            return show_value(expr.value)
+        case Moment():
+            return f"{expr.which}({expr.label})"
+        case Aggregate():
+            inner = ", ".join(show(a) for a in expr.args)
+            return f"{expr.function}({'distinct ' if expr.distinct else ''}{inner})"
+        case Build():
+            return f"{expr.functor}({', '.join(show(a) for a in expr.args)})"
+        case Apply():
+            if expr.function in INFIX and len(expr.args) == 2:
+                level = {"+": 1, "-": 1, "**": 3}.get(expr.function, 2)
+                left, right = expr.args
+                # Left-associative, except the power: its left operand is the tighter one.
+                bump = (1, 0) if expr.function == "**" else (0, 1)
+                text = f"{show(left, level + bump[0])} {expr.function} {show(right, level + bump[1])}"
+                return f"({text})" if level < outer else text
+            if expr.function == "-" and len(expr.args) == 1:
+                text = f"-{show(expr.args[0], 3)}"
+                return f"({text})" if outer > 2 else text
+            return f"{expr.function}({', '.join(show(a) for a in expr.args)})"
+        case _:
+            assert_never(expr)

@@ -1,0 +1,172 @@
+"""Time points are 64-bit integers; a clock says what one of them means.
+
+On the *timestamp* clock a time point is a microsecond since the epoch, UTC. On a *logical* clock it is the integer
+that was given, and a tick lasts one second unless the program says otherwise, so that durations have a meaning on both.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Literal
+
+from augury.errors import DataError
+
+Kind = Literal["timestamp", "logical"]
+
+SECOND = 1_000_000
+MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_UNITS = {
+    **dict.fromkeys(("us", "microsecond", "microseconds"), 1),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1_000),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), SECOND),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60 * SECOND),
+    **dict.fromkeys(("h", "hour", "hours"), 3600 * SECOND),
+    **dict.fromkeys(("d", "day", "days"), 86400 * SECOND),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * 86400 * SECOND),
+}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_SHOWN = (("d", 86400 * SECOND), ("h", 3600 * SECOND), ("min", 60 * SECOND), ("s", SECOND), ("ms", 1_000), ("us", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A point of calendar time, in microseconds since the epoch."""
+
+    us: int
+
+    def __str__(self) -> str:
+        return show_timestamp(self.us)
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time, in microseconds."""
+
+    us: int
+
+    def __str__(self) -> str:
+        return show_duration(self.us)
+
+
+def read_duration(text: str) -> int:
+    """Microseconds of a written duration.
+
+    >>> read_duration("1h 30min")
+    5400000000
+    """
+    total, at = 0, 0
+    while at < len(text.rstrip()):
+        part = _PART.match(text, at)
+        if part is None or part[2].lower() not in _UNITS:
+            raise ValueError(f"not a duration: {text!r}; write a number and a unit, such as 90s, 30 min, 2 days")
+        unit = _UNITS[part[2].lower()]
+        whole, _, fraction = part[1].partition(".")
+        scaled = int(fraction or 0) * unit
+        if scaled % 10 ** len(fraction):
+            raise ValueError(f"not a whole number of microseconds: {text!r}")
+        total += int(whole) * unit + scaled // 10 ** len(fraction)
+        at = part.end()
+    if at == 0:
+        raise ValueError("an empty duration; write a number and a unit, such as 90s")
+    return total
+
+
+def show_duration(us: int) -> str:
+    """The shortest exact way to write a duration: the largest unit that divides it, else a sum of units.
+
+    >>> show_duration(5400_000_000), show_duration(3600_000_000)
+    ('90min', '1h')
+    """
+    if us < 0:
+        return "-" + show_duration(-us)
+    for unit, size in _SHOWN:
+        if us % size == 0 and us // size:
+            return f"{us // size}{unit}"
+    return "0s"
+
+
+def read_timestamp(text: str) -> int:
+    """Microseconds since the epoch of an ISO 8601 time; a time without a zone is UTC.
+
+    >>> read_timestamp("1970-01-01 00:00:01")
+    1000000
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise ValueError(f"not a time: {text!r}; write it as 2026-01-31 10:00 or 2026-01-31T10:00:00Z") from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def show_timestamp(us: int) -> str:
+    try:
+        moment = _EPOCH + timedelta(microseconds=us)
+    except OverflowError:
+        return f"{us}us"
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What a time point means, and how it is read and shown."""
+
+    kind: Kind = "logical"
+    tick: int = SECOND
+
+    def read(self, value: object) -> int:
+        """A time point from what an input says."""
+        if isinstance(value, bool) or value is None:
+            raise DataError(f"not a time: {value!r}")
+        if isinstance(value, Timestamp):
+            value = value.us
+        elif isinstance(value, datetime):
+            value = value.isoformat()
+        if self.kind == "timestamp" and isinstance(value, str):
+            try:
+                return read_timestamp(value)
+            except ValueError as error:
+                raise DataError(str(error)) from error
+        if isinstance(value, str):
+            try:
+                value = int(value)
+            except ValueError:
+                raise DataError(
+                    f"not a tick: {value!r}; on the logical clock a time is a whole number",
+                    hint="use --clock timestamp (clock=\"timestamp\") for calendar times",
+                ) from None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int):
+            raise DataError(f"not a time: {value!r}")
+        if not MIN_TIME <= value <= MAX_TIME:
+            raise DataError(f"a time beyond 64 bits: {value}")
+        return value
+
+    def show(self, time: int) -> int | str:
+        return show_timestamp(time) if self.kind == "timestamp" else time
+
+    def length(self, us: int) -> int:
+        """A duration in this clock's time points, rounded down: no interval of whole points is between."""
+        return us if self.kind == "timestamp" else us // self.tick
+
+    def exact_length(self, us: int) -> int:
+        """A duration in this clock's time points; one that is not whole is refused."""
+        if self.kind == "logical" and us % self.tick:
+            raise DataError(
+                f"{show_duration(us)} is not a whole number of ticks of {show_duration(self.tick)}",
+                hint="declare a finer tick, such as `tick 1ms.`",
+            )
+        return self.length(us)
+
+    def moment(self, time: int) -> Timestamp | int:
+        """A time point as a value that a condition can use."""
+        return Timestamp(time) if self.kind == "timestamp" else time
+
+    def span(self, length: int) -> Duration | int:
+        """A length of time as a value that a condition can use."""
+        return Duration(length) if self.kind == "timestamp" else length

@@ -1,0 +1,243 @@
+"""Syntax to the algebra's expressions and conditions, with the checks that a single expression allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Relates, Spans, Unless
+from augury.algebra.relations import ALLEN
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild
+from augury.clock import SECOND, Duration
+from augury.errors import Span
+from augury.language import syntax as s
+from augury.language.show import show_node
+from augury.language.symbols import MOMENTS, Symbols
+from augury.model import Iri
+
+_WRONG = Const(None)
+
+
+@dataclass
+class Expressions:
+    """Reads the expressions of one rule. `labels` are the labels that the rule defines."""
+
+    symbols: Symbols
+    labels: dict[str, Span] = field(default_factory=dict)
+    may_aggregate: bool = False
+    in_static_rule: bool = False
+
+    def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self.symbols.findings.add(code, message, span, hint=hint)
+
+    # Values
+
+    def match(self, node: s.Node) -> Expr:
+        """An argument of a body: something to match, never something to compute."""
+        match node:
+            case Var() | Wild() | Const():
+                return node
+            case s.Name():
+                return Const(node.text, node.span)
+            case s.Call() if node.name in self.symbols.functions:
+                self._computed(node)
+            case s.Call():
+                return Build(node.name, tuple(self.match(a) for a in node.args), node.span)
+            case s.Arith():
+                self._computed(node)
+            case _:
+                self.error("E207", f"`{show_node(node)}` cannot be an argument", node.span)
+        return _WRONG
+
+    def _computed(self, node: s.Node) -> None:
+        self.error("E208", "an argument of a body cannot compute", node.span,
+                   f"match a variable and say `WHERE X = {show_node(node)}`")  # fmt: skip
+
+    def value(self, node: s.Node, arithmetic: bool = False) -> Expr:
+        """Something to compute."""
+        match node:
+            case Var() | Const():
+                return node
+            case Wild():
+                self.error("E209", "`_` has no value", node.span, "name the variable")
+            case s.Name():
+                if arithmetic and node.text in self.symbols.functions and self.symbols.functions[node.text].takes(0):
+                    return Apply(node.text, (), node.span)
+                return Const(node.text, node.span)
+            case s.Arith():
+                return Apply(node.op, tuple(self.value(a, True) for a in node.args), node.span)
+            case s.Call():
+                return self._call(node)
+            case _:
+                self.error("E207", f"`{show_node(node)}` is not a value", node.span)
+        return _WRONG
+
+    def _call(self, node: s.Call) -> Expr:
+        symbols, count = self.symbols, len(node.args)
+        if node.name in MOMENTS and count == 1 and isinstance(node.args[0], s.Name):
+            label = node.args[0]
+            self.known_label(label.text, label.span)
+            return Moment(cast(Literal["start", "end", "duration"], node.name), label.text, node.span)
+        function = symbols.functions.get(node.name)
+        if node.name in symbols.aggregates and (count <= 1 or function is None) and (function is None or not function.takes(count)):
+            if not self.may_aggregate:
+                self.error("E210", f"`{node.name}` aggregates, but the rule collects nothing here", node.span,
+                           "aggregates stand in the head of a rule with `while w: collect …` or `last 5: collect …`")  # fmt: skip
+                return _WRONG
+            if count > 1 or (count == 0 and node.name != "count"):
+                self.error("E206", f"`{node.name}` takes 1 argument, not {count}", node.span)
+                return _WRONG
+            self.may_aggregate = False
+            args = tuple(self.value(a) for a in node.args)
+            self.may_aggregate = True
+            return Aggregate(node.name, args, node.distinct, node.span)
+        if node.distinct:
+            self.error("E210", "`distinct` belongs to an aggregate", node.span)
+        if function is not None:
+            if not function.takes(count):
+                self.error("E206", f"`{node.name}` takes {function.arity} arguments, not {count}", node.span)
+                return _WRONG
+            return Apply(node.name, tuple(self.value(a, True) for a in node.args), node.span)
+        if node.name in symbols.functors:
+            return Build(node.name, tuple(self.value(a) for a in node.args), node.span)
+        symbols.unknown(
+            "function", node.name, node.span, {*symbols.functions, *symbols.aggregates, *symbols.functors} - {"+", "-", "*", "/", "//", "**"},
+            "register it from Python, or declare it: `function name(x: float): float.`; to build a nested term, "
+            "declare the argument as `term`",
+        )  # fmt: skip
+        return _WRONG
+
+    def head_argument(self, node: s.Node, type: str) -> Expr:
+        """An argument of a head: computed; where it is declared as a term, any nested term may be built."""
+        if type == "term" and isinstance(node, s.Call) and node.name not in self.symbols.functions:
+            return Build(node.name, tuple(self.head_argument(a, type) for a in node.args), node.span)
+        return self.typed(self.value(node), type)
+
+    def typed(self, expr: Expr, type: str) -> Expr:
+        """In an argument of type `iri`, a string with a declared prefix is an IRI."""
+        if type == "iri" and isinstance(expr, Const) and isinstance(expr.value, str):
+            prefix, colon, local = expr.value.partition(":")
+            if colon and prefix in self.symbols.prefixes:
+                return Const(Iri(self.symbols.prefixes[prefix] + local), expr.span)
+        return expr
+
+    def known_label(self, label: str, span: Span) -> bool:
+        if label in self.labels:
+            return True
+        self.symbols.unknown("label", label, span, self.labels, "name an occurrence in the body, such as `o: order(N)`")
+        return False
+
+    def length(self, length: Const) -> int:
+        """A window in microseconds; a bare number is seconds, or ticks where the program declares its tick."""
+        if isinstance(length.value, Duration):
+            return length.value.us
+        assert isinstance(length.value, int | float)
+        return round(length.value * (self.symbols.tick or SECOND))
+
+    # Conditions
+
+    def conditions(self, node: s.Node) -> list[Condition]:
+        """A condition, or several in parentheses, braces or joined by `and`."""
+        match node:
+            case s.Group():
+                return [c for item in node.items for c in self.conditions(item)]
+            case s.Binary(op="AND"):
+                return self.conditions(node.left) + self.conditions(node.right)
+            case s.Binary(op="OR"):
+                options = tuple(tuple(self.conditions(side)) for side in (node.left, node.right))
+                return [AnyOf(options, node.span)]
+            case s.Binary() if node.op.lower() in ALLEN and isinstance(node.left, s.Name) and isinstance(node.right, s.Name):
+                known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]
+                return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(known) else []
+            case s.Binary() if node.op == "SEQ":
+                self.error("E211", "WHERE takes everything to its right, and a condition cannot hold a pattern", node.span,
+                           "put parentheses around the pattern with its WHERE: `(a(X) WHERE X > 3) SEQ b(Y)`")  # fmt: skip
+                return []
+            case s.Binary():
+                self.error("E212", f"`{node.op.lower()}` relates two labels", node.span, self._relation_hint(node))
+                return []
+            case s.Chain():
+                return self._chain(node)
+            case s.WithinSet():
+                return self._spans(node)
+            case s.Not(between=None):
+                return self._unless(node)
+            case s.Call() | s.Name():
+                return self._atom(node)
+            case Var() | Const(value=bool()):
+                return [Compare("=", node, Const(True), node.span)]
+            case _:
+                self.error("E213", f"`{show_node(node)}` is not a condition", node.span,
+                           "a condition is a comparison, a static predicate or a relation of labels")  # fmt: skip
+                return []
+
+    def _relation_hint(self, node: s.Binary) -> str:
+        if node.op == "BEFORE":
+            return "between patterns the operator is SEQ"
+        return "write `o: a(X), w: b(Y), o during w`; between patterns use an operator such as SEQ or DURING"
+
+    def _chain(self, node: s.Chain) -> list[Condition]:
+        values = [self.value(o) for o in node.operands]
+        return [
+            Compare(cast(Literal["=", "!=", "<", "<=", ">", ">="], op), values[i], values[i + 1], node.span)
+            for i, op in enumerate(node.ops)
+        ]
+
+    def _spans(self, node: s.WithinSet) -> list[Condition]:
+        items = node.labels.items if isinstance(node.labels, s.Group) else (node.labels,)
+        names: list[str] = []
+        for item in items:
+            if not isinstance(item, s.Name):
+                self.error("E212", f"`{show_node(item)}` is not a label", item.span, "write `{o, s} within 12h`")
+            elif self.known_label(item.text, item.span):
+                names.append(item.text)
+        return [Spans(tuple(names), self.length(node.length), node.span)] if names else []
+
+    def _unless(self, node: s.Not) -> list[Condition]:
+        inner = node.negated
+        if isinstance(inner, s.Call | s.Name):
+            name = inner.name if isinstance(inner, s.Call) else inner.text
+            if not self.symbols.is_static(name) and self.symbols.is_event(name) and not self.in_static_rule:
+                self.error("E214", f"the event `{name}` cannot be negated on its own: absence needs an interval", node.span,
+                           f"write `NOT({name}(…)).[first, second]` or `while w: not {name}(…)`")  # fmt: skip
+                return []
+            found = self._atom(inner)
+            return [
+                Unless(c.name, c.args, node.span) if isinstance(c, Holds) else _negated(c)
+                for c in found
+                if isinstance(c, Holds | Compare)
+            ]
+        if isinstance(inner, s.Chain) and len(inner.ops) == 1:
+            return [_negated(c) for c in self._chain(inner) if isinstance(c, Compare)]
+        self.error("E213", f"`{show_node(node)}` is not a condition", node.span)
+        return []
+
+    def _atom(self, node: s.Call | s.Name) -> list[Condition]:
+        """A static predicate, or a function that is true or false."""
+        symbols = self.symbols
+        name, args = (node.name, node.args) if isinstance(node, s.Call) else (node.text, ())
+        if symbols.is_static(name):
+            return [Holds(name, self.static_args(name, args), node.span)]
+        if name in symbols.functions and isinstance(node, s.Call):
+            return [Compare("=", self._call(node), Const(True), node.span)]
+        if symbols.is_event(name):
+            self.error("E205", f"the event `{name}` stands where a condition is expected", node.span,
+                       "join events with SEQ, AND and the other operators, or as literals of their own")  # fmt: skip
+            return []
+        known = {*symbols.clauses, *symbols.static, *symbols.facts, *(f for f in symbols.functions if f.isidentifier())}
+        symbols.unknown("static predicate", name, node.span, known,
+                        f"write facts or rules for it, give them with --facts {name}=FILE, or declare it: `static {name}(…).`")  # fmt: skip
+        return []
+
+    def static_args(self, name: str, args: tuple[s.Node, ...]) -> tuple[Expr, ...]:
+        declared = self.symbols.static.get(name)
+        types = [a.type for a in declared.attributes] if declared else ["iri" if ":" in name else "any"] * len(args)
+        types += ["any"] * (len(args) - len(types))
+        return tuple(self.typed(self.match(a), t) for a, t in zip(args, types, strict=False))
+
+
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def _negated(compare: Compare) -> Compare:
+    return Compare(cast(Literal["=", "!=", "<", "<=", ">", ">="], _OPPOSITE[compare.op]), compare.left, compare.right, compare.span)

@@ -1,0 +1,189 @@
+"""Syntax tree to text, such that reading the text gives the tree again. `augury fmt` is this printer."""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+from augury.algebra.terms import Const, Var, Wild
+from augury.language import syntax as s
+from augury.language.read import KNOWN_PREFIXES
+from augury.model import Iri, show_value
+
+WIDTH = 100
+# Binding strength, loosest first; a looser part inside a tighter place gets parentheses.
+_EXPR, _PATTERN, _COMPARISON, _SUM, _PRODUCT, _UNARY, _POWER, _POSTFIX = range(8)
+_ARITH = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "//": _PRODUCT, "mod": _PRODUCT, "**": _POWER}
+_LABEL_RELATIONS = {"BEFORE", "AFTER", "MET_BY", "OVERLAPS", "OVERLAPPED_BY", "STARTED_BY", "CONTAINS", "FINISHED_BY"}
+
+
+class Printer:
+    """Prints with the prefixes that are declared so far."""
+
+    def __init__(self) -> None:
+        self.prefixes = dict(KNOWN_PREFIXES)
+
+    def module(self, module: s.Module) -> str:
+        lines: list[str] = []
+        for statement in module.statements:
+            comments = statement.comments
+            if comments.blank and lines:
+                lines.append("")
+            lines.extend(comments.before)
+            text = self.statement(statement) + "."
+            lines.append(f"{text}  {comments.after}" if comments.after else text)
+        if module.trailing:
+            lines.extend([*([""] if lines else []), *module.trailing])
+        return "\n".join(lines) + "\n" if lines else ""
+
+    def statement(self, statement: s.Statement) -> str:
+        match statement:
+            case s.Include():
+                return f'include "{_escape(statement.path)}"'
+            case s.Prefix():
+                self.prefixes[statement.name] = statement.iri
+                return f"prefix {statement.name}: <{statement.iri}>"
+            case s.EventDecl():
+                return f"event {self.name(statement.name)}({self._attributes(statement.attributes)})"
+            case s.StaticDecl():
+                return f"static {self.name(statement.name)}({self._attributes(statement.attributes)})"
+            case s.FunctionDecl():
+                result = "" if statement.result == "any" else f": {statement.result}"
+                return f"function {statement.name}({self._attributes(statement.attributes)}){result}"
+            case s.PolicyDecl():
+                return f"policy {self.policy(statement.policy)}"
+            case s.Tick():
+                return f"tick {self.node(statement.length)}"
+            case s.Output():
+                return f"output {', '.join(self.name(n.text) for n in statement.names)}"
+            case s.EventRule():
+                tail = f"POLICY {self.policy(statement.policy)}" if statement.policy else ""
+                return self._rule(statement.label, statement.head, "<-", statement.body, tail)
+            case s.StaticRule():
+                if not statement.body:
+                    return self._labelled(statement.label, self.node(statement.head))
+                return self._rule(statement.label, statement.head, ":-", statement.body, "")
+            case _:
+                assert_never(statement)
+
+    def _labelled(self, label: str | None, text: str) -> str:
+        return f"rule {label}: {text}" if label else text
+
+    def _attributes(self, attributes: tuple[s.Attribute, ...]) -> str:
+        return ", ".join(f"{a.name}: {a.type}" for a in attributes)
+
+    def _rule(self, label: str | None, head: s.Node, arrow: str, body: tuple[s.Node, ...], tail: str) -> str:
+        start = f"{self._labelled(label, self.node(head))} {arrow}"
+        literals = [self.node(literal) for literal in body]
+        line = " ".join([start, ", ".join(literals), *([tail] if tail else [])])
+        if len(line) < WIDTH:
+            return line
+        if len(body) == 1 and isinstance(body[0], s.Where):
+            # Left-leaning chains of WHERE open at their first WHERE.
+            pattern, condition = self.node(body[0].pattern, _PATTERN), self.node(body[0].condition)
+            literals = [f"{pattern}\n    WHERE {condition}"]
+        lines = [start, ",\n".join(f"    {text}" for text in literals)]
+        return "\n".join([*lines, *([f"    {tail}"] if tail else [])])
+
+    def policy(self, policy: s.Policy) -> str:
+        ties = f" by {policy.by}" if policy.by else f" {policy.ties}" if policy.ties != "longest" else ""
+        per = f" per ({', '.join(policy.per)})" if policy.per else ""
+        return policy.name + ties + per
+
+    def name(self, name: str) -> str:
+        """A name that is an IRI goes back to its prefix."""
+        for prefix, iri in self.prefixes.items():
+            if name.startswith(iri) and re.fullmatch(r"[A-Za-z_][\w-]*", name[len(iri) :]):
+                return f"{prefix}:{name[len(iri):]}"
+        return name
+
+    def node(self, node: s.Node, place: int = _EXPR) -> str:
+        level, text = self._node(node)
+        return f"({text})" if level < place else text
+
+    def _args(self, args: tuple[s.Node, ...]) -> str:
+        return ", ".join(self.node(a) for a in args)
+
+    def _node(self, node: s.Node) -> tuple[int, str]:
+        """The text and how tightly it binds."""
+        match node:
+            case Var():
+                return _POSTFIX, node.name
+            case Wild():
+                return _POSTFIX, "_"
+            case Const(value=Iri() as iri):
+                short = self.name(iri.text)
+                return _POSTFIX, short if short != iri.text else str(iri)
+            case Const(value=int() | float() as number) if not isinstance(number, bool) and number < 0:
+                return _UNARY, show_value(number)
+            case Const():
+                return _POSTFIX, show_value(node.value)
+            case s.Name():
+                return _POSTFIX, node.text
+            case s.Call():
+                return _POSTFIX, f"{self.name(node.name)}({'distinct ' if node.distinct else ''}{self._args(node.args)})"
+            case s.Arith() if len(node.args) == 1:
+                return _UNARY, f"-{self.node(node.args[0], _POWER)}"
+            case s.Arith():
+                level = _ARITH[node.op]
+                left, right = (_POSTFIX, _UNARY) if node.op == "**" else (level, level + 1)
+                return level, f"{self.node(node.args[0], left)} {node.op} {self.node(node.args[1], right)}"
+            case s.Chain():
+                parts = [self.node(node.operands[0], _SUM)]
+                for op, operand in zip(node.ops, node.operands[1:], strict=True):
+                    parts += [op, self.node(operand, _SUM)]
+                return _COMPARISON, " ".join(parts)
+            case s.Binary():
+                return _PATTERN, self._binary(node)
+            case s.Where():
+                return _EXPR, f"{self.node(node.pattern, _PATTERN)} WHERE {self.node(node.condition)}"
+            case s.Window():
+                return _POSTFIX, f"({self.node(node.pattern)}).{self._length(node.length)}"
+            case s.Power():
+                tail = " CONSECUTIVE" if node.consecutive else ""
+                return _POWER, f"{self.node(node.pattern, _POSTFIX)} ^ {node.count}{tail}"
+            case s.Not(between=None):
+                return _UNARY, f"not {self.node(node.negated, _UNARY)}"
+            case s.Not():
+                assert node.between is not None
+                policy = f"[{self.policy(node.policy)}]" if node.policy else ""
+                first, second = (self.node(n) for n in node.between)
+                return _UNARY, f"NOT{policy}({self.node(node.negated)}).[{first}, {second}]"
+            case s.Group():
+                return _POSTFIX, "{" + self._args(node.items) + "}"
+            case s.WithinSet():
+                return _COMPARISON, f"{self.node(node.labels, _SUM)} within {self._length(node.length)}"
+            case s.Labelled():
+                return _EXPR, f"{node.label}: {self.node(node.body)}"
+            case s.While():
+                return _EXPR, f"while {node.window}: {'collect' if node.collect else 'not'} {self.node(node.body)}"
+            case s.Last():
+                return _EXPR, f"{'exactly' if node.exactly else 'last'} {node.count}: collect {self.node(node.body)}"
+            case s.Cut():
+                return _EXPR, "!"
+            case _:
+                assert_never(node)
+
+    def _binary(self, node: s.Binary) -> str:
+        op = node.op.lower() if node.op in _LABEL_RELATIONS else node.op
+        policy = f"[{self.policy(node.policy)}]" if node.policy else ""
+        # Mixed operators keep their parentheses, so that the text says its own reading.
+        left = node.left
+        mixed = isinstance(left, s.Binary) and left.op != node.op
+        first = f"({self.node(left)})" if mixed else self.node(left, _PATTERN)
+        return f"{first} {op}{policy} {self.node(node.right, _COMPARISON)}"
+
+    def _length(self, length: Const) -> str:
+        return self.node(length)
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def show_module(module: s.Module) -> str:
+    return Printer().module(module)
+
+
+def show_node(node: s.Node) -> str:
+    return Printer().node(node)

@@ -1,0 +1,157 @@
+"""The names of a program: which are events, which are static predicates, which are functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from augury.algebra.aggregates import AGGREGATES, AggregateFunction
+from augury.algebra.relations import RELATIVE
+from augury.algebra.scalar import FUNCTIONS, TYPES, Function
+from augury.errors import Findings, Note, Span, nearest
+from augury.language import syntax as s
+
+MOMENTS = ("start", "end", "duration")
+
+
+@dataclass
+class Symbols:
+    """What each name stands for, and where it was said."""
+
+    findings: Findings
+    functions: dict[str, Function]
+    aggregates: dict[str, AggregateFunction]
+    events: dict[str, s.EventDecl] = field(default_factory=dict)
+    static: dict[str, s.StaticDecl] = field(default_factory=dict)
+    heads: dict[str, Span] = field(default_factory=dict)
+    clauses: dict[str, Span] = field(default_factory=dict)
+    facts: set[str] = field(default_factory=set)
+    functors: set[str] = field(default_factory=set)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    tick: int | None = None
+
+    def is_static(self, name: str) -> bool:
+        return name in self.clauses or name in self.static or name in self.facts
+
+    def is_event(self, name: str) -> bool:
+        return name in self.heads or name in self.events
+
+    def unknown(self, what: str, name: str, span: Span, known: Iterable[str], hint: str) -> None:
+        """Reports a name that nothing defines, with the nearest one that something does."""
+        close = nearest(name, known)
+        self.findings.add("E201", f"unknown {what} `{name}`", span,
+                          hint=f"did you mean `{close}`?" if close else hint)  # fmt: skip
+
+
+def collect_symbols(
+    modules: list[s.Module],
+    findings: Findings,
+    functions: Mapping[str, Function],
+    aggregates: Mapping[str, AggregateFunction],
+    facts: Iterable[str],
+) -> Symbols:
+    symbols = Symbols(findings, {**FUNCTIONS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
+    for statement in statements(modules):
+        match statement:
+            case s.Prefix():
+                symbols.prefixes[statement.name] = statement.iri
+            case s.EventDecl():
+                _declare(statement, symbols.events, symbols)
+            case s.StaticDecl():
+                _declare(statement, symbols.static, symbols)
+            case s.FunctionDecl():
+                _declare_function(statement, symbols)
+            case s.EventRule(head=s.Call(name=name) | s.Name(text=name)):
+                symbols.heads.setdefault(name, statement.head.span)
+            case s.StaticRule(head=s.Call(name=name) | s.Name(text=name)):
+                symbols.clauses.setdefault(name, statement.head.span)
+    _collect_functors(modules, symbols)
+    for name, span in symbols.heads.items():
+        if symbols.is_static(name):
+            _both(name, span, symbols.clauses.get(name), symbols)
+    for name, decl in symbols.events.items():
+        if symbols.is_static(name) and name not in symbols.heads:
+            _both(name, decl.span, symbols.clauses.get(name), symbols)
+    return symbols
+
+
+def statements(modules: list[s.Module]) -> Iterator[s.Statement]:
+    for module in modules:
+        yield from module.statements
+
+
+def _both(name: str, event: Span, static: Span | None, symbols: Symbols) -> None:
+    notes = (Note("static here", static),) if static else (Note("its facts are given from outside"),)
+    symbols.findings.add(
+        "E202", f"`{name}` is both an event and a static predicate", event, *notes,
+        hint="event rules use `<-`, static rules and facts use `:-`; give one of them another name",
+    )  # fmt: skip
+
+
+def _declare(decl: s.EventDecl | s.StaticDecl, table: dict[str, s.EventDecl] | dict[str, s.StaticDecl], symbols: Symbols) -> None:
+    _check_attributes(decl.attributes, symbols)
+    previous = table.get(decl.name)
+    if previous is not None and previous.attributes != decl.attributes:
+        symbols.findings.add("E203", f"`{decl.name}` is declared twice, differently", decl.span,
+                             Note("declared here first", previous.span))  # fmt: skip
+    table.setdefault(decl.name, decl)  # type: ignore[arg-type]
+
+
+def _check_attributes(attributes: tuple[s.Attribute, ...], symbols: Symbols) -> None:
+    seen: dict[str, Span] = {}
+    for attribute in attributes:
+        if attribute.name in seen:
+            symbols.findings.add("E203", f"attribute `{attribute.name}` stands twice", attribute.span)
+        seen[attribute.name] = attribute.span
+        if attribute.type not in TYPES:
+            symbols.unknown("type", attribute.type, attribute.span, TYPES, "the types are " + ", ".join(TYPES))
+
+
+def _declare_function(decl: s.FunctionDecl, symbols: Symbols) -> None:
+    _check_attributes(decl.attributes, symbols)
+    if decl.result not in TYPES:
+        symbols.unknown("type", decl.result, decl.span, TYPES, "the types are " + ", ".join(TYPES))
+    types = tuple(a.type for a in decl.attributes)
+    given = symbols.functions.get(decl.name)
+    if given is not None and not given.registered:
+        symbols.findings.add("E203", f"`{decl.name}` is a built-in function", decl.span, hint="choose another name")
+    elif given is not None and given.call is not _missing and not given.takes(len(types)):
+        symbols.findings.add("E206", f"`{decl.name}` is declared with {len(types)} arguments, but Python registered it with {given.arity}", decl.span)  # fmt: skip
+    elif given is None or given.call is _missing:
+        symbols.functions[decl.name] = Function(decl.name, types, decl.result, _missing, registered=True)
+
+
+def _missing(*args: object) -> object:
+    raise LookupError("declared in the program, but not registered from Python")
+
+
+is_missing = _missing
+
+
+def _collect_functors(modules: list[s.Module], symbols: Symbols) -> None:
+    """Nested terms that a body matches or a fact holds: a head may build those."""
+    for statement in statements(modules):
+        match statement:
+            case s.StaticRule(head=s.Call() as head):
+                _functors_of(head.args, symbols)
+                for literal in statement.body:
+                    _functors_in(literal, symbols)
+            case s.EventRule():
+                for literal in statement.body:
+                    _functors_in(literal, symbols)
+
+
+def _functors_in(literal: s.Node, symbols: Symbols) -> None:
+    if isinstance(literal, s.Call) and literal.name not in symbols.functions and literal.name not in RELATIVE:
+        _functors_of(literal.args, symbols)
+        return
+    for child in s.children(literal):
+        if not isinstance(literal, s.Chain | s.Arith):
+            _functors_in(child, symbols)
+
+
+def _functors_of(args: tuple[s.Node, ...], symbols: Symbols) -> None:
+    for arg in args:
+        for node in s.walk(arg):
+            if isinstance(node, s.Call) and node.name not in symbols.functions and node.name not in MOMENTS:
+                symbols.functors.add(node.name)

@@ -1,0 +1,341 @@
+"""The syntax tree of the rule language: what was written, with a span on every node.
+
+Patterns, conditions and values share one expression grammar, as in the papers, where `o during w` may relate two labels or
+two patterns; which it is depends on the rule, so the tree keeps the shape and `translate` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from augury.algebra.terms import Const, Var, Wild
+from augury.errors import NOWHERE, Span
+
+_SPAN = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Name:
+    """A bare lower-case name: an event without arguments, a label, or a string, as its place says."""
+
+    text: str
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Call:
+    """`name(args)`: an event, a static predicate, a function, an aggregate or a nested term."""
+
+    name: str
+    args: tuple[Node, ...]
+    distinct: bool = False
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Arith:
+    """Arithmetic: one or two operands."""
+
+    op: str
+    args: tuple[Node, ...]
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Chain:
+    """`a < b <= c`: comparisons that share their operands."""
+
+    operands: tuple[Node, ...]
+    ops: tuple[str, ...]
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Policy:
+    """`recent shortest per (Car)`, `chronological`, `unrestricted`; `by` names the attribute that breaks ties."""
+
+    name: str
+    ties: str = "longest"
+    by: str | None = None
+    per: tuple[str, ...] = ()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A binary operator of patterns, a relation of Allen, or `and`/`or` of conditions."""
+
+    op: str
+    left: Node
+    right: Node
+    policy: Policy | None = None
+    parens: bool = field(default=False, compare=False, repr=False)
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Where:
+    """`P WHERE c`."""
+
+    pattern: Node
+    condition: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Window:
+    """`(P).q`."""
+
+    pattern: Node
+    length: Const
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Power:
+    """`P ^ n` and `P ^ n CONSECUTIVE`."""
+
+    pattern: Node
+    count: int
+    consecutive: bool
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Not:
+    """`NOT x`; with `between`, the pattern `NOT(x).[first, second]`."""
+
+    negated: Node
+    between: tuple[Node, Node] | None = None
+    policy: Policy | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Group:
+    """`(c1, c2)` or `{c1, c2}`: several conditions, or a set of labels. One element in parentheses is that element."""
+
+    items: tuple[Node, ...]
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class WithinSet:
+    """`{o, s} within 12h`."""
+
+    labels: Node
+    length: Const
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """`o: pattern`."""
+
+    label: str
+    body: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class While:
+    """`while w: not q` and `while w: collect q`."""
+
+    window: str
+    collect: bool
+    body: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Last:
+    """`last 5: collect q`, `exactly 5: collect q`."""
+
+    count: int
+    exactly: bool
+    body: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Cut:
+    """`!` at the end of a static rule's body."""
+
+    span: Span = _SPAN
+
+
+Node: TypeAlias = (
+    Var
+    | Wild
+    | Const
+    | Name
+    | Call
+    | Arith
+    | Chain
+    | Binary
+    | Where
+    | Window
+    | Power
+    | Not
+    | Group
+    | WithinSet
+    | Labelled
+    | While
+    | Last
+    | Cut
+)
+
+
+@dataclass(frozen=True)
+class Comments:
+    """What the writer said beside a statement."""
+
+    before: tuple[str, ...] = ()
+    after: str = ""
+    blank: bool = False
+
+
+@dataclass(frozen=True)
+class Include:
+    path: str
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Prefix:
+    name: str
+    iri: str
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Attribute:
+    name: str
+    type: str
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class EventDecl:
+    """`event wind(loc: string, speed: float).`"""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class StaticDecl:
+    """`static store(id: string, region: string).`: a static predicate whose facts come from outside."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class FunctionDecl:
+    """`function index(t: float, h: float): float.`: a name that Python registers."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    result: str
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class PolicyDecl:
+    policy: Policy
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Tick:
+    length: Const
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Output:
+    names: tuple[Name, ...]
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class EventRule:
+    """`rule label: head <- literal, literal POLICY p.`"""
+
+    head: Node
+    body: tuple[Node, ...]
+    label: str | None = None
+    policy: Policy | None = None
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class StaticRule:
+    """`head :- literal, literal.`; a fact has no body."""
+
+    head: Node
+    body: tuple[Node, ...]
+    label: str | None = None
+    comments: Comments = Comments()
+    span: Span = _SPAN
+
+
+Statement: TypeAlias = (
+    Include | Prefix | EventDecl | StaticDecl | FunctionDecl | PolicyDecl | Tick | Output | EventRule | StaticRule
+)
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source text: its statements, and the comments after the last one."""
+
+    statements: tuple[Statement, ...]
+    trailing: tuple[str, ...] = ()
+    span: Span = _SPAN
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The parts of a node, from left to right."""
+    match node:
+        case Call() | Arith():
+            yield from node.args
+        case Chain():
+            yield from node.operands
+        case Binary():
+            yield node.left
+            yield node.right
+        case Where():
+            yield node.pattern
+            yield node.condition
+        case Window() | Power():
+            yield node.pattern
+        case Not():
+            yield node.negated
+            if node.between:
+                yield from node.between
+        case Group():
+            yield from node.items
+        case WithinSet():
+            yield node.labels
+        case Labelled() | While() | Last():
+            yield node.body
+
+
+def walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in children(node):
+        yield from walk(child)

@@ -1,0 +1,406 @@
+"""Syntax tree to algebra: each statement becomes declarations, clauses or a rule; both styles of rules become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.nodes import (
+    Clause, Collect, Condition, Either, Instant, Join, Label, Node, NoneInside, Policy, Relative, Repeat, Rule,
+    Scan, Select, UNRESTRICTED, Within, bound_vars, condition_vars,
+)  # fmt: skip
+from augury.algebra.program import Attribute, Plan
+from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
+from augury.algebra.scalar import Function
+from augury.algebra.terms import Aggregate, Const, Expr, Var, Wild, walk
+from augury.clock import Duration, Timestamp
+from augury.errors import Findings, Note, Span
+from augury.language import syntax as s
+from augury.language.expressions import Expressions
+from augury.language.show import show_node
+from augury.language.symbols import Symbols, collect_symbols, statements
+
+
+def translate(
+    modules: list[s.Module],
+    findings: Findings,
+    functions: Mapping[str, Function] = {},
+    aggregates: Mapping[str, AggregateFunction] = {},
+    facts: Iterable[str] = (),
+    policy: Policy | None = None,
+) -> Plan:
+    """The plan of a program, conditions as written. `policy` stands in where the program names none."""
+    symbols = collect_symbols(modules, findings, functions, aggregates, facts)
+    default, outputs, output_seen = policy or UNRESTRICTED, [], False
+    for statement in statements(modules):
+        match statement:
+            case s.PolicyDecl():
+                default = _policy(statement.policy)
+            case s.Tick():
+                assert isinstance(statement.length.value, Duration)
+                symbols.tick = statement.length.value.us
+                if symbols.tick == 0:
+                    findings.add("E215", "a tick has a length", statement.span)
+                    symbols.tick = None
+            case s.Output():
+                output_seen = True
+                for name in statement.names:
+                    if name.text in symbols.heads:
+                        outputs.append(name.text)
+                    else:
+                        symbols.unknown("derived event", name.text, name.span, symbols.heads,
+                                        "an output is an event that some rule derives")  # fmt: skip
+    rules: list[Rule] = []
+    clauses: list[Clause] = []
+    counts: dict[str, int] = {}
+    labels: dict[str, Span] = {}
+    for statement in statements(modules):
+        match statement:
+            case s.EventRule():
+                rule = _EventRule(symbols, statement, default).translate(counts)
+                if rule is not None:
+                    _unique_label(rule, labels, findings)
+                    rules.append(rule)
+            case s.StaticRule():
+                clause = _clause(symbols, statement)
+                if clause is not None:
+                    clauses.append(clause)
+    return Plan(
+        tuple(rules),
+        tuple(clauses),
+        {name: _attributes(decl) for name, decl in symbols.events.items()},
+        {name: _attributes(decl) for name, decl in symbols.static.items()},
+        tuple(outputs) if output_seen else tuple(dict.fromkeys(rule.type for rule in rules)),
+        symbols.tick,
+        symbols.functions,
+        symbols.aggregates,
+        symbols.prefixes,
+    )
+
+
+def _attributes(decl: s.EventDecl | s.StaticDecl) -> tuple[Attribute, ...]:
+    return tuple(Attribute(a.name, a.type) for a in decl.attributes)
+
+
+def _unique_label(rule: Rule, labels: dict[str, Span], findings: Findings) -> None:
+    if rule.label in labels:
+        findings.add("E216", f"two rules are labelled `{rule.label}`", rule.span, Note("the other one", labels[rule.label]))
+    labels[rule.label] = rule.span
+
+
+def _policy(policy: s.Policy) -> Policy:
+    return Policy(
+        cast(Literal["unrestricted", "recent", "chronological"], policy.name),
+        cast(Literal["longest", "shortest", "by"], policy.ties),
+        policy.by,
+        policy.per,
+    )
+
+
+def _head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node, ...]] | None:
+    match node:
+        case s.Call():
+            return node.name, node.args
+        case s.Name():
+            return node.text, ()
+        case Var():
+            symbols.findings.add("E217", f"`{node.name}` is a variable; a head is an event", node.span,
+                                 hint=f"write `{node.name}()` or begin it with a small letter")  # fmt: skip
+        case _:
+            symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
+                                 hint=f"a rule is written `name(arguments) {arrow} body.`")  # fmt: skip
+    return None
+
+
+def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
+    head = _head(symbols, statement.head, ":-")
+    if head is None:
+        return None
+    name, head_args = head
+    reader = Expressions(symbols, in_static_rule=True)
+    args = reader.static_args(name, head_args)
+    body: list[Condition] = []
+    cut = False
+    for index, literal in enumerate(statement.body):
+        match literal:
+            case s.Cut():
+                cut = True
+                if index != len(statement.body) - 1:
+                    symbols.findings.add("E218", "a cut stands at the end of a body", literal.span,
+                                         hint="conditions after `!` belong in another rule")  # fmt: skip
+            case s.Labelled() | s.While() | s.Last() | s.Where() | s.Window() | s.Power():
+                symbols.findings.add("E219", "a static rule cannot hold an event pattern", literal.span,
+                                     hint="event rules use `<-`")  # fmt: skip
+            case s.Binary(op=op) if op not in ("AND", "OR"):
+                symbols.findings.add("E219", "a static rule cannot hold an event pattern", literal.span,
+                                     hint="event rules use `<-`")  # fmt: skip
+            case _:
+                body.extend(reader.conditions(literal))
+    return Clause(name, args, tuple(body), cut, statement.span)
+
+
+@dataclass
+class _Body:
+    """What the literals of a rule come to."""
+
+    patterns: list[Node]
+    conditions: list[Condition]
+    relatives: list[Relative]
+    collect: s.While | s.Last | None = None
+
+
+class _EventRule:
+    """Reads one event rule."""
+
+    def __init__(self, symbols: Symbols, statement: s.EventRule, default: Policy) -> None:
+        self.symbols, self.statement = symbols, statement
+        self.findings = symbols.findings
+        self.policy = _policy(statement.policy) if statement.policy else default
+        self.reader = Expressions(symbols)
+
+    def translate(self, counts: dict[str, int]) -> Rule | None:
+        statement, reader = self.statement, self.reader
+        head = _head(self.symbols, statement.head, "<-")
+        self._define_labels(statement.body)
+        body = _Body([], [], [])
+        for literal in statement.body:
+            self._literal(literal, body)
+        if not body.patterns:
+            if head is not None:
+                self._no_event(statement)
+            return None
+        if head is None:
+            return None
+        node = self._join(body.patterns)
+        collect = self._collect(body, node)
+        where = (*body.relatives, *body.conditions)
+        if where:
+            node = Select(node, where, statement.span)
+        name, head_args = head
+        reader.may_aggregate = body.collect is not None
+        declared = self.symbols.events.get(name)
+        types = [a.type for a in declared.attributes] if declared else []
+        types += ["any"] * len(head_args)
+        args = tuple(reader.head_argument(a, t) for a, t in zip(head_args, types, strict=False))
+        reader.may_aggregate = False
+        if collect is not None and not any(isinstance(p, Aggregate) for a in args for p in walk(a)):
+            self.findings.add("E220", "the rule collects, but its head has no aggregate", collect.span,
+                              hint="write, for instance, `count(X)` in the head; to ask for presence use a pattern")  # fmt: skip
+        counts[name] = counts.get(name, 0) + 1
+        label = statement.label or (name if counts[name] == 1 else f"{name}#{counts[name]}")
+        covers = tuple(r.label for r in body.relatives)
+        return Rule(label, name, args, node, covers, collect, None, statement.span)
+
+    def _no_event(self, statement: s.EventRule) -> None:
+        hint = "a rule over static predicates is written with `:-`" if any(
+            isinstance(x, s.Call | s.Name) for x in statement.body
+        ) else "name the event that the rule waits for"  # fmt: skip
+        self.findings.add("E221", "the body of an event rule has no event", statement.head.span, hint=hint)
+
+    def _define_labels(self, body: tuple[s.Node, ...]) -> None:
+        for literal in body:
+            if isinstance(literal, s.Labelled):
+                previous = self.reader.labels.get(literal.label)
+                if previous is not None:
+                    self.findings.add("E222", f"the label `{literal.label}` is used twice", literal.span,
+                                      Note("used here first", previous))  # fmt: skip
+                self.reader.labels[literal.label] = literal.span
+
+    # Literals
+
+    def _literal(self, literal: s.Node, body: _Body) -> None:
+        match literal:
+            case s.Labelled(body=s.Call() as call) if call.name in RELATIVE:
+                relative = self._relative(literal, call)
+                if relative is not None:
+                    body.relatives.append(relative)
+            case s.Labelled():
+                pattern = self._pattern(literal.body)
+                if pattern is not None:
+                    body.patterns.append(Label(literal.label, pattern, literal.span))
+            case s.While(collect=False):
+                self.reader.known_label(literal.window, literal.span)
+                pattern = self._pattern(literal.body)
+                if pattern is not None:
+                    body.conditions.append(NoneInside(literal.window, pattern, literal.span))
+            case s.While() | s.Last():
+                if body.collect is not None:
+                    self.findings.add("E223", "a rule has one `collect`", literal.span,
+                                      Note("the other one", body.collect.span),
+                                      hint="derive two events and join them")  # fmt: skip
+                body.collect = literal
+            case s.Cut():
+                self.findings.add("E218", "a cut belongs to a static rule", literal.span)
+            case _ if self._is_condition(literal):
+                body.conditions.extend(self.reader.conditions(literal))
+            case _:
+                pattern = self._pattern(literal)
+                if pattern is not None:
+                    body.patterns.append(pattern)
+
+    def _is_condition(self, node: s.Node) -> bool:
+        """Whether a literal tests or binds rather than matches events."""
+        symbols, labels = self.symbols, self.reader.labels
+        match node:
+            case s.Chain() | s.WithinSet() | s.Group() | s.Not(between=None):
+                return True
+            case s.Binary(left=s.Name(text=left), right=s.Name(text=right)) if node.op.lower() in ALLEN:
+                return node.op not in OPERATORS or (left in labels and right in labels)
+            case s.Binary(op="AND" | "OR"):
+                return self._is_condition(node.left) and self._is_condition(node.right)
+            case s.Call(name=name):
+                return symbols.is_static(name) or (name in symbols.functions and not symbols.is_event(name))
+            case s.Name(text=name):
+                return symbols.is_static(name)
+            case Const(value=bool()):
+                return True
+        return False
+
+    def _relative(self, literal: s.Labelled, call: s.Call) -> Relative | None:
+        match call.args:
+            case (s.Name() as anchor, Const(value=Duration()) as length):
+                if anchor.text == literal.label or not self.reader.known_label(anchor.text, anchor.span):
+                    return None
+                return Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
+            case (s.Name() as anchor, Const(value=int() | float()) as length):
+                if self.symbols.tick is None:
+                    self.findings.add("E224", "a duration needs a unit", length.span, hint=f"write `{show_node(length)}s` or `{show_node(length)}min`; ticks count where the program declares `tick`")  # fmt: skip
+                    return None
+                if self.reader.known_label(anchor.text, anchor.span):
+                    return Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
+                return None
+        self.findings.add("E224", f"`{call.name}` takes a label and a duration", call.span,
+                          hint=f"write `{literal.label}: {call.name}(o, 6h)`")  # fmt: skip
+        return None
+
+    def _collect(self, body: _Body, positive: Node) -> Collect | None:
+        literal = body.collect
+        if literal is None:
+            return None
+        window = literal.window if isinstance(literal, s.While) else None
+        if window is not None:
+            self.reader.known_label(window, literal.span)
+        pattern = self._pattern(literal.body)
+        if pattern is None:
+            return None
+        if isinstance(literal, s.Last) and literal.count == 0:
+            self.findings.add("E225", "the last 0 are none", literal.span)
+        # Conditions on what only the collected have filter them; the others filter the rule's rows.
+        own = bound_vars(pattern) - bound_vars(positive)
+        where: list[Condition] = []
+        changed = True
+        while changed:
+            changed = False
+            for condition in list(body.conditions):
+                if condition_vars(condition) & own and not isinstance(condition, NoneInside):
+                    body.conditions.remove(condition)
+                    where.append(condition)
+                    own |= condition_vars(condition) - bound_vars(positive)
+                    changed = True
+        if isinstance(literal, s.Last):
+            return Collect(pattern, None, literal.count, literal.exactly, tuple(where), literal.span)
+        return Collect(pattern, window, None, False, tuple(where), literal.span)
+
+    def _join(self, patterns: list[Node]) -> Node:
+        """Literals side by side are an AND: the interval covers them all."""
+        node = patterns[0]
+        for pattern in patterns[1:]:
+            node = Join("AND", node, pattern, policy=self.policy, span=self.statement.span)
+        return node
+
+    # Patterns
+
+    def _pattern(self, node: s.Node) -> Node | None:
+        match node:
+            case s.Call():
+                return self._scan(node.name, node.args, node.span)
+            case s.Name():
+                return self._scan(node.text, (), node.span)
+            case Const(value=Timestamp() | int() as time) if not isinstance(time, bool):
+                return Instant(node, node.span)
+            case s.Where():
+                return self._where(node)
+            case s.Window():
+                inner = self._pattern(node.pattern)
+                return Within(inner, self.reader.length(node.length), node.span) if inner else None
+            case s.Power():
+                return self._repeat(node)
+            case s.Not(between=(first, second)):
+                return self._not(node, first, second)
+            case s.Binary():
+                return self._binary(node)
+            case Var():
+                self.findings.add("E226", f"`{node.name}` is a variable where an event is expected", node.span,
+                                  hint=f"write `{node.name}()` for the event, or begin its name with a small letter")  # fmt: skip
+            case s.Labelled():
+                self.findings.add("E227", "a label names a literal of its own, not a part of a pattern", node.span,
+                                  hint="write `o: order(N), s: shipped(N), o before s`; a prefix must be declared")  # fmt: skip
+            case Wild():
+                self.findings.add("E226", "`_` stands where an event is expected", node.span)
+            case s.Not():
+                self.findings.add("E214", "an event cannot be negated on its own: absence needs an interval", node.span,
+                                  hint="write `NOT(c).[a, b]` or `while w: not c`")  # fmt: skip
+            case s.Group():
+                self.findings.add("E228", "a list of literals stands where one pattern is expected", node.span,
+                                  hint="join patterns with AND or SEQ")  # fmt: skip
+            case _:
+                self.findings.add("E228", f"`{show_node(node)}` stands where an event pattern is expected", node.span)
+        return None
+
+    def _scan(self, name: str, args: tuple[s.Node, ...], span: Span) -> Node | None:
+        symbols = self.symbols
+        if symbols.is_static(name) and not symbols.is_event(name):
+            self.findings.add("E204", f"the static predicate `{name}` stands where an event is expected", span,
+                              hint="a static predicate is a condition: put it after WHERE, or as a literal of its own")  # fmt: skip
+            return None
+        if name in RELATIVE and not symbols.is_event(name) and args and isinstance(args[0], s.Name) and args[0].text in self.reader.labels:
+            self.findings.add("E224", f"the interval `{name}(…)` has no label", span, hint=f"write `w: {name}(…)`")
+            return None
+        declared = symbols.events.get(name)
+        types = [a.type for a in declared.attributes] if declared else []
+        types += ["any"] * len(args)
+        matched: list[Expr] = [self.reader.typed(self.reader.match(a), t) for a, t in zip(args, types, strict=False)]
+        return Scan(name, tuple(matched), span)
+
+    def _where(self, node: s.Where) -> Node | None:
+        inner = self._pattern(node.pattern)
+        conditions = self.reader.conditions(node.condition)
+        if inner is None:
+            return None
+        return Select(inner, tuple(conditions), node.span) if conditions else inner
+
+    def _repeat(self, node: s.Power) -> Node | None:
+        inner = self._pattern(node.pattern)
+        if node.count == 0:
+            self.findings.add("E225", "a pattern is repeated at least once", node.span)
+            return None
+        if inner is None or node.count == 1:
+            return inner
+        return Repeat(inner, node.count, node.consecutive, policy=self.policy, span=node.span)
+
+    def _not(self, node: s.Not, first: s.Node, second: s.Node) -> Node | None:
+        negated, left, right = self._pattern(node.negated), self._pattern(first), self._pattern(second)
+        if negated is None or left is None or right is None:
+            return None
+        policy = _policy(node.policy) if node.policy else self.policy
+        return Join("SEQ", left, right, absent=negated, policy=policy, span=node.span)
+
+    def _binary(self, node: s.Binary) -> Node | None:
+        if node.op not in OPERATORS and node.op != "OR":
+            self.findings.add("E212", f"`{node.op.lower()}` relates two labels", node.span,
+                              hint=self.reader._relation_hint(node))  # fmt: skip
+            return None
+        if isinstance(node.left, s.Binary) and not node.left.parens and node.left.op != node.op:
+            self.findings.add("W301", f"`{node.left.op}` and `{node.op}` are mixed without parentheses", node.span,
+                              Note(f"it reads as {show_node(node)}"), hint="`augury fmt` writes the parentheses")  # fmt: skip
+        left, right = self._pattern(node.left), self._pattern(node.right)
+        if left is None or right is None:
+            return None
+        if node.op == "OR":
+            if node.policy is not None:
+                self.findings.add("E229", "OR selects nothing: it takes no policy", node.policy.span)
+            return Either(left, right, node.span)
+        policy = _policy(node.policy) if node.policy else self.policy
+        return Join(node.op, left, right, policy=policy, span=node.span)

@@ -1,0 +1,357 @@
+"""The meaning of a program: all events that a history entails, stratum by stratum, recursion in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from augury.algebra.aggregates import aggregate_of
+from augury.algebra.nodes import Collect, Join, Node, Repeat, Rule, UNRESTRICTED, Within, walk_all
+from augury.algebra.place import place
+from augury.algebra.program import Plan, Predicate
+from augury.algebra.properties import properties
+from augury.algebra.scalar import RowError
+from augury.algebra.strata import Stratum, edges, strata
+from augury.algebra.terms import Aggregate, plain_variables, variables, walk
+from augury.clock import Clock
+from augury.errors import DataError, RunError
+from augury.meaning.patterns import World
+from augury.meaning.rows import Named, Proof, Row, Scalars
+from augury.meaning.static import Static
+from augury.model import Change, Event, Fact, HistoryItem, OrderKey, Revocation, Value, content_id, give_ids, order_key, type_name
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """One way to derive an event: the rule, the occurrences it was made of, and the static atoms it rests on."""
+
+    rule: str
+    parts: tuple[Event, ...]
+    proofs: tuple[Proof, ...] = ()
+
+    @property
+    def key(self) -> OrderKey:
+        """What makes two derivations one."""
+        atoms = tuple((p.name, tuple(order_key(a) for a in p.args)) for p in self.proofs)
+        return (self.rule, tuple(p.id for p in self.parts), atoms)
+
+
+@dataclass
+class Model:
+    """What a history entails up to the clock."""
+
+    events: list[Event]
+    clock: int
+    derivations: dict[str, list[Derivation]] = field(default_factory=dict)
+    inputs: dict[str, Event] = field(default_factory=dict)
+    rejected: list[tuple[Event, str]] = field(default_factory=list)
+    errors: dict[tuple[str, str], int] = field(default_factory=dict)
+    all_events: list[Event] = field(default_factory=list)
+
+
+def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> tuple[list[Event], list[tuple[Event, str]]]:
+    """The events that stand, and those rejected because their id names another event.
+
+    A revocation is a tombstone, wherever it comes; with `as_of`, only what was known by then counts (V 2.3).
+    """
+    events: dict[str, Event] = {}
+    rejected: list[tuple[Event, str]] = []
+    revoked: set[str] = set()
+    for item in give_ids(history):
+        known = item.known
+        if as_of is not None:
+            if known is None and isinstance(item, Revocation):
+                raise DataError(f"the revocation of {item.id} has no `known` time, which an answer as of a time needs")
+            if (known if known is not None else item.end) > as_of:  # type: ignore[union-attr]
+                continue
+        if isinstance(item, Revocation):
+            revoked.add(item.id)
+        elif item.id not in events:
+            events[item.id] = item
+        elif events[item.id].content != item.content:
+            rejected.append((item, f"the id {item.id} names another event already"))
+    return [e for e in events.values() if e.id not in revoked], rejected
+
+
+def evaluate(
+    plan: Plan,
+    history: Iterable[HistoryItem],
+    clock: Clock,
+    facts: Iterable[Fact] = (),
+    until: int | None = None,
+    as_of: int | None = None,
+    retention: int | None = None,
+) -> Model:
+    """All derived events that the standing history entails, with every derivation, up to the clock."""
+    events, rejected = standing(history, as_of)
+    now = until if until is not None else max((e.end for e in events), default=0)
+    facts = list(facts)
+    varying = {f.name for f in facts if f.since is not None or f.until is not None}
+    scalars = Scalars(plan.functions, plan.aggregates, clock)
+    errors: dict[tuple[str, str], int] = {}
+    world = World(scalars, Static(plan.clauses, facts, scalars, lambda *_: None), errors=errors)
+    world.static.report = world.report
+    derived = plan.derived
+    inputs: dict[Predicate, list[Event]] = {}
+    for event in events:
+        inputs.setdefault((event.type, len(event.args)), []).append(event)
+    derivations: dict[OrderKey, dict[OrderKey, Derivation]] = {}
+    for type, given in inputs.items():
+        if type not in derived:
+            world.events[type] = sorted(given, key=lambda e: e.order)
+    for stratum in strata(plan):
+        rules = tuple(replace(rule, body=_placed(rule, varying, retention)) for rule in stratum.rules)
+        stratum = replace(stratum, rules=rules)
+        seeds = [event for type in stratum.types for event in inputs.get(type, ())]
+        _Answer(world, stratum, seeds, derivations).run()
+    found = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
+    found.sort(key=lambda e: e.order)
+    outputs = [e for e in found if e.type in plan.outputs]
+    return Model(
+        outputs,
+        now,
+        {e.id: list(derivations[e.content].values()) for e in found},
+        {e.id: e for e in events},
+        rejected,
+        errors,
+        found,
+    )
+
+
+def _placed(rule: Rule, varying: set[str], retention: int | None) -> Node:
+    body = rule.body
+    if retention is not None and properties(rule).horizon is None:
+        body = Within(body, retention)
+    return place(body, varying)
+
+
+class _Answer:
+    """Answers one stratum, into the world's events."""
+
+    def __init__(self, world: World, stratum: Stratum, seeds: list[Event], derivations: dict[OrderKey, dict[OrderKey, Derivation]]) -> None:
+        self.world, self.stratum, self.derivations = world, stratum, derivations
+        self.found: dict[OrderKey, Event] = {}
+        self.seeds = seeds
+
+    def run(self) -> None:
+        seeded = [(self._of(event.type, event.args, event.start, event.end), Derivation("", (event,))) for event in self.seeds]
+        if not self.stratum.recursive:
+            self._add([*seeded, *self._apply()])
+        elif self._monotone():
+            self._add(seeded)
+            while self._add(self._apply()):
+                pass
+        else:
+            self._in_order_of_time(seeded)
+
+    def _monotone(self) -> bool:
+        """Whether more events can only give more: no absence and no policy on the cycle."""
+        for rule in self.stratum.rules:
+            if any(e.reads in self.stratum.types and e.kind != "positive" for e in edges(rule)):
+                return False
+            for node in walk_all(rule.body):
+                if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
+                    return False
+        return True
+
+    def _in_order_of_time(self, seeded: list[tuple[Event, Derivation]]) -> None:
+        """End by end: absences and policies look only at what ended before, which is complete."""
+        now: int | None = None
+        while True:
+            pending = [(e, d) for e, d in [*seeded, *self._apply()] if now is None or e.end > now]
+            if not pending:
+                return
+            now = min(e.end for e, _ in pending)
+            base = dict(self.found)
+            seen: list[set[OrderKey]] = []
+            ending = [(e, d) for e, d in pending if e.end == now]
+            current = _traced(ending)
+            while set(current) not in seen:
+                seen.append(set(current))
+                self.found = {**base, **current}
+                self._publish()
+                ending = [(e, d) for e, d in [*seeded, *self._apply()] if e.end == now]
+                current = _traced(ending)
+            if seen[-1] != set(current):
+                raise RunError(f"the policy of rule `{self.stratum.rules[0].label}` has no stable choice at time {now}")
+            self.found = base
+            self._add(ending)
+
+    def _add(self, derived: Iterable[tuple[Event, Derivation]]) -> bool:
+        """Adds derived events and their derivations; whether anything was new."""
+        new = False
+        for event, derivation in list(derived):
+            known = self.found.get(event.content)
+            if known is None or _plainer(event, known):
+                new = new or known is None
+                self.found[event.content] = replace(event, trace=_trace(derivation)) if known is None else replace(event, trace=known.trace)
+            table = self.derivations.setdefault(event.content, {})
+            table.setdefault(derivation.key, derivation)
+        self._publish()
+        return new
+
+    def _publish(self) -> None:
+        for type in self.stratum.types:
+            self.world.events[type] = []
+        for event in sorted(self.found.values(), key=lambda e: e.order):
+            self.world.events[event.type, len(event.args)].append(event)
+
+    def _apply(self) -> list[tuple[Event, Derivation]]:
+        """Every rule once: the events it derives from what stands now."""
+        return [pair for rule in self.stratum.rules for pair in self._rule(rule)]
+
+    def _of(self, type: str, args: tuple[Value, ...], start: int, end: int) -> Event:
+        return Event(type, args, start, end, content_id(type, args, start, end))
+
+    def _rule(self, rule: Rule) -> Iterator[tuple[Event, Derivation]]:
+        self.world.scalars.rule = rule.label
+        rows = self.world.rows(rule.body)
+        if rule.collect is not None:
+            yield from self._collected(rule, rule.collect, rows)
+            return
+        for row in rows:
+            yield from self._emit(rule, row, row, (), {})
+
+    def _emit(self, rule: Rule, row: Row, bound: Row, collected: tuple[Event, ...], values: Mapping[Aggregate, Value]) -> Iterator[tuple[Event, Derivation]]:
+        scalars = self.world.scalars
+        start, end = _cover(row, rule.covers)
+        try:
+            args = tuple(scalars.evaluate(a, bound.binding, row.labels, values) for a in rule.args)
+        except RowError as error:
+            self.world.report(rule.label, str(error))
+            return
+        parts = row.parts + tuple(p for p in collected if p not in row.parts)
+        yield self._of(rule.type, args, start, end), Derivation(rule.label, parts, bound.proofs)
+
+    def _collected(self, rule: Rule, collect: Collect, rows: list[Row]) -> Iterator[tuple[Event, Derivation]]:
+        """Aggregates: for each combination of occurrences and each value of the head's other variables."""
+        world, others = self.world, _grouping(rule)
+        candidates = world.rows(collect.pattern)
+        groups: dict[OrderKey, tuple[Row, dict[OrderKey, tuple[Row, Row]]]] = {}
+        for row in rows:
+            limit = _cover(row, rule.covers)[1]
+            for candidate in candidates:
+                if not _eligible(collect, row, candidate, limit):
+                    continue
+                joined = row.joined(candidate)
+                if joined is None:
+                    continue
+                joined = replace(joined, start=candidate.start, end=candidate.end, labels=row.labels)
+                for bound in world.select(collect.where, joined):
+                    values = tuple(order_key(bound.binding[v]) for v in others)
+                    group = (tuple(p.id for p in row.parts), tuple(sorted(row.labels.items())), values)
+                    _, members = groups.setdefault(group, (row, {}))
+                    identity = (tuple(p.id for p in candidate.parts), candidate.bound, self._arguments(rule, bound))
+                    members.setdefault(identity, (candidate, bound))
+        for row, members in groups.values():
+            chosen = sorted(members.values(), key=lambda m: m[0].order)
+            if collect.last is not None:
+                chosen = chosen[-collect.last :]
+                if collect.exactly and len(chosen) < collect.last:
+                    continue
+                row = replace(row, start=min(row.start, *(c.start for c, _ in chosen)), end=max(row.end, *(c.end for c, _ in chosen)))
+            yield from self._aggregated(rule, row, [bound for _, bound in chosen], [c for c, _ in chosen])
+
+    def _arguments(self, rule: Rule, bound: Row) -> OrderKey:
+        """What of a collected row the aggregates see: an occurrence counts once for each."""
+        names = sorted({v for a in rule.args for p in walk(a) if isinstance(p, Aggregate) for v in variables(p)})
+        return tuple(order_key(bound.binding.get(v)) for v in names)
+
+    def _aggregated(self, rule: Rule, row: Row, bound: list[Row], collected: list[Row]) -> Iterator[tuple[Event, Derivation]]:
+        scalars = self.world.scalars
+        values: dict[Aggregate, Value] = {}
+        try:
+            for part in {p: None for a in rule.args for p in walk(a) if isinstance(p, Aggregate)}:
+                given = [scalars.evaluate(part.args[0], b.binding, b.labels) if part.args else True for b in bound]
+                values[part] = aggregate_of(scalars.aggregates[part.function], given, part.distinct)
+        except RowError as error:
+            self.world.report(rule.label, str(error))
+            return
+        except Exception as error:
+            raise RunError(f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`") from error
+        yield from self._emit(rule, row, bound[0], tuple(p for c in collected for p in c.parts), values)
+
+
+def _traced(derived: list[tuple[Event, Derivation]]) -> dict[OrderKey, Event]:
+    return {e.content: replace(e, trace=_trace(d)) for e, d in reversed(derived)}
+
+
+def _eligible(collect: Collect, row: Row, candidate: Row, limit: int) -> bool:
+    if collect.window is not None:
+        window = row.labels[collect.window]
+        return window.start <= candidate.start and candidate.end <= window.end
+    return candidate.end <= limit
+
+
+def _cover(row: Row, labels: Sequence[str]) -> tuple[int, int]:
+    """The interval of a derived event: all positive parts and windows."""
+    windows: list[Named] = [row.labels[label] for label in labels]
+    return min([row.start, *(w.start for w in windows)]), max([row.end, *(w.end for w in windows)])
+
+
+def _grouping(rule: Rule) -> list[str]:
+    """The head's variables outside aggregates."""
+    return sorted({v for arg in rule.args for v in plain_variables(arg)})
+
+
+def _trace(derivation: Derivation) -> tuple[str, ...]:
+    """The input events of a derivation: a derived part stands for its own trace."""
+    ids: dict[str, None] = {}
+    for part in derivation.parts:
+        for id in part.trace or (part.id,):
+            ids[id] = None
+    return tuple(ids)
+
+
+def _plainer(event: Event, known: Event) -> bool:
+    """Of two equal events the one with integers is shown, so that 1 and 1.0 give one answer, whatever came first."""
+    return [type_name(a) for a in event.args] != [type_name(a) for a in known.args] and [
+        type_name(a) != "int" for a in event.args
+    ] < [type_name(a) != "int" for a in known.args]
+
+
+def replay(
+    plan: Plan,
+    history: Iterable[HistoryItem],
+    clock: Clock,
+    facts: Iterable[Fact] = (),
+    until: int | None = None,
+    retention: int | None = None,
+    emit: Literal["early", "final"] = "early",
+    lateness: int | None = None,
+) -> tuple[list[Change], list[tuple[HistoryItem, str]]]:
+    """The changes of the answer while the history is told item by item, and what came too late to count.
+
+    The answer after each item is that of evaluating all items up to it: early, as soon as it is entailed; final, once
+    nothing that may still come could change it.
+    """
+    told: list[HistoryItem] = []
+    aside: list[tuple[HistoryItem, str]] = []
+    changes: list[Change] = []
+    shown: dict[str, Event] = {}
+    ends: dict[str, int] = {}
+    facts, greatest = list(facts), None
+
+    def show(model: Model, final_up_to: int | None) -> None:
+        now = {e.id: e for e in model.events if final_up_to is None or e.end <= final_up_to}
+        changes.extend(Change("retract", e) for e in shown.values() if e.id not in now)
+        changes.extend(Change("insert", e) for e in now.values() if e.id not in shown)
+        shown.clear()
+        shown.update(now)
+
+    for item in give_ids(history):
+        end = item.end if isinstance(item, Event) else ends.get(item.id)
+        if lateness is not None and greatest is not None and end is not None and end < greatest - lateness:
+            aside.append((item, "late"))
+            continue
+        told.append(item)
+        if isinstance(item, Event):
+            ends[item.id] = item.end
+            greatest = item.end if greatest is None else max(greatest, item.end)
+        if emit == "early":
+            show(evaluate(plan, told, clock, facts, greatest, None, retention), None)
+        elif lateness is not None and greatest is not None:
+            show(evaluate(plan, told, clock, facts, greatest, None, retention), greatest - lateness - 1)
+    show(evaluate(plan, told, clock, facts, until, None, retention), None)
+    return changes, aside

@@ -1,0 +1,265 @@
+"""The occurrences of a pattern, one equation of the semantics for each node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from augury.algebra.nodes import (
+    AnyOf, Compare, Condition, Either, Follow, Holds, Instant, Join, Kleene, Label, Node, NoneInside, Relates, Relative,
+    Repeat, Scan, Select, Skip, Spans, Unless, Within, bound_vars,
+)  # fmt: skip
+from augury.algebra.place import ready_order
+from augury.algebra.program import Predicate
+from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, holds
+from augury.clock import MAX_TIME, MIN_TIME, Timestamp
+from augury.errors import RunError
+from augury.meaning.policies import choose, pair_of
+from augury.meaning.rows import Named, Row, Scalars, agree, distinct, match_all
+from augury.meaning.static import Static, compare_or_bind
+from augury.model import Event, OrderKey, order_key
+
+
+@dataclass
+class World:
+    """What a pattern is evaluated in: the occurrences, the static knowledge, the clock and the functions."""
+
+    scalars: Scalars
+    static: Static
+    events: dict[Predicate, list[Event]] = field(default_factory=dict)
+    errors: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def report(self, rule: str, message: str) -> None:
+        """A row that could not be computed is counted, never dropped in silence."""
+        self.errors[rule, message] = self.errors.get((rule, message), 0) + 1
+
+    def rows(self, node: Node) -> list[Row]:
+        """The occurrences of a pattern, in the order of events, each once."""
+        return distinct(self._rows(node))
+
+    def _rows(self, node: Node) -> Iterator[Row]:
+        match node:
+            case Scan():
+                for event in self.events.get((node.type, len(node.args)), ()):
+                    binding = match_all(node.args, event.args, {})
+                    if binding is not None:
+                        yield Row(event.start, event.end, binding, parts=(event,))
+            case Instant():
+                time = self._instant(node)
+                yield Row(time, time)
+            case Label():
+                for row in self.rows(node.input):
+                    yield replace(row, labels={**row.labels, node.label: Named(row.start, row.end, row.parts)})
+            case Select():
+                for row in self.rows(node.input):
+                    yield from self.select(node.where, row)
+            case Within():
+                longest = self.scalars.clock.length(node.length)
+                yield from (row for row in self.rows(node.input) if row.end - row.start <= longest)
+            case Either():
+                yield from self.rows(node.left)
+                yield from self.rows(node.right)
+            case Join():
+                yield from self.join(node, self.rows(node.left), self.rows(node.right))
+            case Repeat():
+                yield from self._repeat(node)
+            case Follow():
+                yield from self._follow(node)
+            case Kleene():
+                yield from self._kleene(node)
+            case _:
+                assert_never(node)
+
+    def _instant(self, node: Instant) -> int:
+        time = node.time.value
+        if isinstance(time, Timestamp):
+            if self.scalars.clock.kind == "logical":
+                raise RunError(f"rule `{self.scalars.rule}` names a calendar time, but the run is on the logical clock",
+                               hint="use --clock timestamp")  # fmt: skip
+            return time.us
+        if self.scalars.clock.kind == "timestamp":
+            raise RunError(f"rule `{self.scalars.rule}` names the tick {time}, but the run is on timestamps",
+                           hint="write the time as @'2026-01-31 10:00'")  # fmt: skip
+        assert isinstance(time, int)
+        return time
+
+    # Conditions
+
+    def select(self, where: Iterable[Condition], row: Row) -> Iterator[Row]:
+        """The ways in which a row meets all conditions; a condition may bind."""
+        order = ready_order(tuple(where), set(row.binding))
+        yield from self._conjunction(order, row)
+
+    def _conjunction(self, where: list[Condition], row: Row) -> Iterator[Row]:
+        if not where:
+            yield row
+            return
+        for extended in self._condition(where[0], row):
+            yield from self._conjunction(where[1:], extended)
+
+    def _condition(self, condition: Condition, row: Row) -> Iterator[Row]:
+        match condition:
+            case Compare():
+                binding = compare_or_bind(condition, row.binding, self.scalars, self.report, row.labels)  # type: ignore[arg-type]
+                if binding is not None:
+                    yield row.bind(binding)
+            case Holds():
+                for extended, proof in self.static.solve(condition, row.binding, row.end):
+                    yield row.bind(extended, proof)
+            case Unless():
+                if not self.static.holds(condition, row.binding, row.end):
+                    yield row
+            case AnyOf():
+                if any(any(True for _ in self.select(option, row)) for option in condition.options):
+                    yield row
+            case Relates():
+                if holds(ALLEN[condition.relation], row.labels[condition.left][:2], row.labels[condition.right][:2]):
+                    yield row
+            case Spans():
+                named = [row.labels[label] for label in condition.labels]
+                if max(n.end for n in named) - min(n.start for n in named) <= self.scalars.clock.length(condition.length):
+                    yield row
+            case Relative():
+                window = self._relative(condition, row.labels)
+                if window is not None:
+                    yield replace(row, labels={**row.labels, condition.label: window})
+            case NoneInside():
+                if not any(self._inside(condition, row, other) for other in self.rows(condition.pattern)):
+                    yield row
+            case _:
+                assert_never(condition)
+
+    def _relative(self, condition: Relative, labels: Mapping[str, Named]) -> Named | None:
+        anchor, length = labels[condition.anchor], self.scalars.clock.exact_length(condition.length)
+        at = {"start": anchor.start, "end": anchor.end}
+        (first, back), (second, forth) = RELATIVE[condition.kind]
+        start, end = at[first] + back * length, at[second] + forth * length
+        if not (MIN_TIME <= start and end <= MAX_TIME):
+            self.report(self.scalars.rule, "a time beyond 64 bits")
+            return None
+        return Named(start, end) if start <= end else None
+
+    def _inside(self, condition: NoneInside, row: Row, other: Row) -> bool:
+        window = row.labels[condition.window]
+        if not (window.start <= other.start and other.end <= window.end):
+            return False
+        if any(named.parts and named.parts == other.parts for named in row.labels.values()):
+            return False
+        return agree(row.binding, other.binding) is not None
+
+    # Joins
+
+    def join(self, node: Join, left: list[Row], right: list[Row]) -> Iterator[Row]:
+        """Pairs in the operator's relation that agree, meet the conditions, and are chosen by the policy."""
+        absent = self.rows(node.absent) if node.absent is not None else []
+        per = node.policy.name == "recent" and bool(node.policy.per)
+        results, timely = {}, []
+        for i, j in self._meetings(node, left, right, keyed=not per):
+            if not self._timely(node, left[i], right[j]):
+                continue
+            pair = pair_of(left, right, i, j)
+            if pair is None and node.policy.name != "unrestricted":
+                continue
+            if per and pair is not None:
+                timely.append(pair)
+            rows = list(self._candidate(node, left[i], right[j], absent))
+            if rows:
+                results[pair or (i, j)] = rows
+        if node.policy.name == "unrestricted":
+            chosen: Iterable[object] = results
+        else:
+            chosen = choose(node.policy, left, right, timely, set(results))  # type: ignore[arg-type]
+        for key in chosen:
+            yield from results[key]  # type: ignore[index]
+
+    def _meetings(self, node: Join, left: list[Row], right: list[Row], keyed: bool) -> Iterator[tuple[int, int]]:
+        """Numbers of rows that agree on the variables that every row of both sides binds."""
+        shared = sorted(bound_vars(node.left) & bound_vars(node.right)) if keyed else []
+        index: dict[OrderKey, list[int]] = {}
+        for j, row in enumerate(right):
+            index.setdefault(_key(row, shared), []).append(j)
+        for i, row in enumerate(left):
+            for j in index.get(_key(row, shared), ()):
+                yield i, j
+
+    def _timely(self, node: Join, left: Row, right: Row) -> bool:
+        """The operator's relation, its windows, and the relations of labels that are decidable here."""
+        if not holds(OPERATORS[node.op], (left.start, left.end), (right.start, right.end)):
+            return False
+        length = max(left.end, right.end) - min(left.start, right.start)
+        if any(length > self.scalars.clock.length(w) for w in node.windows):
+            return False
+        temporal = [c for c in node.where if isinstance(c, Relates | Spans)]
+        both = Row(0, 0, labels={**left.labels, **right.labels})
+        return all(any(True for _ in self._condition(c, both)) for c in temporal if _labels_known(c, both))
+
+    def _candidate(self, node: Join, left: Row, right: Row, absent: list[Row]) -> Iterator[Row]:
+        row = left.joined(right)
+        if row is None:
+            return
+        for other in absent:
+            between = left.end < other.start and other.end < right.start
+            if between and agree(row.binding, other.binding) is not None:
+                return
+        yield from self.select(node.where, row)
+
+    def _repeat(self, node: Repeat) -> Iterator[Row]:
+        """`P ^ n` is `P ^ (n-1) SEQ P`; consecutive: `NOT(P).[P ^ (n-1), P]`."""
+        step = self.rows(node.input)
+        absent = node.input if node.consecutive else None
+        join = Join("SEQ", node.input, node.input, windows=node.windows, absent=absent, policy=node.policy)
+        rows = step
+        for _ in range(node.count - 1):
+            rows = distinct(self.join(join, rows, step))
+        yield from rows
+
+    # SPAseQ
+
+    def _follow(self, node: Follow) -> Iterator[Row]:
+        then = self.rows(node.then)
+        absent = self.rows(node.absent) if node.absent is not None else []
+        for first in self.rows(node.first):
+            for second in self._next(first, then, node.skip, node.streams):
+                blocked = any(
+                    first.end < b.start and b.end < second.start and agree(first.binding, b.binding) is not None for b in absent
+                )
+                row = first.joined(second)
+                if row is not None and not blocked:
+                    yield row
+
+    def _next(self, first: Row, then: list[Row], skip: Skip, streams: tuple[str, ...]) -> list[Row]:
+        """The rows that may follow: all, the first compatible ones, or those at the very next time point."""
+        after = [r for r in then if first.end < r.start and agree(first.binding, r.binding) is not None]
+        match skip:
+            case "any":
+                return after
+            case "next":
+                soonest = min((r.start for r in after), default=None)
+                return [r for r in after if r.start == soonest]
+            case "contiguous":
+                times = [e.start for (type, _), events in self.events.items() if not streams or type in streams for e in events]
+                soonest = min((t for t in times if t > first.end), default=None)
+                return [r for r in after if r.start == soonest]
+
+    def _kleene(self, node: Kleene) -> Iterator[Row]:
+        """One or more iterations. Local variables are each iteration's own: the last one's values are kept."""
+        step = self.rows(node.input)
+        rows = step
+        while rows:
+            yield from rows
+            longer: list[Row] = []
+            for row in rows:
+                kept = replace(row, binding={v: x for v, x in row.binding.items() if v not in node.local})
+                longer += [r for n in self._next(kept, step, node.skip, node.streams) if (r := kept.joined(n)) is not None]
+            rows = distinct(iter(longer))
+
+
+def _key(row: Row, shared: list[str]) -> OrderKey:
+    # Null equals nothing: a row with a null key meets itself in the index, and `joined` then refuses the pair.
+    return tuple(order_key(row.binding[v]) for v in shared)
+
+
+def _labels_known(condition: Relates | Spans, row: Row) -> bool:
+    needed = {condition.left, condition.right} if isinstance(condition, Relates) else set(condition.labels)
+    return needed <= row.labels.keys()

@@ -1,0 +1,271 @@
+"""Values, events and what is said about them.
+
+A value is an integer, float, string, boolean, timestamp, duration, IRI, nested term or null (`None`). `order_key` is the
+one place that says when two values are equal and which comes first: `1` and `1.0` are one value, `true` and `1` are not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from augury.clock import Duration, Timestamp
+from augury.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Iri:
+    """A name of the web."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f"<{self.text}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A nested term such as `loc('N', 4042)`."""
+
+    functor: str
+    args: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"{self.functor}({', '.join(show_value(a) for a in self.args)})"
+
+
+Value: TypeAlias = "int | float | str | bool | None | Timestamp | Duration | Iri | Term | tuple[Value, ...]"
+OrderKey: TypeAlias = tuple[Any, ...]
+
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1
+
+
+def order_key(value: Value) -> OrderKey:
+    """The place of a value in the order of terms; two values are equal just when their keys are.
+
+    null < booleans < numbers < timestamps < durations < strings < IRIs < nested terms < lists.
+    """
+    match value:
+        case None:
+            return (0,)
+        case bool():
+            return (1, value)
+        case int() | float():
+            return (2, value)
+        case Timestamp():
+            return (3, value.us)
+        case Duration():
+            return (4, value.us)
+        case str():
+            return (5, value)
+        case Iri():
+            return (6, value.text)
+        case Term():
+            return (7, value.functor, len(value.args), *(order_key(a) for a in value.args))
+        case tuple():
+            return (8, *(order_key(a) for a in value))
+    raise TypeError(f"not a value: {value!r}")
+
+
+def equal(left: Value, right: Value) -> bool:
+    """Equality of the language: null equals nothing, itself included, at any depth."""
+    match left, right:
+        case (None, _) | (_, None):
+            return False
+        case Term(), Term():
+            return (
+                left.functor == right.functor
+                and len(left.args) == len(right.args)
+                and all(equal(a, b) for a, b in zip(left.args, right.args, strict=True))
+            )
+    return order_key(left) == order_key(right)
+
+
+def type_name(value: Value) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case float():
+            return "float"
+        case str():
+            return "string"
+        case Timestamp():
+            return "timestamp"
+        case Duration():
+            return "duration"
+        case Iri():
+            return "iri"
+        case Term():
+            return "term"
+        case tuple():
+            return "list"
+
+
+def show_value(value: Value) -> str:
+    """A value as the rule language writes it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r") + "'"
+        case Timestamp():
+            return f"@'{value}'"
+        case float():
+            return repr(value)
+        case tuple():
+            return "[" + ", ".join(show_value(v) for v in value) + "]"
+    return str(value)
+
+
+def to_json(value: Value) -> Any:
+    """A value as JSON; timestamps and durations as text, a nested term as functor and arguments."""
+    match value:
+        case Timestamp():
+            return str(value)
+        case Duration():
+            return str(value)
+        case Iri():
+            return value.text
+        case Term():
+            return {"functor": value.functor, "args": [to_json(a) for a in value.args]}
+        case tuple():
+            return [to_json(a) for a in value]
+    return value
+
+
+def from_json(value: Any) -> Value:
+    """A value from JSON, normalised at the edge: NaN is null, -0.0 is 0.0, an integer beyond 64 bits is refused."""
+    match value:
+        case bool() | None | str() | Timestamp() | Duration() | Iri():
+            return value
+        case int():
+            if not MIN_INT <= value <= MAX_INT:
+                raise DataError(f"an integer beyond 64 bits: {value}")
+            return value
+        case float():
+            if math.isnan(value):
+                return None
+            if math.isinf(value):
+                raise DataError("an infinite number")
+            return value + 0.0
+        case Term(functor, args) | {"functor": str(functor), "args": [*args]}:
+            return Term(functor, tuple(from_json(a) for a in args))
+        case list() | tuple():
+            return tuple(from_json(a) for a in value)
+    raise DataError(
+        f"not a value: {json.dumps(value, default=str)[:60]}",
+        hint='a nested term is {"functor": "loc", "args": ["N", 4042]}',
+    )
+
+
+def _canonical(value: Value) -> Any:
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case bool() | None | int() | float() | str():
+            return value
+        case Timestamp() | Duration():
+            return {type(value).__name__: value.us}
+        case Iri():
+            return {"iri": value.text}
+        case Term():
+            return {value.functor: [_canonical(a) for a in value.args]}
+        case tuple():
+            return [_canonical(a) for a in value]
+
+
+def content_id(type: str, args: tuple[Value, ...], start: int, end: int, number: int = 0) -> str:
+    """The id of an event that has none: a hash of its content and its number among equals."""
+    content = json.dumps([type, [_canonical(a) for a in args], start, end, number], separators=(",", ":"))
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`type(args)` over the closed interval `[start, end]`.
+
+    `trace` lists the ids of the input events of one derivation; `known` is when an input was learnt of.
+    """
+
+    type: str
+    args: tuple[Value, ...] = ()
+    start: int = 0
+    end: int = 0
+    id: str = ""
+    trace: tuple[str, ...] = ()
+    known: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.start > self.end:
+            raise DataError(f"{self.type}: starts at {self.start}, after its end {self.end}")
+
+    @property
+    def content(self) -> OrderKey:
+        """What makes two derived events one: type, arguments and interval."""
+        return (self.type, len(self.args), tuple(order_key(a) for a in self.args), self.start, self.end)
+
+    @property
+    def order(self) -> OrderKey:
+        """The order of events: (end, start, type, arguments, id)."""
+        return (self.end, self.start, self.type, tuple(order_key(a) for a in self.args), self.id)
+
+    def __str__(self) -> str:
+        args = ", ".join(show_value(a) for a in self.args)
+        return f"{self.type}({args}) [{self.start}, {self.end}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """Takes the input event of this id back, whether it came already or is still to come."""
+
+    id: str
+    known: int | None = None
+
+
+HistoryItem: TypeAlias = Event | Revocation
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An answer appears (`insert`) or is taken back (`retract`)."""
+
+    op: Literal["insert", "retract"]
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`name(args)`, valid from `since` up to, not including, `until`; None is without a bound."""
+
+    name: str
+    args: tuple[Value, ...]
+    since: int | None = None
+    until: int | None = None
+
+    def valid_at(self, time: int | None) -> bool:
+        if time is None:
+            return True
+        return (self.since is None or self.since <= time) and (self.until is None or time < self.until)
+
+
+def give_ids(items: Iterable[HistoryItem]) -> list[HistoryItem]:
+    """Events without an id get one: a hash of the content and a number among equals."""
+    seen: dict[OrderKey, int] = {}
+    result: list[HistoryItem] = []
+    for item in items:
+        if isinstance(item, Event) and not item.id:
+            number = seen.get(item.content, 0)
+            seen[item.content] = number + 1
+            item = replace(item, id=content_id(item.type, item.args, item.start, item.end, number))
+        result.append(item)
+    return result

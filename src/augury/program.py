@@ -1,0 +1,131 @@
+"""From text to a program that can be explained and run: read, translate, check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.nodes import Policy
+from augury.algebra.program import Plan
+from augury.algebra.scalar import Function
+from augury.errors import Diagnostic, Findings, Source, Span
+from augury.language import syntax as s
+from augury.language.check import check
+from augury.language.read import read
+from augury.language.translate import translate
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program: its plan, and the warnings that compiling it gave."""
+
+    plan: Plan
+    warnings: tuple[Diagnostic, ...] = ()
+    modules: tuple[s.Module, ...] = field(default=(), repr=False)
+
+    def explain(self, format: str = "text") -> str:
+        """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
+        from augury.explain import explain
+
+        return explain(self.plan, format)
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        return self.plan.outputs
+
+
+def compile(
+    program: str | Path,
+    *,
+    functions: Iterable[Function | AggregateFunction] = (),
+    facts: Iterable[str] = (),
+    policy: str | None = None,
+    name: str | None = None,
+) -> Program:
+    """Compiles a program from a path or from text; raises ProgramError with everything that is wrong.
+
+    `functions` are Python functions and aggregates made by `augury.function` and `augury.aggregate`; `facts` names static
+    predicates whose facts come with the run; `policy` stands in where the program names none.
+    """
+    sources = [_source(program, name)]
+    return compile_sources(sources, functions=functions, facts=facts, policy=policy)
+
+
+def compile_sources(
+    sources: Iterable[Source],
+    *,
+    functions: Iterable[Function | AggregateFunction] = (),
+    facts: Iterable[str] = (),
+    policy: str | None = None,
+) -> Program:
+    """Compiles several sources as one program."""
+    findings = Findings()
+    modules: list[s.Module] = []
+    for source in sources:
+        known = {m.span.source.name for m in modules}
+        modules += [m for m in read(source, findings, _loader(source, findings)) if m.span.source.name not in known]
+    registered = list(functions)
+    default = _read_policy(policy, findings) if policy else None
+    plan = translate(
+        modules,
+        findings,
+        {f.name: f for f in registered if isinstance(f, Function)},
+        {f.name: f for f in registered if isinstance(f, AggregateFunction)},
+        facts,
+        default,
+    )
+    check(plan, modules, findings)
+    findings.raise_errors()
+    return Program(plan, findings.sorted(), tuple(modules))
+
+
+def _source(program: str | Path, name: str | None) -> Source:
+    """A path where it looks like one; text otherwise."""
+    if isinstance(program, Path) or (program.endswith(".aug") and "\n" not in program):
+        path = Path(program)
+        return Source(name or str(path), read_text(path))
+    return Source(name or "<program>", program)
+
+
+def read_text(path: Path) -> str:
+    from augury.errors import DataError
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DataError("no such file", str(path)) from None
+    except IsADirectoryError:
+        raise DataError("is a directory, not a file", str(path)) from None
+    except PermissionError:
+        raise DataError("cannot be read: permission denied", str(path)) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"is not UTF-8 text (byte {error.start})", str(path)) from None
+
+
+def _loader(root: Source, findings: Findings):  # type: ignore[no-untyped-def]
+    """Included files are looked for beside the file that includes them."""
+
+    def load(path: str, span: Span) -> Source | None:
+        base = Path(span.source.name).parent if span.source.name != "<program>" else Path()
+        target = base / path
+        if not target.is_file():
+            findings.add("E107", f"cannot include `{path}`: no such file", span, hint=f"it was looked for at {target}")
+            return None
+        return Source(str(target), read_text(target))
+
+    return load
+
+
+def _read_policy(policy: str, findings: Findings) -> Policy:
+    """A policy as `--policy` gives it."""
+    modules = read(Source("--policy", f"policy {policy}."), findings)
+    for statement in modules[0].statements:
+        if isinstance(statement, s.PolicyDecl):
+            from augury.language.translate import _policy
+
+            return _policy(statement.policy)
+    findings.raise_errors()
+    return Policy()

@@ -1,0 +1,133 @@
+"""Test your own rules: a spec file is a program, events and the expected answer, in TOML.
+
+    program = '''
+    fire_alarm(L) <- smoke(L) SEQ heat(L).
+    '''
+
+    [[case]]
+    name = "smoke, then heat"
+    events = ["smoke('l1') @ 1", "heat('l1') @ 3"]
+    expected = ["fire_alarm('l1') @ [1, 3]"]
+
+A case may have a `program` of its own, `clock`, `policy`, `until`, `as_of`, `retention`, `facts` (rows by name), and
+`changes`: lines `+ event` and `- event`, in order, while the events are told one by one (with `emit` and `lateness`).
+`expected` is the whole answer: every output event, in any order.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.scalar import Function
+from augury.clock import SECOND, Clock
+from augury.errors import DataError
+from augury.meaning import evaluate, replay
+from augury.model import Event, OrderKey
+from augury.notation import read_event, show_event
+from augury.program import Program, compile
+from augury.run import length
+from augury.sources import facts_from
+
+_KEYS = {"name", "about", "program", "events", "expected", "changes", "clock", "policy", "until", "as_of", "retention", "facts", "emit", "lateness"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of a spec file."""
+
+    name: str
+    program: str
+    events: tuple[str, ...]
+    expected: tuple[str, ...] | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
+
+    def compiled(self, functions: Iterable[Function | AggregateFunction] = ()) -> Program:
+        facts = self.settings.get("facts", {})
+        return compile(self.program, functions=functions, facts=facts, policy=self.settings.get("policy"), name=self.path or None)
+
+    def clock(self, program: Program) -> Clock:
+        return Clock(self.settings.get("clock", "logical"), program.plan.tick or SECOND)
+
+    def check(self, functions: Iterable[Function | AggregateFunction] = ()) -> None:
+        """Runs the case on the reference evaluator; raises AssertionError with both answers where they differ."""
+        program = self.compiled(functions)
+        clock, settings = self.clock(program), self.settings
+        history = [read_event(line, clock) for line in self.events]
+        facts = facts_from(list(settings.get("facts", {}).items()), program.plan, clock)
+        until, as_of = (None if (t := settings.get(k)) is None else clock.read(t) for k in ("until", "as_of"))
+        retention = length(settings.get("retention"))
+        if self.expected is not None:
+            model = evaluate(program.plan, history, clock, facts, until, as_of, retention)
+            compare_answers(self.expected, model.events, clock)
+        if "changes" in settings:
+            late = length(settings.get("lateness"))
+            changes, _ = replay(program.plan, history, clock, facts, until, retention, settings.get("emit", "early"),
+                                None if late is None else clock.length(late))  # fmt: skip
+            found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in changes]
+            wanted = [line[:2] + show_event(_answer(line[2:], clock), clock) for line in settings["changes"]]
+            assert found == wanted, _difference("changes", wanted, found)
+
+
+def _answer(line: str, clock: Clock) -> Event:
+    event = read_event(line, clock)
+    assert isinstance(event, Event), f"not an answer: {line}"
+    return event
+
+
+def compare_answers(expected: Iterable[str], found: Iterable[Event], clock: Clock) -> None:
+    """Raises AssertionError where two answers differ, with what is missing and what is too much."""
+    wanted: dict[OrderKey, Event] = {(e := _answer(line, clock)).content: e for line in expected}
+    given = {e.content: e for e in found}
+    if wanted.keys() != given.keys():
+        lines = [f"  missing: {show_event(e, clock)}" for k, e in wanted.items() if k not in given]
+        lines += [f"  too much: {show_event(e, clock)}" for k, e in given.items() if k not in wanted]
+        raise AssertionError("the answer differs\n" + "\n".join(lines))
+
+
+def _difference(what: str, wanted: list[str], found: list[str]) -> str:
+    return f"the {what} differ\n  expected:\n" + "".join(f"    {x}\n" for x in wanted) + "  found:\n" + "".join(f"    {x}\n" for x in found)
+
+
+def read_spec(path: str | Path) -> list[Case]:
+    """The cases of a spec file."""
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"malformed TOML: {error}", str(path)) from None
+    shared = {k: v for k, v in data.items() if k != "case"}
+    cases = data.get("case", [])
+    if not cases:
+        raise DataError("has no [[case]]", str(path))
+    result: list[Case] = []
+    for number, case in enumerate(cases, 1):
+        merged = {**shared, **case}
+        unknown = set(merged) - _KEYS
+        if unknown:
+            raise DataError(f"unknown key `{sorted(unknown)[0]}` in case {number}", str(path))
+        if "program" not in merged or ("expected" not in merged and "changes" not in merged):
+            raise DataError(f"case {number} needs `program` and `expected` (or `changes`)", str(path))
+        settings = {k: v for k, v in merged.items() if k not in ("name", "about", "program", "events", "expected")}
+        result.append(
+            Case(
+                str(case.get("name", f"case {number}")),
+                merged["program"],
+                tuple(merged.get("events", ())),
+                tuple(merged["expected"]) if "expected" in merged else None,
+                settings,
+                str(path),
+            )
+        )
+    return result
+
+
+def read_specs(folder: str | Path) -> Iterator[Case]:
+    """The cases of all spec files below a folder."""
+    for path in sorted(Path(folder).rglob("*.toml")):
+        yield from read_spec(path)

@@ -1,0 +1,21 @@
+"""Python functions and aggregates that the spec cases register."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import augury
+
+
+@augury.function
+def index(temperature: float, humidity: float) -> float:
+    """A stand-in for the heat index: simple enough to work out by hand."""
+    return temperature + humidity / 10
+
+
+@augury.aggregate
+def median(values: list[Any]) -> Any:
+    return sorted(values)[len(values) // 2]
+
+
+FUNCTIONS = (index, median)
