@@ -5,8 +5,9 @@ from augury.algebra.scalar import function
 from augury.errors import AuguryError, DataError, Diagnostic, ProgramError, RunError
 from augury.model import Change, Event, Fact, Iri, Revocation, Term
 from augury.program import Program, compile
+from augury.run import Result, run
 
 __all__ = [
-    "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Revocation",
-    "RunError", "Term", "aggregate", "compile", "function",
+    "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Result",
+    "Revocation", "RunError", "Term", "aggregate", "compile", "function", "run",
 ]  # fmt: skip

@@ -83,7 +83,7 @@ def show_duration(us: int) -> str:
     if us < 0:
         return "-" + show_duration(-us)
     for unit, size in _SHOWN:
-        if us % size == 0 and us // size:
+        if us % size == 0 and us >= (3 * size if unit == "d" else size):
             return f"{us // size}{unit}"
     return "0s"
 

@@ -86,10 +86,12 @@ class Diagnostic:
     def render(self) -> str:
         """The finding as text: header, source line with a caret, notes, hint."""
         lines = [f"{self.severity}[{self.code}]: {self.message}", *_excerpt(self.span)]
+        shown = {self.span}
         for note in self.notes:
             lines.append(f"  note: {note.text}")
-            if note.span is not None:
+            if note.span is not None and note.span not in shown:
                 lines.extend(_excerpt(note.span))
+                shown.add(note.span)
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
@@ -175,12 +177,12 @@ class Findings:
             raise ProgramError(self.sorted())
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """A known name that was probably meant.
 
     >>> nearest("wnid", ["wind", "fire"])
     'wind'
     """
     names = {k.lower(): k for k in sorted(known, reverse=True)}
-    match = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    match = get_close_matches(name.lower(), names, n=1, cutoff=alike) if len(name) > 1 else []
     return names[match[0]] if match else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,13 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Policy
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
-from augury.errors import Diagnostic, Findings, Source, Span
+from augury.clock import Kind
+from augury.errors import DataError, Diagnostic, Findings, Source, Span
 from augury.language import syntax as s
-from augury.language.check import check
-from augury.language.read import read
-from augury.language.translate import translate
+from augury.language.checks import check
+from augury.language.checks.types import check_types
+from augury.language.read import Loader, read
+from augury.language.translate import read_policy, translate
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Program:
         """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
         from augury.explain import explain
 
-        return explain(self.plan, format)
+        return explain(self.plan, self.modules, format)
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
@@ -66,7 +68,7 @@ def compile_sources(
     modules: list[s.Module] = []
     for source in sources:
         known = {m.span.source.name for m in modules}
-        modules += [m for m in read(source, findings, _loader(source, findings)) if m.span.source.name not in known]
+        modules += [m for m in read(source, findings, _loader(findings)) if m.span.source.name not in known]
     registered = list(functions)
     default = _read_policy(policy, findings) if policy else None
     plan = translate(
@@ -77,9 +79,16 @@ def compile_sources(
         facts,
         default,
     )
-    check(plan, modules, findings)
+    check(plan, findings)
     findings.raise_errors()
     return Program(plan, findings.sorted(), tuple(modules))
+
+
+def check_clock(program: Program, clock: Kind) -> None:
+    """On a known clock, times and durations have one type each; raises ProgramError where a use does not fit it."""
+    findings = Findings()
+    check_types(program.plan, findings, clock)
+    findings.raise_errors()
 
 
 def _source(program: str | Path, name: str | None) -> Source:
@@ -91,8 +100,6 @@ def _source(program: str | Path, name: str | None) -> Source:
 
 
 def read_text(path: Path) -> str:
-    from augury.errors import DataError
-
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -105,7 +112,7 @@ def read_text(path: Path) -> str:
         raise DataError(f"is not UTF-8 text (byte {error.start})", str(path)) from None
 
 
-def _loader(root: Source, findings: Findings):  # type: ignore[no-untyped-def]
+def _loader(findings: Findings) -> Loader:
     """Included files are looked for beside the file that includes them."""
 
     def load(path: str, span: Span) -> Source | None:
@@ -124,8 +131,6 @@ def _read_policy(policy: str, findings: Findings) -> Policy:
     modules = read(Source("--policy", f"policy {policy}."), findings)
     for statement in modules[0].statements:
         if isinstance(statement, s.PolicyDecl):
-            from augury.language.translate import _policy
-
-            return _policy(statement.policy)
+            return read_policy(statement.policy)
     findings.raise_errors()
     return Policy()

@@ -11,8 +11,9 @@ from augury.clock import Clock, Kind, SECOND, read_duration
 from augury.errors import RunError
 from augury.meaning import Model, evaluate, replay
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
-from augury.program import Program, compile
+from augury.program import Program, check_clock, compile
 from augury.sources import facts_from, item_from
+from augury.why import derivation_tree, show_tree
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]]
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
@@ -49,8 +50,6 @@ class Result:
 
     def why(self, event: Event, all: bool = False) -> str:
         """The derivation of an event as a tree; with `all`, every derivation."""
-        from augury.why import derivation_tree, show_tree
-
         return show_tree(derivation_tree(self.model, event, all), self.clock)
 
 
@@ -91,6 +90,7 @@ def run(
         raise RunError("a compiled program has its policy already", hint="give the policy to augury.compile")
     given = list(events)
     chosen = choose_clock(program, clock, first_time(given))
+    check_clock(program, chosen.kind)
     history = [item_from(item, program.plan, chosen) for item in given]
     known = facts_from(facts, program.plan, chosen)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}

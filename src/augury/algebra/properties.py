@@ -3,7 +3,7 @@ certain, the key that correlates its events, and what it shares with other rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from augury.algebra.nodes import (
@@ -11,8 +11,9 @@ from augury.algebra.nodes import (
     Scan, Select, Spans, Within, bound_vars, conditions, walk, walk_all,
 )  # fmt: skip
 from augury.algebra.place import place
-from augury.algebra.program import Plan
+from augury.algebra.program import Plan, Predicate
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
+from augury.algebra.strata import strata
 from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var
 from augury.clock import SECOND, Duration, Timestamp, show_duration
 from augury.errors import Span
@@ -39,14 +40,14 @@ class Memory:
 
 @dataclass(frozen=True)
 class Properties:
-    """The properties of a rule. `contradiction` says why it can never be detected."""
+    """The properties of a rule. `contradiction` says why it can never be detected; `longest` is how long its events can be."""
 
     table: Bounds[Point]
     memory: tuple[Memory, ...]
     key: tuple[str, ...]
     settles: tuple[str, ...]
+    longest: int | None = None
     contradiction: tuple[Reason, ...] = ()
-    names: dict[int, str] = field(default_factory=dict, repr=False)
 
     @property
     def horizon(self) -> int | None:
@@ -56,32 +57,106 @@ class Properties:
         return max((m.keep for m in self.memory if m.keep is not None), default=0)
 
 
-def properties(rule: Rule, tick: int | None = None) -> Properties:
-    """The properties of a rule as written."""
+Lengths = Mapping[Predicate, int | None]
+
+
+def all_properties(plan: Plan) -> dict[str, Properties]:
+    """The properties of every rule, by label.
+
+    How long state is kept is counted for inputs that are points; an input interval adds its own length. The length of a
+    derived event is bounded by its rules; that of a recursive one by nothing but a window.
+    """
+    lengths: dict[Predicate, int | None] = {}
+    found: dict[str, Properties] = {}
+    for stratum in strata(plan):
+        lengths.update(dict.fromkeys(stratum.types))
+        for rule in stratum.rules:
+            found[rule.label] = properties(rule, plan.tick, lengths)
+        for type in stratum.types:
+            bounds = [found[rule.label].longest for rule in stratum.rules if rule.predicate == type]
+            lengths[type] = None if None in bounds else max((b for b in bounds if b is not None), default=None)
+    return found
+
+
+def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = None) -> Properties:
+    """The properties of a rule as written. `lengths` bounds the events of derived types; other types are inputs."""
     body = place(rule.body)
-    builder = _Builder(tick)
-    whole = builder.add(body)
-    if rule.collect is not None:
-        builder.add_where(rule.collect.where)
+    general = _Builder(tick)
+    general.add(body)
     try:
-        builder.table.close()
+        general.close()
     except Contradiction as found:
-        return Properties(builder.table, (), correlation_key(rule), (), found.reasons, builder.names)
-    for branch in builder.branches:
-        if branch:
-            return Properties(builder.table, (), correlation_key(rule), (), branch, builder.names)
+        return Properties(general.table, (), correlation_key(rule), (), None, found.reasons)
+    for branch in general.branches:
+        return Properties(general.table, (), correlation_key(rule), (), None, branch)
+    builder = _Builder(tick, {} if lengths is None else lengths)
+    whole = builder.add(body)
+    try:
+        builder.close()
+    except Contradiction:  # the rule needs intervals, as PAR does
+        builder = _Builder(tick)
+        whole = builder.add(body)
+        builder.close()
     memory = tuple(_memories(builder, body, rule, whole))
-    return Properties(builder.table, memory, correlation_key(rule), tuple(_settling(body)), (), builder.names)
+    return Properties(general.table, memory, correlation_key(rule), tuple(_settling(body)), _longest(builder, rule, whole))
+
+
+def _longest(builder: _Builder, rule: Rule, whole: str) -> int | None:
+    """The greatest length of a derived event: the cover of the row and the windows."""
+    if rule.collect is not None and rule.collect.last is not None:
+        return None
+    parts = [whole, *rule.covers]
+    limits = [builder.table.limit((x, "e"), (y, "s")) for x in parts for y in parts]
+    return None if None in limits else max(limit.value for limit in limits if limit is not None)
+
+
+def interval_table(rule: Rule, tick: int | None = None) -> tuple[Bounds[Point], dict[int, str], str] | None:
+    """The closed bounds of a rule, the interval of each scan by its place in the text, and the interval of the whole."""
+    builder = _Builder(tick)
+    body = place(rule.body)
+    whole = builder.add(body)
+    try:
+        builder.close()
+    except Contradiction:
+        return None
+    scans = {n.span.start: builder.interval(n) for n in walk(body) if isinstance(n, Scan)}
+    return builder.table, scans, whole
 
 
 class _Builder:
     """Says every temporal condition of a pattern in one table of bounds."""
 
-    def __init__(self, tick: int | None) -> None:
-        self.tick = tick
+    def __init__(self, tick: int | None, lengths: Lengths | None = None) -> None:
+        """With `lengths`, scans are as long as their types say, inputs being points; without, of any length."""
+        self.tick, self.lengths = tick, lengths
         self.table: Bounds[Point] = Bounds(tick)
         self.names: dict[int, str] = {}  # the interval of each node, by identity
         self.branches: list[tuple[Reason, ...]] = []
+        self.covers: list[tuple[str, str, str]] = []
+
+    def close(self) -> None:
+        """The closure. A cover ends with one of its parts and starts with one, which bounds it from the other side."""
+        self.table.close()
+        for _ in self.covers:
+            tighter = False
+            for name, left, right in self.covers:
+                for point in list(self.table.points):
+                    for mine, sides, forward in (("e", "e", True), ("s", "s", False)):
+                        pair = [
+                            self.table.limit((side, sides), point) if forward else self.table.limit(point, (side, sides))
+                            for side in (left, right)
+                        ]
+                        if pair[0] is None or pair[1] is None:
+                            continue
+                        looser = pair[0] if pair[1].tighter(pair[0]) else pair[1]
+                        x, y = ((name, mine), point) if forward else (point, (name, mine))
+                        known = self.table.limit(x, y)
+                        if known is None or looser.tighter(known):
+                            self.table.add(x, y, looser)
+                            tighter = True
+            if not tighter:
+                return
+            self.table.close()
 
     def interval(self, node: Node) -> str:
         return self.names[id(node)]
@@ -117,7 +192,12 @@ class _Builder:
     def _add(self, node: Node) -> str:
         match node:
             case Scan():
-                return self._new(node.type)
+                name = self._new(node.type)
+                if self.lengths is not None:
+                    longest = self.lengths.get((node.type, len(node.args)), 0)
+                    if longest is not None:
+                        self._at_most(name, "e", name, "s", Limit(longest))
+                return name
             case Instant():
                 name = self._new("point")
                 time = node.time.value
@@ -170,17 +250,19 @@ class _Builder:
         if op in starts:
             self._equal((name, "s"), (starts[op], "s"))
             self._equal((name, "e"), (ends[op], "e"))
+        else:
+            self.covers.append((name, left, right))
         return name
 
     def _either(self, node: Either) -> str:
         """Each branch by itself; together only what both promise: their greatest length."""
         name, lengths = self._new("or"), []
         for side in (node.left, node.right):
-            inner = _Builder(self.tick)
+            inner = _Builder(self.tick, self.lengths)
             branch = inner.add(side)
             self.names.update({key: f"{value}@{id(side)}" for key, value in inner.names.items()})
             try:
-                inner.table.close()
+                inner.close()
             except Contradiction as found:
                 self.branches.append(found.reasons)
                 continue
@@ -192,12 +274,12 @@ class _Builder:
         return name
 
     def _repeat(self, node: Repeat | Kleene) -> str:
-        inner = _Builder(self.tick)
-        part = inner.add(node.input)
+        inner = _Builder(self.tick, self.lengths)
+        inner.add(node.input)
         self.names.update({key: f"{value}@{id(node)}" for key, value in inner.names.items()})
         name = self._new("repeat")
         try:
-            inner.table.close()
+            inner.close()
         except Contradiction as found:
             self.branches.append(found.reasons)
             return name
@@ -207,7 +289,6 @@ class _Builder:
             self._at_most(name, "s", name, "e", Limit(-at_least, strict=self.tick is None), reason)
             for length in node.windows:
                 self._window(name, length, node.span)
-        del part
         return name
 
     def add_where(self, where: Iterable[Condition]) -> None:
@@ -292,7 +373,7 @@ def _memories(builder: _Builder, body: Node, rule: Rule, whole: str) -> Iterator
         if isinstance(node, Join):
             left, right = builder.interval(node.left), builder.interval(node.right)
             if (left, "e") not in table.points or (right, "e") not in table.points:
-                yield from _inner_memories(node, builder.tick)
+                yield from _inner_memories(node, builder)
                 continue
             yield Memory(node.op, "left", keep((right, "e"), (left, "e")), node.span)
             yield Memory(node.op, "right", keep((left, "e"), (right, "e")), node.span)
@@ -313,12 +394,12 @@ def _memories(builder: _Builder, body: Node, rule: Rule, whole: str) -> Iterator
         yield Memory("COLLECT", "collected", keep((whole, "e"), (window, "s")), rule.collect.span)
 
 
-def _inner_memories(node: Join, tick: int | None) -> Iterator[Memory]:
+def _inner_memories(node: Join, outer: _Builder) -> Iterator[Memory]:
     """An operator inside a branch or a repetition is bounded by itself."""
-    builder = _Builder(tick)
+    builder = _Builder(outer.tick, outer.lengths)
     builder.add(node)
     try:
-        builder.table.close()
+        builder.close()
     except Contradiction:
         return
     left, right = builder.interval(node.left), builder.interval(node.right)

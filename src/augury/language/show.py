@@ -18,9 +18,10 @@ _LABEL_RELATIONS = {"BEFORE", "AFTER", "MET_BY", "OVERLAPS", "OVERLAPPED_BY", "S
 
 
 class Printer:
-    """Prints with the prefixes that are declared so far."""
+    """Prints with the prefixes that are declared so far; `explicit` puts parentheses around every operand."""
 
-    def __init__(self) -> None:
+    def __init__(self, explicit: bool = False, width: int = WIDTH) -> None:
+        self.explicit, self.width = explicit, width
         self.prefixes = dict(KNOWN_PREFIXES)
 
     def module(self, module: s.Module) -> str:
@@ -76,7 +77,7 @@ class Printer:
         start = f"{self._labelled(label, self.node(head))} {arrow}"
         literals = [self.node(literal) for literal in body]
         line = " ".join([start, ", ".join(literals), *([tail] if tail else [])])
-        if len(line) < WIDTH:
+        if len(line) < self.width:
             return line
         if len(body) == 1 and isinstance(body[0], s.Where):
             # Left-leaning chains of WHERE open at their first WHERE.
@@ -169,7 +170,7 @@ class Printer:
         policy = f"[{self.policy(node.policy)}]" if node.policy else ""
         # Mixed operators keep their parentheses, so that the text says its own reading.
         left = node.left
-        mixed = isinstance(left, s.Binary) and left.op != node.op
+        mixed = isinstance(left, s.Binary) and (self.explicit or left.op != node.op)
         first = f"({self.node(left)})" if mixed else self.node(left, _PATTERN)
         return f"{first} {op}{policy} {self.node(node.right, _COMPARISON)}"
 

@@ -37,7 +37,7 @@ def translate(
     for statement in statements(modules):
         match statement:
             case s.PolicyDecl():
-                default = _policy(statement.policy)
+                default = read_policy(statement.policy)
             case s.Tick():
                 assert isinstance(statement.length.value, Duration)
                 symbols.tick = statement.length.value.us
@@ -90,7 +90,7 @@ def _unique_label(rule: Rule, labels: dict[str, Span], findings: Findings) -> No
     labels[rule.label] = rule.span
 
 
-def _policy(policy: s.Policy) -> Policy:
+def read_policy(policy: s.Policy) -> Policy:
     return Policy(
         cast(Literal["unrestricted", "recent", "chronological"], policy.name),
         cast(Literal["longest", "shortest", "by"], policy.ties),
@@ -157,7 +157,7 @@ class _EventRule:
     def __init__(self, symbols: Symbols, statement: s.EventRule, default: Policy) -> None:
         self.symbols, self.statement = symbols, statement
         self.findings = symbols.findings
-        self.policy = _policy(statement.policy) if statement.policy else default
+        self.policy = read_policy(statement.policy) if statement.policy else default
         self.reader = Expressions(symbols)
 
     def translate(self, counts: dict[str, int]) -> Rule | None:
@@ -384,7 +384,7 @@ class _EventRule:
         negated, left, right = self._pattern(node.negated), self._pattern(first), self._pattern(second)
         if negated is None or left is None or right is None:
             return None
-        policy = _policy(node.policy) if node.policy else self.policy
+        policy = read_policy(node.policy) if node.policy else self.policy
         return Join("SEQ", left, right, absent=negated, policy=policy, span=node.span)
 
     def _binary(self, node: s.Binary) -> Node | None:
@@ -402,5 +402,5 @@ class _EventRule:
             if node.policy is not None:
                 self.findings.add("E229", "OR selects nothing: it takes no policy", node.policy.span)
             return Either(left, right, node.span)
-        policy = _policy(node.policy) if node.policy else self.policy
+        policy = read_policy(node.policy) if node.policy else self.policy
         return Join(node.op, left, right, policy=policy, span=node.span)

@@ -10,7 +10,7 @@ from augury.algebra.aggregates import aggregate_of
 from augury.algebra.nodes import Collect, Join, Node, Repeat, Rule, UNRESTRICTED, Within, walk_all
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
-from augury.algebra.properties import properties
+from augury.algebra.properties import all_properties
 from augury.algebra.scalar import RowError
 from augury.algebra.strata import Stratum, edges, strata
 from augury.algebra.terms import Aggregate, plain_variables, variables, walk
@@ -100,8 +100,9 @@ def evaluate(
     for type, given in inputs.items():
         if type not in derived:
             world.events[type] = sorted(given, key=lambda e: e.order)
+    unbounded = {label for label, found in all_properties(plan).items() if found.horizon is None} if retention is not None else set()
     for stratum in strata(plan):
-        rules = tuple(replace(rule, body=_placed(rule, varying, retention)) for rule in stratum.rules)
+        rules = tuple(replace(rule, body=_placed(rule, varying, retention, unbounded)) for rule in stratum.rules)
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
         _Answer(world, stratum, seeds, derivations).run()
@@ -119,11 +120,10 @@ def evaluate(
     )
 
 
-def _placed(rule: Rule, varying: set[str], retention: int | None) -> Node:
-    body = rule.body
-    if retention is not None and properties(rule).horizon is None:
-        body = Within(body, retention)
-    return place(body, varying)
+def _placed(rule: Rule, varying: set[str], retention: int | None, unbounded: set[str]) -> Node:
+    """The body with its conditions placed; a retention is a window on the rules that have no bound of their own."""
+    kept = retention is not None and rule.label in unbounded
+    return place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
 
 
 class _Answer:

@@ -1,0 +1,372 @@
+"""The command line: check, fmt, explain, run, why, demo.
+
+Exit codes: 0 fine, 1 the program or the data is wrong (diagnostics on standard error), 2 usage.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from rich.console import Console
+
+from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.scalar import Function
+from augury.clock import Clock, Kind
+from augury.errors import AuguryError, DataError, Diagnostic, Findings, ProgramError, RunError, Source
+from augury.explain import FORMATS as EXPLAIN_FORMATS
+from augury.language.read import read
+from augury.language.show import show_module
+from augury.language.symbols import is_missing
+from augury.meaning import Model, evaluate
+from augury.model import Event, Fact, HistoryItem
+from augury.notation import read_atom, read_event, show_event
+from augury.program import Program, check_clock, compile_sources, read_text
+from augury.run import ENGINES, changes, choose_clock, first_time, length
+from augury.sinks import FORMATS, Format, render, write
+from augury.sources import OnError, Skipped, SourceFile, read_events, read_fact_file, read_raw
+from augury.why import derivation_tree, show_tree, tree_as_json
+
+program_files = click.argument("program", nargs=-1, required=True, metavar="FILE...")
+events_option = click.option("--events", multiple=True, required=True, metavar="SRC", help="Events: a path or type=path, CSV or JSON lines; - is standard input.")
+facts_option = click.option("--facts", multiple=True, metavar="NAME=SRC", help="Facts of a static predicate: CSV or JSON lines.")
+functions_option = click.option("--functions", multiple=True, metavar="FILE.py", help="Python file with functions and aggregates to register.")
+policy_option = click.option("--policy", metavar="POLICY", help="recent, chronological or unrestricted, where the program names none.")
+clock_option = click.option("--clock", type=click.Choice(["timestamp", "logical"]), help="What times mean; by default what the first time looks like.")
+until_option = click.option("--until", metavar="T", help="Where the clock stands at the end; by default the greatest end of an event.")
+as_of_option = click.option("--as-of", metavar="T", help="Answer with what was known by then.")
+retention_option = click.option("--retention", metavar="D", help="A window for the rules that have no bound, such as 1h.")
+on_error_option = click.option("--on-error", type=click.Choice(["stop", "skip"]), default="stop", help="What to do with a wrong line of input.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="augury", prog_name="augury")
+def cli() -> None:
+    """Complex event processing with knowledge: which situations hold, when, and why."""
+
+
+def main() -> None:
+    """Runs the command line; a user's mistake is a message and exit code 1, never a traceback."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ProgramError as error:
+        show_diagnostics(error.diagnostics)
+        wrong = sum(d.severity == "error" for d in error.diagnostics)
+        _say(f"{wrong} error{'s' if wrong != 1 else ''}")
+        sys.exit(1)
+    except AuguryError as error:
+        click.echo(_coloured("error", "red") + f": {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+# Shared
+
+
+def _coloured(text: str, colour: str) -> str:
+    return click.style(text, fg=colour, bold=True) if sys.stderr.isatty() else text
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        header, _, rest = diagnostic.render().partition("\n")
+        severity, colon, message = header.partition(": ")
+        colour = "red" if diagnostic.severity == "error" else "yellow"
+        _say(_coloured(severity, colour) + colon + message + ("\n" + rest if rest else "") + "\n")
+
+
+def _sources(paths: Iterable[str]) -> list[Source]:
+    return [Source("<stdin>", sys.stdin.read()) if p == "-" else Source(p, read_text(Path(p))) for p in paths]
+
+
+def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
+    """The functions and aggregates that Python files make with `augury.function` and `augury.aggregate`."""
+    found: list[Function | AggregateFunction] = []
+    for path in paths:
+        if not Path(path).is_file():
+            raise DataError("no such file", path)
+        spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+        if spec is None or spec.loader is None:
+            raise DataError("is not a Python file", path)
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise DataError(f"raised {type(error).__name__}: {error}", path) from error
+        new = [v for v in vars(module).values() if isinstance(v, Function | AggregateFunction)]
+        if not new:
+            raise DataError("registers nothing", path, "decorate a function with @augury.function or @augury.aggregate")
+        found += new
+    return found
+
+
+def _fact_sources(facts: Iterable[str]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for text in facts:
+        name, equals, path = text.partition("=")
+        if not equals or not name:
+            raise click.UsageError(f"--facts {text}: write it as NAME=SRC")
+        pairs.append((name, path))
+    return pairs
+
+
+def _compile(paths: Iterable[str], facts: Iterable[str], functions: Iterable[str], policy: str | None) -> Program:
+    names = [name for name, _ in _fact_sources(facts)]
+    return compile_sources(_sources(paths), functions=load_functions(functions), facts=names, policy=policy)
+
+
+# check, fmt, explain
+
+
+@cli.command()
+@program_files
+@facts_option
+@functions_option
+def check(program: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...]) -> None:
+    """Check a program. Several files are one program."""
+    compiled = _compile(program, facts, functions, None)
+    show_diagnostics(compiled.warnings)
+    rules, warnings = len(compiled.plan.rules), len(compiled.warnings)
+    click.echo(f"{', '.join(program)}: no errors, {warnings} warning{'s' if warnings != 1 else ''}, {rules} rule{'s' if rules != 1 else ''}")
+
+
+@cli.command()
+@program_files
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
+def fmt(program: tuple[str, ...], only_check: bool) -> None:
+    """Format programs in place; - formats standard input to standard output."""
+    changed = 0
+    for path, source in zip(program, _sources(program), strict=True):
+        findings = Findings()
+        module = read(source, findings)[-1]
+        findings.raise_errors()
+        text = show_module(module)
+        if path == "-":
+            click.echo(text, nl=False)
+        elif text != source.text:
+            changed += 1
+            if not only_check:
+                write(text, path, sys.stdout)
+            _say(f"{path}: {'would be formatted' if only_check else 'formatted'}")
+    if only_check and changed:
+        raise click.exceptions.Exit(1)
+
+
+@cli.command()
+@program_files
+@click.option("--format", "format_", type=click.Choice(EXPLAIN_FORMATS), default="text")
+@facts_option
+@functions_option
+@policy_option
+def explain(program: tuple[str, ...], format_: str, facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None) -> None:
+    """Show how a program is read: its plan, keys, horizons and strata."""
+    click.echo(_compile(program, facts, functions, policy).explain(format_))
+
+
+# run, why
+
+
+class _Run:
+    """What `run` and `why` need: the program, the history, the facts and the clock."""
+
+    def __init__(
+        self, program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...],
+        policy: str | None, clock: Kind | None, on_error: OnError,
+    ) -> None:  # fmt: skip
+        self.program = _compile(program, facts, functions, policy)
+        plan, self.skipped = self.program.plan, Skipped(on_error)
+        unregistered = [f.name for f in plan.functions.values() if f.call is is_missing]
+        if unregistered:
+            raise RunError(f"the function `{unregistered[0]}` is declared, but not registered", "give its Python file with --functions")
+        raw = [line for source in events for line in read_raw(SourceFile.parse(source), plan, self.skipped)]
+        self.clock: Clock = choose_clock(self.program, clock, first_time(line.item for line in raw))
+        check_clock(self.program, self.clock.kind)
+        self.history: list[HistoryItem] = read_events(raw, plan, self.clock, self.skipped)
+        self.facts: list[Fact] = []
+        for name, path in _fact_sources(facts):
+            self.facts += read_fact_file(name, path, plan, self.clock, self.skipped)
+
+    def time(self, text: str | None) -> int | None:
+        return None if text is None else self.clock.read(text)
+
+    def evaluate(self, until: str | None, as_of: str | None, retention: str | None) -> Model:
+        with working(f"evaluating {len(self.history):,} events"):
+            return evaluate(
+                self.program.plan, self.history, self.clock, self.facts, self.time(until), self.time(as_of), length(retention)
+            )
+
+    def report(self, model: Model | None = None, aside: Iterable[tuple[HistoryItem, str]] = ()) -> None:
+        """What was left out, on standard error: nothing is dropped in silence."""
+        _tell("skipped", self.skipped.problems)
+        if model is not None:
+            _tell("rejected", [why for _, why in model.rejected])
+            _tell("rows that could not be computed", [f"rule `{rule}`: {why} ({n} times)" for (rule, why), n in model.errors.items()])
+        _tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i, _ in aside])
+
+
+def _tell(what: str, problems: list[str], most: int = 5) -> None:
+    if problems:
+        _say(f"{_coloured('warning', 'yellow')}: {what}: {len(problems)}")
+        for problem in problems[:most]:
+            _say(f"  {problem}")
+        if len(problems) > most:
+            _say(f"  … and {len(problems) - most} more")
+
+
+def working(text: str) -> Any:
+    """A spinner while something takes long; nothing where standard error is not a terminal."""
+    console = Console(stderr=True)
+    return console.status(text) if console.is_terminal else _Quiet()
+
+
+class _Quiet:
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def apply(command: Any) -> Any:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return apply
+
+
+@cli.command()
+@_options(program_files, events_option, facts_option, functions_option, policy_option, clock_option, until_option, as_of_option, retention_option, on_error_option)
+@click.option("--engine", type=click.Choice(ENGINES), default="reference", show_default=True)
+@click.option("--changes", "show_changes", is_flag=True, help="Show how the answer changes while the events are told in order.")
+@click.option("--emit", type=click.Choice(["early", "final"]), default="early", help="With --changes: as soon as entailed, or once nothing can change it.")
+@click.option("--lateness", metavar="D", help="With --changes: how late an event may come.")
+@click.option("--output", default="-", metavar="DEST", help="Where to write; - is standard output.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="By default a table on a terminal, else by the name of the output, else JSON lines.")
+def run(
+    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
+    clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, engine: str,
+    show_changes: bool, emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | None,
+) -> None:  # fmt: skip
+    """Run a program over events and write what it derives."""
+    if (lateness is not None or emit == "final") and not show_changes:
+        raise click.UsageError("--emit and --lateness belong to --changes: a whole run ends with everything final")
+    if show_changes and as_of is not None:
+        raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
+    job = _Run(program, events, facts, functions, policy, clock, on_error)
+    if job.program.warnings:
+        _say(f"{len(job.program.warnings)} warnings; `augury check` shows them")
+    format_ = format_ or _format_of(output)
+    width = click.get_text_stream("stdout").isatty() and output == "-"
+    columns = Console().width if width else None
+    if show_changes:
+        with working(f"replaying {len(job.history):,} events"):
+            found, aside = changes(job.program, job.history, job.clock, job.facts, job.time(until), length(retention), emit, length(lateness))
+        write(render(found, format_, job.clock, job.program.plan, columns), output, sys.stdout)
+        job.report(None, aside)
+        return
+    model = job.evaluate(until, as_of, retention)
+    if model.events or format_ != "table":
+        write(render(model.events, format_, job.clock, job.program.plan, columns), output, sys.stdout)
+    else:
+        _say("nothing was detected")
+    job.report(model)
+
+
+def _format_of(output: str) -> Format:
+    for format_ in FORMATS:
+        if output.endswith("." + format_):
+            return format_
+    if output.endswith(".txt"):
+        return "table"
+    return "table" if output == "-" and click.get_text_stream("stdout").isatty() else "jsonl"
+
+
+@cli.command()
+@_options(program_files, events_option, facts_option, functions_option, policy_option, clock_option, until_option, as_of_option, retention_option, on_error_option)
+@click.option("--event", "wanted", required=True, metavar="ATOM", help="The event, such as 'fire_alarm(\"l1\")' or 'fire_alarm(\"l1\") @ [1, 3]'.")
+@click.option("--all", "every", is_flag=True, help="Every derivation, not just one.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
+def why(
+    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
+    clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, wanted: str, every: bool,
+    format_: str,
+) -> None:  # fmt: skip
+    """Show why an event was detected: the rules, events and facts behind it."""
+    job = _Run(program, events, facts, functions, policy, clock, on_error)
+    model = job.evaluate(until, as_of, retention)
+    found = [e for e in model.all_events if _matches(e, wanted, job.clock)]
+    if not found:
+        raise _not_detected(wanted, model, job)
+    trees = [derivation_tree(model, event, every) for event in found]
+    if format_ == "json":
+        click.echo(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n\n".join(show_tree(t, job.clock) for t in trees))
+    job.report(model)
+
+
+def _matches(event: Event, wanted: str, clock: Clock) -> bool:
+    """By type alone, by type and arguments, or with the interval too."""
+    if "@" in wanted:
+        asked = read_event(wanted, clock)
+        return isinstance(asked, Event) and asked.content == event.content
+    type, args = read_atom(wanted)
+    same = Event(type, args, event.start, event.end)
+    return type == event.type and ("(" not in wanted or same.content == event.content)
+
+
+def _not_detected(wanted: str, model: Model, job: _Run) -> RunError:
+    type = read_atom(wanted.partition("@")[0].strip())[0]
+    others = [show_event(e, job.clock) for e in model.all_events if e.type == type]
+    if not any(rule.type == type for rule in job.program.plan.rules):
+        known = ", ".join(sorted({rule.type for rule in job.program.plan.rules}))
+        return RunError(f"no rule derives `{type}`", f"the program derives {known}")
+    if not others:
+        return RunError(f"no `{type}` was detected")
+    return RunError(f"{wanted} was not detected", f"these were: {'; '.join(others[:5])}{' …' if len(others) > 5 else ''}")
+
+
+# demo
+
+
+@cli.command()
+def demo() -> None:
+    """Run a small example that comes with Augury."""
+    with as_file(files("augury").joinpath("demo")) as folder:
+        program, events = folder / "fire.aug", folder / "fire.jsonl"
+        click.echo(f"# The program ({program.name}): rules over wind, fires and stations\n")
+        click.echo(program.read_text(encoding="utf-8"))
+        job = _Run((str(program),), (str(events),), (), (), None, None, "stop")
+        click.echo(f"# {len(job.history)} events ({events.name}); Augury detects:\n")
+        model = job.evaluate(None, None, None)
+        click.echo(render(model.events, "table", job.clock, job.program.plan))
+        alarm = next(e for e in model.events if e.type == "fire_alarm")
+        click.echo("# Why the first alarm?\n")
+        click.echo(show_tree(derivation_tree(model, alarm), job.clock))
+        click.echo("\n# Try it yourself:  augury run PROGRAM.aug --events EVENTS.jsonl   (augury --help)")
+
+
+if __name__ == "__main__":
+    main()

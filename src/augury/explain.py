@@ -1,0 +1,285 @@
+"""How a program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from augury.algebra.nodes import (
+    AnyOf, Collect, Compare, Condition, Either, Follow, Holds, Instant, Join, Kleene, Label, Node, NoneInside, Policy,
+    Relates, Relative, Repeat, Rule, Scan, Select, Spans, UNRESTRICTED, Unless, Within,
+)  # fmt: skip
+from augury.algebra.place import place
+from augury.algebra.program import Plan
+from augury.algebra.properties import Memory, all_properties, operator_key, sharing
+from augury.algebra.strata import strata
+from augury.algebra.terms import show
+from augury.clock import show_duration
+from augury.errors import Span
+from augury.language import syntax as s
+from augury.language.show import Printer
+
+FORMATS = ("text", "json", "mermaid")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A line and what is below it."""
+
+    text: str
+    children: tuple[Tree, ...] = ()
+    kind: str = "operator"
+
+    def lines(self, first: str = "", rest: str = "") -> Iterator[str]:
+        yield first + self.text
+        for number, child in enumerate(self.children):
+            last = number == len(self.children) - 1
+            yield from child.lines(rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+    def as_json(self) -> dict[str, Any]:
+        below = {"children": [c.as_json() for c in self.children]} if self.children else {}
+        return {"text": self.text, "kind": self.kind, **below}
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What there is to say about one rule."""
+
+    label: str
+    reading: str
+    tree: Tree
+    key: tuple[str, ...]
+    horizon: int | None
+    longest: int | None
+    memory: tuple[Memory, ...]
+    settles: tuple[str, ...]
+    stratum: int
+    recursive: bool
+    shares: tuple[str, ...]
+
+
+def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> str:
+    if format not in FORMATS:
+        raise ValueError(f"unknown format `{format}`; there is {', '.join(FORMATS)}")
+    rules = explain_rules(plan, modules)
+    match format:
+        case "json":
+            return json.dumps(_as_json(plan, rules), indent=2, ensure_ascii=False)
+        case "mermaid":
+            return mermaid(plan)
+    return "\n\n".join(_as_text(rule) for rule in rules) or "no event rules"
+
+
+def explain_rules(plan: Plan, modules: Iterable[s.Module]) -> list[Explained]:
+    readings = _readings(modules)
+    shared, by_label = sharing(plan), all_properties(plan)
+    result: list[Explained] = []
+    for stratum in strata(plan):
+        for rule in stratum.rules:
+            found = by_label[rule.label]
+            with_others = tuple(
+                f"{describe(x.node, plan).text} — also in {', '.join(o for o in x.rules if o != rule.label)}"
+                for x in shared
+                if rule.label in x.rules
+            )
+            result.append(
+                Explained(
+                    rule.label, readings.get(rule.span, ""), rule_tree(rule, plan), found.key, found.horizon, found.longest,
+                    found.memory, found.settles, stratum.number, stratum.recursive, with_others,
+                )
+            )  # fmt: skip
+    order = {rule.label: n for n, rule in enumerate(plan.rules)}
+    return sorted(result, key=lambda e: order[e.label])
+
+
+def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
+    printer = Printer(explicit=True, width=10_000)
+    found: dict[Span, str] = {}
+    for module in modules:
+        for statement in module.statements:
+            text = printer.statement(statement)
+            if isinstance(statement, s.EventRule):
+                found[statement.span] = text
+    return found
+
+
+# Trees
+
+
+def rule_tree(rule: Rule, plan: Plan) -> Tree:
+    head = f"{rule.type}({', '.join(show(a) for a in rule.args)})"
+    children = [describe(place(rule.body), plan)]
+    if rule.collect is not None:
+        children.append(_collect_tree(rule.collect, plan))
+    covers = f" covering {', '.join(rule.covers)}" if rule.covers else ""
+    return Tree(head + covers, tuple(children), "derived")
+
+
+def _collect_tree(collect: Collect, plan: Plan) -> Tree:
+    which = f"while {collect.window}" if collect.window else f"{'exactly' if collect.exactly else 'last'} {collect.last}"
+    where = f" where {', '.join(show_condition(c) for c in collect.where)}" if collect.where else ""
+    return Tree(f"collect {which}{where}", (describe(place(collect.pattern), plan),))
+
+
+def describe(node: Node, plan: Plan) -> Tree:
+    """A pattern as a tree of operators."""
+    match node:
+        case Scan():
+            kind = "derived" if (node.type, len(node.args)) in plan.derived else "input"
+            args = f"({', '.join(show(a) for a in node.args)})" if node.args else ""
+            return Tree(f"{node.type}{args}", (), kind)
+        case Instant():
+            return Tree(f"time point {show(node.time)}", (), "input")
+        case Label():
+            inner = describe(node.input, plan)
+            return Tree(f"{node.label}: {inner.text}", inner.children, inner.kind)
+        case Select():
+            inner = describe(node.input, plan)
+            below = tuple(describe(place(c.pattern), plan) for c in node.where if isinstance(c, NoneInside))
+            absent = tuple(Tree(f"absent: {b.text}", b.children, b.kind) for b in below)
+            return Tree(f"where {', '.join(show_condition(c) for c in node.where)}", (inner, *absent))
+        case Within():
+            return Tree(f"within {show_duration(node.length)}", (describe(node.input, plan),))
+        case Join():
+            return _join_tree(node, plan)
+        case Either():
+            return Tree("OR", (describe(node.left, plan), describe(node.right, plan)))
+        case Repeat():
+            how = " consecutive" if node.consecutive else ""
+            window = f", within {show_duration(min(node.windows))}" if node.windows else ""
+            return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
+        case Follow():
+            absent = (Tree(f"absent: {(a := describe(node.absent, plan)).text}", a.children, a.kind),) if node.absent else ()
+            return Tree(f"then ({node.skip})", (describe(node.first, plan), describe(node.then, plan), *absent))
+        case Kleene():
+            return Tree(f"one or more ({node.skip})", (describe(node.input, plan),))
+        case _:
+            assert_never(node)
+
+
+def _join_tree(node: Join, plan: Plan) -> Tree:
+    key = operator_key(node)
+    parts = [node.op if node.absent is None else "NOT between"]
+    if key:
+        parts.append(f"on {', '.join(key)}")
+    if node.windows:
+        parts.append(f"within {show_duration(min(node.windows))}")
+    if node.where:
+        parts.append("where " + ", ".join(show_condition(c) for c in node.where))
+    children = [describe(node.left, plan), describe(node.right, plan)]
+    absent = [node.absent] if node.absent is not None else []
+    for pattern in [*absent, *(place(c.pattern) for c in node.where if isinstance(c, NoneInside))]:
+        inner = describe(pattern, plan)
+        children.append(Tree(f"absent: {inner.text}", inner.children, inner.kind))
+    return Tree(", ".join(parts) + _policy(node.policy), tuple(children))
+
+
+def _policy(policy: Policy) -> str:
+    if policy == UNRESTRICTED:
+        return ""
+    ties = f" by {policy.by}" if policy.by else f" {policy.ties}" if policy.ties != "longest" else ""
+    per = f" per {', '.join(policy.per)}" if policy.per else ""
+    return f", {policy.name}{ties}{per}"
+
+
+def show_condition(condition: Condition) -> str:
+    match condition:
+        case Compare():
+            return f"{show(condition.left)} {condition.op} {show(condition.right)}"
+        case Holds():
+            return f"{condition.name}({', '.join(show(a) for a in condition.args)})"
+        case Unless():
+            return f"not {condition.name}({', '.join(show(a) for a in condition.args)})"
+        case AnyOf():
+            return "(" + " or ".join(" and ".join(show_condition(c) for c in o) for o in condition.options) + ")"
+        case Relates():
+            return f"{condition.left} {condition.relation} {condition.right}"
+        case Spans():
+            return f"{{{', '.join(condition.labels)}}} within {show_duration(condition.length)}"
+        case Relative():
+            return f"{condition.label} = {condition.kind}({condition.anchor}, {show_duration(condition.length)})"
+        case NoneInside():
+            return f"none inside {condition.window}"
+        case _:
+            assert_never(condition)
+
+
+# Text, JSON, Mermaid
+
+
+def _as_text(rule: Explained) -> str:
+    lines = [f"rule {rule.label}", f"  reading   {rule.reading}"]
+    lines.append(f"  key       {', '.join(rule.key) or 'none: its events share no variable'}")
+    horizon = "without bound" if rule.horizon is None else show_duration(rule.horizon) if rule.horizon else "nothing is kept"
+    longest = "" if rule.longest is None else f", its events last {show_duration(rule.longest)} at most"
+    lines.append(f"  horizon   {horizon}{longest}")
+    lines.extend(f"            {m.operator} {m.side}: {m.text}" for m in rule.memory)
+    lines.extend(f"  certain   {text}" for text in rule.settles)
+    lines.append(f"  stratum   {rule.stratum}{', recursive' if rule.recursive else ''}")
+    lines.extend(f"  shares    {text}" for text in rule.shares)
+    tree = list(rule.tree.lines())
+    lines += [f"  plan      {tree[0]}", *(f"            {line}" for line in tree[1:])]
+    return "\n".join(lines)
+
+
+def _as_json(plan: Plan, rules: list[Explained]) -> dict[str, Any]:
+    return {
+        "outputs": list(plan.outputs),
+        "rules": [
+            {
+                "label": rule.label,
+                "reading": rule.reading,
+                "plan": rule.tree.as_json(),
+                "key": list(rule.key),
+                "horizon_us": rule.horizon,
+                "longest_us": rule.longest,
+                "memory": [{"operator": m.operator, "side": m.side, "keep_us": m.keep} for m in rule.memory],
+                "certain": list(rule.settles),
+                "stratum": rule.stratum,
+                "recursive": rule.recursive,
+                "shares": list(rule.shares),
+            }
+            for rule in rules
+        ],
+    }
+
+
+def mermaid(plan: Plan) -> str:
+    """Events and operators as a flow chart, from inputs to derived events; equal sub-plans appear once."""
+    lines = ["flowchart LR"]
+    seen: dict[tuple[str, ...], str] = {}
+
+    def quoted(text: str) -> str:
+        return text.replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
+
+    def box(key: tuple[str, ...], shape: str, text: str) -> tuple[str, bool]:
+        if key in seen:
+            return seen[key], False
+        name = f"n{len(seen)}"
+        seen[key] = name
+        lines.append(f"  {name}{shape[0]}\"{quoted(text)}\"{shape[1]}")
+        return name, True
+
+    def event(type: str) -> str:
+        derived = any(name == type for name, _ in plan.derived)
+        return box(("event", type), ("([", "])") if derived else ("[/", "/]"), type)[0]  # type: ignore[arg-type]
+
+    def visit(tree: Tree) -> str:
+        name = tree.text.removeprefix("absent: ")
+        if tree.kind in ("input", "derived") and not tree.children:
+            return event(name.split(": ")[-1].split("(")[0])
+        here, new = box(("operator", *tree.lines()), ("[", "]"), tree.text)  # type: ignore[arg-type]
+        if new:
+            for child in tree.children:
+                arrow = "-. absent .->" if child.text.startswith("absent: ") else "-->"
+                lines.append(f"  {visit(child)} {arrow} {here}")
+        return here
+
+    for rule in plan.rules:
+        tree = rule_tree(rule, plan)
+        target = event(rule.type)
+        for child in tree.children:
+            lines.append(f"  {visit(child)} --> {target}")
+    return "\n".join(lines)

@@ -1,0 +1,120 @@
+"""Recursive event rules: that they are stratified (B 2.4), that they end, and that policies on them make sense."""
+
+from __future__ import annotations
+
+from augury.algebra.nodes import Compare, Join, Label, Rule, Scan, UNRESTRICTED, conditions, walk
+from augury.algebra.place import place
+from augury.algebra.program import Plan, Predicate
+from augury.algebra.properties import interval_table
+from augury.algebra.strata import Edge, components, cycle, edges, recursive_parts
+from augury.algebra.terms import Build, Var, computes, variables
+from augury.errors import Findings, Note
+
+_WORDS = {
+    "negation": "the absence that it asks for",
+    "grouping": "what it collects",
+    "temporal": "the event that its relative temporal event is counted from",
+}
+
+
+def check_cycles(plan: Plan, findings: Findings) -> None:
+    derived = plan.derived
+    found = [e for rule in plan.rules for e in edges(rule) if e.reads in derived]
+    reads: dict[Predicate, set[Predicate]] = {}
+    for edge in found:
+        reads.setdefault(edge.head, set()).add(edge.reads)
+    for group in components(derived, reads):
+        inside = [e for e in found if e.head in group and e.reads in group]
+        for edge in inside:
+            if edge.kind in _WORDS and not (edge.kind != "temporal" and _ends_before(edge, plan.tick)):
+                _unstratified(edge, group, reads, findings)
+        if inside:
+            _check_computing(plan, group, findings)
+            _check_policies(plan, group, findings)
+
+
+def _shown(way: list[Predicate]) -> str:
+    return "the cycle: " + " → ".join(name for name, _ in way)
+
+
+def _unstratified(edge: Edge, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings) -> None:
+    way = [edge.head, *cycle(edge.reads, edge.head, reads, group)]
+    hint = (
+        "count from an event that does not depend on this rule"
+        if edge.kind == "temporal"
+        else "only events that surely end before the derived one may depend on it; bound the window before a later event"
+    )
+    findings.add("E404", f"`{edge.head[0]}` depends on itself through {_WORDS[edge.kind]}", edge.span,
+                 Note(_shown(way)), hint=hint)  # fmt: skip
+
+
+def _ends_before(edge: Edge, tick: int | None) -> bool:
+    """Whether the bounds prove that what is inside the window ends before the derived event does."""
+    if edge.window is None:
+        return False
+    found = interval_table(edge.rule, tick)
+    if found is None:
+        return False
+    table, names, whole = found
+    labels = {n.label for n in walk(place(edge.rule.body)) if isinstance(n, Label)}
+    return any(table.surely_before((edge.window, "e"), (name, "e")) for name in {*labels, whole})
+
+
+def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> None:
+    """A cycle that computes must lengthen the interval somewhere, or it never ends."""
+    short: dict[Predicate, set[Predicate]] = {}
+    computing: list[tuple[Rule, Predicate]] = []
+    for rule in plan.rules:
+        if rule.predicate not in group:
+            continue
+        for target in _short_reads(rule, group, plan.tick):
+            short.setdefault(rule.predicate, set()).add(target)
+            if _computes_head(rule):
+                computing.append((rule, target))
+    for inner in components(short, short):
+        for rule, target in computing:
+            if rule.predicate in inner and target in inner:
+                way = [rule.predicate, *cycle(target, rule.predicate, short, inner)]
+                findings.add(
+                    "E403", f"the recursive rule `{rule.label}` computes new values at the same time, without end", rule.span,
+                    Note(_shown(way)),
+                    hint="let the cycle pass through SEQ or NOT, which lengthen the interval",
+                )  # fmt: skip
+
+
+def _short_reads(rule: Rule, group: list[Predicate], tick: int | None) -> set[Predicate]:
+    """The types of the cycle that the rule reads over an interval that may be as long as the derived one."""
+    body = place(rule.body)
+    found = interval_table(rule, tick)
+    result: set[Predicate] = set()
+    for node in walk(body):
+        if isinstance(node, Scan) and (node.type, len(node.args)) in group and found is not None:
+            table, names, whole = found
+            name = names.get(node.span.start, "")
+            inside = (name, "s") in table.points and (
+                table.surely_before((whole, "s"), (name, "s")) or table.surely_before((name, "e"), (whole, "e"))
+            )
+            if not inside:
+                result.add((node.type, len(node.args)))
+    return result
+
+
+def _computes_head(rule: Rule) -> bool:
+    made: set[str] = set()
+    for node in walk(rule.body):
+        for condition in conditions(node):
+            if isinstance(condition, Compare) and condition.op == "=":
+                for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
+                    if isinstance(side, Var) and (computes(other) or isinstance(other, Build)):
+                        made.add(side.name)
+    return any(computes(a) or (isinstance(a, Build) and variables(a)) or variables(a) & made for a in rule.args)
+
+
+def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> None:
+    for rule in plan.rules:
+        if rule.predicate not in group:
+            continue
+        for node in walk(rule.body):
+            if isinstance(node, Join) and node.policy != UNRESTRICTED and node.op != "SEQ" and recursive_parts(node, group):
+                findings.add("E405", f"`{node.policy.name}` on the recursive operator {node.op}", node.span,
+                             hint=f"only SEQ may be recursive under a policy; write `{node.op}[unrestricted]`")  # fmt: skip

@@ -1,0 +1,192 @@
+"""Every variable is bound before it is used: in heads, comparisons, negation and the branches of OR."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from augury.algebra.nodes import (
+    AnyOf, Compare, Condition, Either, Follow, Holds, Join, Node, NoneInside, Repeat, Rule, Scan, Select, Unless,
+    absences, bound_vars, condition_vars, conditions, inputs, walk, walk_all,
+)  # fmt: skip
+from augury.algebra.place import binds, is_ready, ready_order
+from augury.algebra.program import Plan
+from augury.algebra.terms import Aggregate, Expr, Var, plain_variables, variables
+from augury.algebra.terms import walk as walk_terms
+from augury.errors import Findings, Note, Span
+
+
+def check_scope(plan: Plan, findings: Findings) -> None:
+    for rule in plan.rules:
+        _Scope(rule, findings).check()
+    for clause in plan.clauses:
+        terms = [*clause.args, *(t for c in clause.body for t in terms_of(c))]
+        _singletons(terms, findings)
+
+
+def terms_of(condition: Condition) -> Iterator[Expr]:
+    """The expressions that a condition is written with."""
+    match condition:
+        case Compare():
+            yield condition.left
+            yield condition.right
+        case Holds() | Unless():
+            yield from condition.args
+        case AnyOf():
+            for option in condition.options:
+                for inner in option:
+                    yield from terms_of(inner)
+        case NoneInside():
+            yield from _terms_in(condition.pattern)
+
+
+def _terms_in(pattern: Node) -> Iterator[Expr]:
+    for node in walk_all(pattern):
+        if isinstance(node, Scan):
+            yield from node.args
+        for condition in conditions(node):
+            if not isinstance(condition, NoneInside):
+                yield from terms_of(condition)
+
+
+def occurrences(terms: list[Expr]) -> list[Var]:
+    return [part for term in terms for part in walk_terms(term) if isinstance(part, Var)]
+
+
+def _singletons(terms: list[Expr], findings: Findings, reported: set[str] | None = None) -> None:
+    found = occurrences(terms)
+    counts = Counter(v.name for v in found)
+    for variable in found:
+        if counts[variable.name] == 1 and not variable.name.startswith("_") and variable.name not in (reported or ()):
+            findings.add("W303", f"`{variable.name}` occurs once", variable.span,
+                         hint=f"write `_` or `_{variable.name}` where any value will do")  # fmt: skip
+
+
+class _Scope:
+    def __init__(self, rule: Rule, findings: Findings) -> None:
+        self.rule, self.findings = rule, findings
+        self.reported: set[str] = set()  # unbound variables, about which nothing more need be said
+        collect = rule.collect
+        self.terms = [
+            *rule.args,
+            *_terms_in(rule.body),
+            *(_terms_in(collect.pattern) if collect else ()),
+            *(t for c in (collect.where if collect else ()) for t in terms_of(c)),
+        ]
+
+    def check(self) -> None:
+        rule = self.rule
+        self._pattern(rule.body)
+        bound = bound_vars(rule.body)
+        collected = set(bound)
+        if rule.collect is not None:
+            self._pattern(rule.collect.pattern)
+            collected |= bound_vars(rule.collect.pattern)
+            collected |= self._conditions(rule.collect.where, collected)
+        for arg in rule.args:
+            self._head(arg, collected)
+        self._not_locals()
+        self._policies()
+        _singletons(self.terms, self.findings, self.reported)
+
+    def _head(self, arg: Expr, bound: set[str]) -> None:
+        inside = {v for p in walk_terms(arg) if isinstance(p, Aggregate) for v in variables(p)}
+        for name in sorted(plain_variables(arg) | inside):
+            if name not in bound:
+                self._unbound(name, "the head", [arg])
+
+    def _pattern(self, node: Node) -> None:
+        for part in inputs(node):
+            self._pattern(part)
+        for absent in absences(node):
+            self._pattern(absent)
+        if isinstance(node, Select):
+            self._conditions(node.where, bound_vars(node.input))
+
+    def _conditions(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
+        """Reports what is not bound when its turn comes; the variables bound in the end."""
+        known = set(bound)
+        for condition in ready_order(where, known):
+            if not is_ready(condition, known) and not isinstance(condition, Holds):
+                place = "a negation" if isinstance(condition, Unless) else "a comparison"
+                if isinstance(condition, Compare) and condition.op == "=":
+                    missing = self._missing_of_equation(condition, known)
+                else:
+                    missing = condition_vars(condition) - known
+                for name in sorted(missing):
+                    self._unbound(name, place, list(terms_of(condition)))
+            known |= binds(condition, known) if isinstance(condition, Holds) else condition_vars(condition)
+        return known
+
+    def _missing_of_equation(self, condition: Compare, known: set[str]) -> set[str]:
+        """Of an equation that cannot bind, the variables of the side that computes."""
+        sides = [variables(condition.left) - known, variables(condition.right) - known]
+        return min((m for m in sides if m), key=len) if not all(sides) else sides[0] | sides[1]
+
+    def _unbound(self, name: str, place: str, terms: list[Expr]) -> None:
+        where = next((v.span for v in occurrences(terms) if v.name == name), self.rule.span)
+        self.reported.add(name)
+        branch = self._branch(name)
+        if branch is not None:
+            self.findings.add("E303", f"`{name}` is bound in one branch of OR only, but used in {place}", where,
+                              Note("this OR", branch), hint="bind it in both branches, or use it inside the branch")  # fmt: skip
+            return
+        if any(name in bound_vars(j.absent) for j in self._negations() if j.absent is not None):
+            return  # the mistake is that it is used outside NOT; reported there
+        negated = self._inside_negation(name)
+        notes = (Note("it occurs only under negation", negated),) if negated else ()
+        hint = (
+            "an absent event has no values to use"
+            if negated
+            else "`_` stands for any value" if place == "a negation"
+            else "the condition is attached to a part of the pattern; put the WHERE around all of it"
+            if place != "the head" and any(name in variables(*scan.args) for scan in walk(self.rule.body) if isinstance(scan, Scan))
+            else "an event, a static predicate or `=` must give it a value"
+        )  # fmt: skip
+        self.findings.add("E301", f"`{name}` is not bound in {place}", where, *notes, hint=hint)
+
+    def _branch(self, name: str) -> Span | None:
+        for node in walk(self.rule.body):
+            if isinstance(node, Either) and (name in bound_vars(node.left)) != (name in bound_vars(node.right)):
+                return node.span
+        return None
+
+    def _inside_negation(self, name: str) -> Span | None:
+        for node in walk(self.rule.body):
+            for condition in conditions(node):
+                if isinstance(condition, NoneInside) and name in bound_vars(condition.pattern):
+                    return condition.span
+        return None
+
+    def _negations(self) -> list[Join | Follow]:
+        return [n for n in walk(self.rule.body) if isinstance(n, Join | Follow) and n.absent is not None]
+
+    def _not_locals(self) -> None:
+        """A variable that only the negated part of a NOT has is local to it."""
+        for node in self._negations():
+            assert node.absent is not None
+            left, right = inputs(node)
+            local = bound_vars(node.absent) - bound_vars(left) - bound_vars(right)
+            inside = Counter(v.name for v in occurrences(list(_terms_in(node.absent))))
+            total = Counter(v.name for v in occurrences(self.terms))
+            for name in sorted(local):
+                if total[name] > inside[name]:
+                    span = next(v.span for v in occurrences(list(_terms_in(node.absent))) if v.name == name)
+                    self.findings.add(
+                        "E302", f"`{name}` is in the negated part of NOT and elsewhere, but in neither bound of it", span,
+                        Note("this NOT", node.span),
+                        hint="a variable of the negated part is local, unless one of the two bounds has it too",
+                    )  # fmt: skip
+
+    def _policies(self) -> None:
+        joins = [n for n in walk(self.rule.body) if isinstance(n, Join | Repeat)]
+        for node in joins:
+            policy = node.policy
+            if policy.per and policy.name != "recent":
+                self.findings.add("E229", f"`per` belongs to `recent`, not to `{policy.name}`", node.span)
+            for name in (*((policy.by,) if policy.by else ()), *policy.per):
+                if not any(name in bound_vars(other) for other in joins):
+                    self.findings.add("E301", f"`{name}` is not bound in the policy", node.span,
+                                      hint="name a variable of the pattern that the policy is about")  # fmt: skip
+
+

@@ -1,0 +1,164 @@
+"""Static rules: each call binds what its clauses need, negation is stratified, and recursion ends.
+
+A clause may need arguments bound, as `shade(I, 'Caution') :- 80 <= I` does; so each call is followed with the arguments
+that are bound when its turn comes.
+"""
+
+from __future__ import annotations
+
+from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Rule, Unless, condition_vars, conditions, walk_all, Select, Join, bound_vars, inputs
+from augury.algebra.place import binds, is_ready, ready_order
+from augury.algebra.program import Plan, Predicate
+from augury.algebra.strata import components, cycle, static_reads
+from augury.algebra.terms import Build, Expr, Var, Wild, computes, variables
+from augury.errors import Findings, Note, Span
+from augury.language.checks.scope import occurrences, terms_of
+
+Mode = tuple[bool, ...]
+
+
+def check_static(plan: Plan, findings: Findings) -> None:
+    _check_negation(plan, findings)
+    modes = _Modes(plan, findings)
+    modes.follow()
+    _check_building(plan, modes, findings)
+
+
+def _check_negation(plan: Plan, findings: Findings) -> None:
+    reads = static_reads(plan.clauses)
+    plain = {head: set(targets) for head, targets in reads.items()}
+    for group in components(plain, plain):
+        for head in group:
+            for target, (negated, span) in reads.get(head, {}).items():
+                if negated and target in group:
+                    way = [head, *cycle(target, head, plain, group)]
+                    findings.add("E401", f"`{head[0]}` depends on its own absence", span,
+                                 Note("the cycle: " + " → ".join(name for name, _ in way)),
+                                 hint="a negated predicate, or one before a cut, must not depend on the rule it stands in")  # fmt: skip
+
+
+class _Modes:
+    """Which arguments are bound in the calls of each static predicate."""
+
+    def __init__(self, plan: Plan, findings: Findings) -> None:
+        self.findings = findings
+        self.clauses: dict[Predicate, list[Clause]] = {}
+        for clause in plan.clauses:
+            self.clauses.setdefault((clause.name, len(clause.args)), []).append(clause)
+        self.plan = plan
+        self.seen: dict[tuple[Predicate, Mode], Span | None] = {}
+        self.queue: list[tuple[Predicate, Mode]] = []
+
+    def follow(self) -> None:
+        for rule in self.plan.rules:
+            self._from_rule(rule)
+        self._drain()
+        for predicate in self.clauses:
+            if not any(known == predicate for known, _ in self.seen):
+                self._call(predicate, (True,) * predicate[1], None)
+        self._drain()
+
+    def _drain(self) -> None:
+        while self.queue:
+            predicate, mode = self.queue.pop()
+            for clause in self.clauses.get(predicate, ()):
+                self._clause(clause, mode, self.seen[predicate, mode])
+
+    def _call(self, predicate: Predicate, mode: Mode, span: Span | None) -> None:
+        if (predicate, mode) not in self.seen:
+            self.seen[predicate, mode] = span
+            self.queue.append((predicate, mode))
+
+    def _from_rule(self, rule: Rule) -> None:
+        patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+        for pattern in patterns:
+            for node in walk_all(pattern):
+                if isinstance(node, Select | Join) and conditions(node):
+                    bound = {v for part in inputs(node) for v in bound_vars(part)}
+                    self._conjunction(conditions(node), bound)
+        if rule.collect:
+            self._conjunction(rule.collect.where, bound_vars(rule.body) | bound_vars(rule.collect.pattern))
+
+    def _conjunction(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
+        known = set(bound)
+        for condition in ready_order(where, known):
+            match condition:
+                case Holds() | Unless():
+                    self._call((condition.name, len(condition.args)), mode_of(condition.args, known), condition.span)
+                case AnyOf():
+                    for option in condition.options:
+                        self._conjunction(option, known)
+            known |= binds(condition, known)
+        return known
+
+    def _clause(self, clause: Clause, mode: Mode, caller: Span | None) -> None:
+        bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
+        known = set(bound)
+        for condition in ready_order(clause.body, known):
+            if not is_ready(condition, known) and not isinstance(condition, Holds):
+                place = "a negation" if isinstance(condition, Unless) else "a comparison"
+                for name in sorted(condition_vars(condition) - known):
+                    self._unbound(clause, name, place, list(terms_of(condition)), caller)
+                known |= condition_vars(condition)
+            known |= binds(condition, known)
+        self._conjunction(clause.body, bound)
+        for name in sorted(variables(*clause.args) - known):
+            self._unbound(clause, name, "the head", list(clause.args), caller)
+
+    def _unbound(self, clause: Clause, name: str, place: str, terms: list[Expr], caller: Span | None) -> None:
+        span = next((v.span for v in occurrences(terms) if v.name == name), clause.span)
+        notes = (Note("called here without a value for it", caller),) if caller else ()
+        self.findings.add("E301", f"`{name}` is not bound in {place}", span, *notes,
+                          hint="a static predicate or `=` in the body must give it a value, or the call must")  # fmt: skip
+
+
+def mode_of(args: tuple[Expr, ...], bound: set[str]) -> Mode:
+    return tuple(variables(a) <= bound and not any(isinstance(p, Wild) for p in _parts(a)) for a in args)
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    return [expr, *(p for a in expr.args for p in _parts(a))] if isinstance(expr, Build) else [expr]
+
+
+def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
+    """A recursive clause may take values apart and pass them on, but not make new ones."""
+    reads = static_reads(plan.clauses)
+    plain = {head: set(targets) for head, targets in reads.items()}
+    for group in components(plain, plain):
+        for clause in plan.clauses:
+            head = (clause.name, len(clause.args))
+            calls = [c for c in clause.body if isinstance(c, Holds) and (c.name, len(c.args)) in group]
+            if head not in group or not calls:
+                continue
+            made = _made(clause)
+            for known, mode in list(modes.seen):
+                if known != head:
+                    continue
+                for arg, given in zip(clause.args, mode, strict=True):
+                    if not given and (variables(arg) & made or (isinstance(arg, Build) and variables(arg))):
+                        _endless(clause, arg, group, plain, findings)
+            for call in calls:
+                for arg in call.args:
+                    if variables(arg) & made or (isinstance(arg, Build) and variables(arg)):
+                        _endless(clause, arg, group, plain, findings)
+
+
+def _made(clause: Clause) -> set[str]:
+    """The variables of a clause whose values are computed."""
+    made: set[str] = set()
+    for condition in clause.body:
+        if isinstance(condition, Compare) and condition.op == "=":
+            for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
+                if isinstance(side, Var) and (computes(other) or isinstance(other, Build)):
+                    made.add(side.name)
+    return made
+
+
+def _endless(clause: Clause, arg: Expr, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings) -> None:
+    head = (clause.name, len(clause.args))
+    start = next((t for t in sorted(reads[head]) if t in group), head)
+    way = [head, *cycle(start, head, reads, group)]
+    span = getattr(arg, "span", clause.span)
+    findings.add("E402", f"the recursive rule `{clause.name}` builds new values each time round, without end", span,
+                 Note("the cycle: " + " → ".join(name for name, _ in way)),
+                 hint="compute outside the recursion; a recursive rule may only pass values on")  # fmt: skip

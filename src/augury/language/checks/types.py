@@ -1,0 +1,262 @@
+"""Types, inferred from declarations and use; what cannot be both is reported with both places.
+
+Columns of predicates and variables of rules that must hold the same value form a class. Each use says which kinds the
+class may have; a class that no kind is left for is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
+from augury.algebra.program import Plan
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild
+from augury.clock import Kind
+from augury.errors import Findings, Note, Span
+from augury.model import show_value, type_name
+
+Kinds = frozenset[str]
+_ALL: Kinds = frozenset({"number", "string", "bool", "timestamp", "duration", "iri", "term", "list"})
+_NUMBER: Kinds = frozenset({"number"})
+_ARITHMETIC: Kinds = frozenset({"number", "timestamp", "duration"})
+
+
+def kinds_of(type: str) -> Kinds:
+    """The kinds of a declared type; integers and floats are one kind, because 1 and 1.0 are one value."""
+    return _ALL if type == "any" else _NUMBER if type in ("int", "float", "number") else frozenset({type})
+
+
+@dataclass
+class _Use:
+    kinds: Kinds
+    span: Span
+    why: str
+    firm: bool
+
+
+@dataclass
+class _Classes:
+    """Union-find over columns and variables, with the uses of each class."""
+
+    parent: dict[object, object] = field(default_factory=dict)
+    uses: dict[object, list[_Use]] = field(default_factory=dict)
+
+    def find(self, item: object) -> object:
+        while self.parent.get(item, item) != item:
+            item = self.parent[item]
+        return item
+
+    def join(self, x: object, y: object) -> None:
+        first, second = self.find(x), self.find(y)
+        if first != second:
+            self.parent[second] = first
+            self.uses[first] = self.uses.pop(first, []) + self.uses.pop(second, [])
+
+    def use(self, item: object, kinds: Kinds, span: Span, why: str, firm: bool = True) -> None:
+        if kinds != _ALL:
+            self.uses.setdefault(self.find(item), []).append(_Use(kinds, span, why, firm))
+
+
+def check_types(plan: Plan, findings: Findings, clock: Kind | None = None) -> None:
+    """Reports types that do not fit. With a clock, times and durations are its own; without, either clock's."""
+    checker = _Types(plan, findings, clock)
+    for rule in plan.rules:
+        checker.rule(rule)
+    checker.clauses(plan.clauses)
+    checker.report()
+
+
+class _Types:
+    def __init__(self, plan: Plan, findings: Findings, clock: Kind | None) -> None:
+        self.plan, self.findings = plan, findings
+        self.clock = "logical" if plan.tick is not None else clock
+        self.classes = _Classes()
+        for name, attributes in plan.declared.items():
+            self._declare("event", name, attributes)
+        for name, attributes in plan.static.items():
+            self._declare("static", name, attributes)
+
+    def _declare(self, what: str, name: str, attributes: Iterable[object]) -> None:
+        attributes = list(attributes)
+        for i, a in enumerate(attributes):
+            self.declared[what, name, len(attributes), i] = a  # type: ignore[attr-defined]
+
+    @property
+    def declared(self) -> dict[object, object]:
+        return self.__dict__.setdefault("_declared", {})  # type: ignore[no-any-return]
+
+    def rule(self, rule: Rule) -> None:
+        scope = ("rule", rule.label)
+        patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+        for pattern in patterns:
+            for node in walk_all(pattern):
+                if isinstance(node, Scan):
+                    self._atom("event", node.type, node.args, scope)
+                self._where(conditions(node), scope)
+        if rule.collect:
+            self._where(rule.collect.where, scope)
+        for i, arg in enumerate(rule.args):
+            self._column("event", rule.type, len(rule.args), i, arg, scope, computed=True)
+
+    def clauses(self, clauses: Iterable[Clause]) -> None:
+        for number, clause in enumerate(clauses):
+            scope = ("clause", str(number))
+            self._atom("static", clause.name, clause.args, scope, fact=not clause.body)
+            self._where(clause.body, scope)
+
+    def _atom(self, what: str, name: str, args: tuple[Expr, ...], scope: tuple[str, str], fact: bool = False) -> None:
+        for i, arg in enumerate(args):
+            if not (fact and (what, name, len(args), i) not in self.declared):  # mixed facts are fine
+                self._column(what, name, len(args), i, arg, scope)
+
+    def _column(self, what: str, name: str, arity: int, i: int, arg: Expr, scope: tuple[str, str], computed: bool = False) -> None:
+        column = (what, name, arity, i)
+        declared = self.declared.get(column)
+        if declared is not None:
+            kinds = kinds_of(declared.type)  # type: ignore[attr-defined]
+            why = f"`{name}` declares `{declared.name}` as {declared.type}"  # type: ignore[attr-defined]
+            if isinstance(arg, Var):
+                self.classes.use((scope, arg.name), kinds, arg.span, why)
+            elif not isinstance(arg, Wild):
+                found = self._kinds(arg, scope)
+                if not found & kinds and kinds != _ALL and not (isinstance(arg, Const) and arg.value is None):
+                    span = arg.span
+                    self.findings.add("E601", f"{_described(arg)} does not fit: {why}", span)
+            return
+        match arg:
+            case Var():
+                self.classes.join(column, (scope, arg.name))
+            case Const() if arg.value is not None:
+                self.classes.use(column, _kind(arg), arg.span, f"it is {show_value(arg.value)}", firm=False)
+            case Apply() | Aggregate():
+                self.classes.use(column, self._kinds(arg, scope), arg.span, "it is computed")
+            case Build():
+                if computed:
+                    self._kinds(arg, scope)
+                self.classes.use(column, frozenset({"term"}), arg.span, "it is a nested term", firm=False)
+
+    def _where(self, where: Iterable[Condition], scope: tuple[str, str]) -> None:
+        for condition in where:
+            match condition:
+                case Holds() | Unless():
+                    self._atom("static", condition.name, condition.args, scope)
+                case AnyOf():
+                    for option in condition.options:
+                        self._where(option, scope)
+                case Compare():
+                    self._compare(condition, scope)
+
+    def _compare(self, condition: Compare, scope: tuple[str, str]) -> None:
+        left, right = self._kinds(condition.left, scope), self._kinds(condition.right, scope)
+        ordered = condition.op not in ("=", "!=")
+        if not left & right:
+            unit = {"number", "duration"} <= left | right
+            self.findings.add(
+                "E601",
+                f"{_described(condition.left)} ({_listed(left)}) is compared with {_described(condition.right)} ({_listed(right)})",
+                condition.span,
+                hint="on timestamps a number compared with a duration needs a unit, such as 5s" if unit else None,
+            )
+            return
+        match condition.left, condition.right:
+            case Var(name=x), Var(name=y):
+                if condition.op != "!=":
+                    self.classes.join((scope, x), (scope, y))
+            case (Var() as var, other) | (other, Var() as var):
+                kinds = right if var is condition.left else left
+                firm = ordered or not isinstance(other, Const)
+                self.classes.use((scope, var.name), kinds, var.span, f"it is compared with {_described(other)}", firm)
+
+    def _kinds(self, expr: Expr, scope: tuple[str, str]) -> Kinds:
+        """The kinds that an expression may have; uses of variables inside are noted."""
+        match expr:
+            case Const(value=None):
+                return _ALL
+            case Const():
+                return self._durations(_kind(expr))
+            case Moment():
+                match self.clock:
+                    case "logical":
+                        return _NUMBER
+                    case "timestamp":
+                        return frozenset({"duration" if expr.which == "duration" else "timestamp"})
+                    case _:
+                        return frozenset({"number", "duration" if expr.which == "duration" else "timestamp"})
+            case Build():
+                for arg in expr.args:
+                    self._kinds(arg, scope)
+                return frozenset({"term"})
+            case Aggregate():
+                row = self.plan.aggregates[expr.function]
+                for arg in expr.args:
+                    self._argument(arg, kinds_of(row.argument), f"an argument of `{expr.function}`", scope)
+                return kinds_of(row.result)
+            case Apply():
+                return self._apply(expr, scope)
+        return _ALL
+
+    def _durations(self, kinds: Kinds) -> Kinds:
+        """On a logical clock a duration is a number of ticks."""
+        if "duration" not in kinds or self.clock == "timestamp":
+            return kinds
+        return _NUMBER if self.clock == "logical" else kinds | _NUMBER
+
+    def _apply(self, expr: Apply, scope: tuple[str, str]) -> Kinds:
+        row = self.plan.functions[expr.function]
+        if expr.function in ("+", "-", "*", "/"):
+            found = [self._argument(a, _ARITHMETIC, f"it is in a computation with `{expr.function}`", scope) for a in expr.args]
+            if expr.function == "-" and len(found) == 2 and all(f == {"timestamp"} for f in found):
+                return frozenset({"duration"})
+            return _NUMBER if all(f == _NUMBER for f in found) else _ARITHMETIC
+        for i, arg in enumerate(expr.args):
+            type = row.types[min(i, len(row.types) - 1)] if row.types else "any"
+            self._argument(arg, kinds_of(type), f"it is an argument of `{expr.function}`", scope)
+        return kinds_of(row.result)
+
+    def _argument(self, arg: Expr, kinds: Kinds, why: str, scope: tuple[str, str]) -> Kinds:
+        if isinstance(arg, Var):
+            self.classes.use((scope, arg.name), kinds, arg.span, why)
+            return kinds
+        found = self._kinds(arg, scope)
+        if not found & kinds:
+            self.findings.add("E601", f"{_described(arg)} is {_a(found)}, but {why}", getattr(arg, "span"))
+        return found & kinds or kinds
+
+    def report(self) -> None:
+        for uses in self.classes.uses.values():
+            firm = [u for u in uses if u.firm]
+            weak = [u for u in uses if not u.firm]
+            left, first = _ALL, None
+            for use in firm:
+                if not left & use.kinds:
+                    self._conflict(use, first)
+                    break
+                left, first = left & use.kinds, (use if first is None or not use.kinds >= left else first)
+            else:
+                for use in weak:
+                    if firm and not left & use.kinds:
+                        self._conflict(use, first)
+                        break
+
+    def _conflict(self, use: _Use, other: _Use | None) -> None:
+        notes = (Note(f"but {other.why}", other.span),) if other else ()
+        self.findings.add("E601", f"types do not fit: {use.why}", use.span, *notes)
+
+
+def _kind(const: Const) -> Kinds:
+    return kinds_of(type_name(const.value))
+
+
+def _described(expr: Expr) -> str:
+    from augury.algebra.terms import show
+
+    return f"`{show(expr)}`"
+
+
+def _listed(kinds: Kinds) -> str:
+    return " or ".join(sorted(kinds)) if kinds != _ALL else "anything"
+
+
+def _a(kinds: Kinds) -> str:
+    return f"a {_listed(kinds)}"

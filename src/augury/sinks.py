@@ -1,0 +1,117 @@
+"""Answers and changes as a table, JSON lines or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from rich.console import Console
+from rich.table import Table
+
+from augury.algebra.program import Plan
+from augury.clock import Clock
+from augury.errors import DataError
+from augury.model import Change, Event, show_value, to_json
+
+Format = Literal["table", "jsonl", "csv"]
+FORMATS: tuple[Format, ...] = ("table", "jsonl", "csv")
+
+
+def event_as_json(event: Event, clock: Clock, op: str | None = None) -> dict[str, Any]:
+    """The JSON form of a derived event, with `op` first where changes are asked for."""
+    return {
+        **({"op": op} if op else {}),
+        "type": event.type,
+        "args": [to_json(a) for a in event.args],
+        "start": clock.show(event.start),
+        "end": clock.show(event.end),
+        "id": event.id,
+        "trace": list(event.trace),
+    }
+
+
+def render(items: Sequence[Event | Change], format: Format, clock: Clock, plan: Plan, width: int | None = None) -> str:
+    """Answers or changes as text."""
+    rows = [(i.event, i.op) if isinstance(i, Change) else (i, None) for i in items]
+    match format:
+        case "jsonl":
+            return "".join(json.dumps(event_as_json(e, clock, op), ensure_ascii=False) + "\n" for e, op in rows)
+        case "csv":
+            return _csv(rows, clock, plan)
+        case "table":
+            return _table(rows, clock, width)
+
+
+def _csv(rows: list[tuple[Event, str | None]], clock: Clock, plan: Plan) -> str:
+    """Attributes by name where all answers are of one declared type; numbered otherwise."""
+    types = {e.type for e, _ in rows}
+    most = max((len(e.args) for e, _ in rows), default=0)
+    declared = plan.declared.get(next(iter(types))) if len(types) == 1 else None
+    names = [a.name for a in declared] if declared else [f"arg{i + 1}" for i in range(most)]
+    ops = ["op"] if any(op for _, op in rows) else []
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*ops, "type", *names, "start", "end", "id", "trace"])
+    for event, op in rows:
+        cells = [_cell(a) for a in event.args] + [""] * (len(names) - len(event.args))
+        writer.writerow([*([op] if ops else []), event.type, *cells, clock.show(event.start), clock.show(event.end), event.id, " ".join(event.trace)])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    plain = to_json(value)
+    if plain is None:
+        return ""
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list | bool) else plain
+
+
+def _table(rows: list[tuple[Event, str | None]], clock: Clock, width: int | None) -> str:
+    changes = any(op for _, op in rows)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    if changes:
+        table.add_column("")
+    for name in ("start", "end"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("event", overflow="fold")
+    table.add_column("trace", style="dim", overflow="fold")
+    for event, op in rows:
+        shown = f"{event.type}({', '.join(show_value(a) for a in event.args)})"
+        lead = [{"insert": "+", "retract": "-"}[op or "insert"]] if changes else []
+        table.add_row(*lead, str(clock.show(event.start)), str(clock.show(event.end)), _plain(shown), _plain(", ".join(event.trace)))
+    text = io.StringIO()
+    # Drawn for a terminal's width; for a file or a pipe nothing is cut.
+    Console(file=text, width=width or 10_000, force_terminal=False, highlight=False).print(table)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def write(text: str, destination: str, out: TextIO) -> None:
+    """Writes to a stream, or to a file that is replaced only once it is whole."""
+    if destination == "-":
+        out.write(text)
+        out.flush()
+        return
+    path = Path(destination)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", destination) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
