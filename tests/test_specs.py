@@ -10,6 +10,8 @@ from tests.functions import FUNCTIONS
 CASES = list(read_specs(Path(__file__).parent / "specs"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{Path(c.path).parent.name}/{Path(c.path).stem}: {c.name}" for c in CASES])
+@pytest.mark.parametrize(
+    "case", CASES, ids=[f"{Path(c.path).parent.name}/{Path(c.path).stem}: {c.name}" for c in CASES]
+)
 def test_spec(case: Case) -> None:
     case.check(FUNCTIONS)

@@ -35,15 +35,37 @@ from augury.sources import OnError, Skipped, SourceFile, read_events, read_fact_
 from augury.why import derivation_tree, show_tree, tree_as_json
 
 program_files = click.argument("program", nargs=-1, required=True, metavar="FILE...")
-events_option = click.option("--events", multiple=True, required=True, metavar="SRC", help="Events: a path or type=path, CSV or JSON lines; - is standard input.")
-facts_option = click.option("--facts", multiple=True, metavar="NAME=SRC", help="Facts of a static predicate: CSV or JSON lines.")
-functions_option = click.option("--functions", multiple=True, metavar="FILE.py", help="Python file with functions and aggregates to register.")
-policy_option = click.option("--policy", metavar="POLICY", help="recent, chronological or unrestricted, where the program names none.")
-clock_option = click.option("--clock", type=click.Choice(["timestamp", "logical"]), help="What times mean; by default what the first time looks like.")
-until_option = click.option("--until", metavar="T", help="Where the clock stands at the end; by default the greatest end of an event.")
+events_option = click.option(
+    "--events",
+    multiple=True,
+    required=True,
+    metavar="SRC",
+    help="Events: a path or type=path, CSV or JSON lines; - is standard input.",
+)
+facts_option = click.option(
+    "--facts", multiple=True, metavar="NAME=SRC", help="Facts of a static predicate: CSV or JSON lines."
+)
+functions_option = click.option(
+    "--functions", multiple=True, metavar="FILE.py", help="Python file with functions and aggregates to register."
+)
+policy_option = click.option(
+    "--policy", metavar="POLICY", help="recent, chronological or unrestricted, where the program names none."
+)
+clock_option = click.option(
+    "--clock",
+    type=click.Choice(["timestamp", "logical"]),
+    help="What times mean; by default what the first time looks like.",
+)
+until_option = click.option(
+    "--until", metavar="T", help="Where the clock stands at the end; by default the greatest end of an event."
+)
 as_of_option = click.option("--as-of", metavar="T", help="Answer with what was known by then.")
-retention_option = click.option("--retention", metavar="D", help="A window for the rules that have no bound, such as 1h.")
-on_error_option = click.option("--on-error", type=click.Choice(["stop", "skip"]), default="stop", help="What to do with a wrong line of input.")
+retention_option = click.option(
+    "--retention", metavar="D", help="A window for the rules that have no bound, such as 1h."
+)
+on_error_option = click.option(
+    "--on-error", type=click.Choice(["stop", "skip"]), default="stop", help="What to do with a wrong line of input."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -147,7 +169,9 @@ def check(program: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str
     compiled = _compile(program, facts, functions, None)
     show_diagnostics(compiled.warnings)
     rules, warnings = len(compiled.plan.rules), len(compiled.warnings)
-    click.echo(f"{', '.join(program)}: no errors, {warnings} warning{'s' if warnings != 1 else ''}, {rules} rule{'s' if rules != 1 else ''}")
+    click.echo(
+        f"{', '.join(program)}: no errors, {warnings} warning{'s' if warnings != 1 else ''}, {rules} rule{'s' if rules != 1 else ''}"
+    )
 
 
 @cli.command()
@@ -178,7 +202,9 @@ def fmt(program: tuple[str, ...], only_check: bool) -> None:
 @facts_option
 @functions_option
 @policy_option
-def explain(program: tuple[str, ...], format_: str, facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None) -> None:
+def explain(
+    program: tuple[str, ...], format_: str, facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None
+) -> None:
     """Show how a program is read: its plan, keys, horizons and strata."""
     click.echo(_compile(program, facts, functions, policy).explain(format_))
 
@@ -197,7 +223,10 @@ class _Run:
         plan, self.skipped = self.program.plan, Skipped(on_error)
         unregistered = [f.name for f in plan.functions.values() if f.call is is_missing]
         if unregistered:
-            raise RunError(f"the function `{unregistered[0]}` is declared, but not registered", "give its Python file with --functions")
+            raise RunError(
+                f"the function `{unregistered[0]}` is declared, but not registered",
+                "give its Python file with --functions",
+            )
         raw = [line for source in events for line in read_raw(SourceFile.parse(source), plan, self.skipped)]
         self.clock: Clock = choose_clock(self.program, clock, first_time(line.item for line in raw))
         check_clock(self.program, self.clock.kind)
@@ -212,7 +241,13 @@ class _Run:
     def evaluate(self, until: str | None, as_of: str | None, retention: str | None) -> Model:
         with working(f"evaluating {len(self.history):,} events"):
             return evaluate(
-                self.program.plan, self.history, self.clock, self.facts, self.time(until), self.time(as_of), length(retention)
+                self.program.plan,
+                self.history,
+                self.clock,
+                self.facts,
+                self.time(until),
+                self.time(as_of),
+                length(retention),
             )
 
     def report(self, model: Model | None = None, aside: Iterable[tuple[HistoryItem, str]] = ()) -> None:
@@ -220,7 +255,10 @@ class _Run:
         _tell("skipped", self.skipped.problems)
         if model is not None:
             _tell("rejected", [why for _, why in model.rejected])
-            _tell("rows that could not be computed", [f"rule `{rule}`: {why} ({n} times)" for (rule, why), n in model.errors.items()])
+            _tell(
+                "rows that could not be computed",
+                [f"rule `{rule}`: {why} ({n} times)" for (rule, why), n in model.errors.items()],
+            )
         _tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i, _ in aside])
 
 
@@ -247,7 +285,7 @@ class _Quiet:
         return None
 
 
-def _options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def apply(command: Any) -> Any:
         for decorator in reversed(decorators):
             command = decorator(command)
@@ -257,13 +295,36 @@ def _options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 @cli.command()
-@_options(program_files, events_option, facts_option, functions_option, policy_option, clock_option, until_option, as_of_option, retention_option, on_error_option)
+@options(
+    program_files,
+    events_option,
+    facts_option,
+    functions_option,
+    policy_option,
+    clock_option,
+    until_option,
+    as_of_option,
+    retention_option,
+    on_error_option,
+)
 @click.option("--engine", type=click.Choice(ENGINES), default="reference", show_default=True)
-@click.option("--changes", "show_changes", is_flag=True, help="Show how the answer changes while the events are told in order.")
-@click.option("--emit", type=click.Choice(["early", "final"]), default="early", help="With --changes: as soon as entailed, or once nothing can change it.")
+@click.option(
+    "--changes", "show_changes", is_flag=True, help="Show how the answer changes while the events are told in order."
+)
+@click.option(
+    "--emit",
+    type=click.Choice(["early", "final"]),
+    default="early",
+    help="With --changes: as soon as entailed, or once nothing can change it.",
+)
 @click.option("--lateness", metavar="D", help="With --changes: how late an event may come.")
 @click.option("--output", default="-", metavar="DEST", help="Where to write; - is standard output.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="By default a table on a terminal, else by the name of the output, else JSON lines.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="By default a table on a terminal, else by the name of the output, else JSON lines.",
+)
 def run(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
     clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, engine: str,
@@ -278,11 +339,20 @@ def run(
     if job.program.warnings:
         _say(f"{len(job.program.warnings)} warnings; `augury check` shows them")
     format_ = format_ or _format_of(output)
-    width = click.get_text_stream("stdout").isatty() and output == "-"
+    width = sys.stdout.isatty() and output == "-"
     columns = Console().width if width else None
     if show_changes:
         with working(f"replaying {len(job.history):,} events"):
-            found, aside = changes(job.program, job.history, job.clock, job.facts, job.time(until), length(retention), emit, length(lateness))
+            found, aside = changes(
+                job.program,
+                job.history,
+                job.clock,
+                job.facts,
+                job.time(until),
+                length(retention),
+                emit,
+                length(lateness),
+            )
         write(render(found, format_, job.clock, job.program.plan, columns), output, sys.stdout)
         job.report(None, aside)
         return
@@ -300,12 +370,29 @@ def _format_of(output: str) -> Format:
             return format_
     if output.endswith(".txt"):
         return "table"
-    return "table" if output == "-" and click.get_text_stream("stdout").isatty() else "jsonl"
+    return "table" if output == "-" and sys.stdout.isatty() else "jsonl"
 
 
 @cli.command()
-@_options(program_files, events_option, facts_option, functions_option, policy_option, clock_option, until_option, as_of_option, retention_option, on_error_option)
-@click.option("--event", "wanted", required=True, metavar="ATOM", help="The event, such as 'fire_alarm(\"l1\")' or 'fire_alarm(\"l1\") @ [1, 3]'.")
+@options(
+    program_files,
+    events_option,
+    facts_option,
+    functions_option,
+    policy_option,
+    clock_option,
+    until_option,
+    as_of_option,
+    retention_option,
+    on_error_option,
+)
+@click.option(
+    "--event",
+    "wanted",
+    required=True,
+    metavar="ATOM",
+    help="The event, such as 'fire_alarm(\"l1\")' or 'fire_alarm(\"l1\") @ [1, 3]'.",
+)
 @click.option("--all", "every", is_flag=True, help="Every derivation, not just one.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
 def why(
@@ -345,7 +432,9 @@ def _not_detected(wanted: str, model: Model, job: _Run) -> RunError:
         return RunError(f"no rule derives `{type}`", f"the program derives {known}")
     if not others:
         return RunError(f"no `{type}` was detected")
-    return RunError(f"{wanted} was not detected", f"these were: {'; '.join(others[:5])}{' …' if len(others) > 5 else ''}")
+    return RunError(
+        f"{wanted} was not detected", f"these were: {'; '.join(others[:5])}{' …' if len(others) > 5 else ''}"
+    )
 
 
 # demo

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from augury.errors import DataError
@@ -17,7 +17,7 @@ Kind = Literal["timestamp", "logical"]
 
 SECOND = 1_000_000
 MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {
     **dict.fromkeys(("us", "microsecond", "microseconds"), 1),
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1_000),
@@ -99,7 +99,7 @@ def read_timestamp(text: str) -> int:
     except ValueError as error:
         raise ValueError(f"not a time: {text!r}; write it as 2026-01-31 10:00 or 2026-01-31T10:00:00Z") from error
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
+        moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -137,7 +137,7 @@ class Clock:
             except ValueError:
                 raise DataError(
                     f"not a tick: {value!r}; on the logical clock a time is a whole number",
-                    hint="use --clock timestamp (clock=\"timestamp\") for calendar times",
+                    hint='use --clock timestamp (clock="timestamp") for calendar times',
                 ) from None
         if isinstance(value, float) and value.is_integer():
             value = int(value)

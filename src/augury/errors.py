@@ -1,9 +1,9 @@
 """Where a mistake is, what it is, and how it is shown.
 
-    AuguryError                 anything that Augury raises on purpose
-    ├── ProgramError            the program is wrong; carries every diagnostic found
-    ├── DataError               an event or fact file is wrong; names the file and the line
-    └── RunError                a run cannot go on: a user's function raised, an option does not fit
+AuguryError                 anything that Augury raises on purpose
+├── ProgramError            the program is wrong; carries every diagnostic found
+├── DataError               an event or fact file is wrong; names the file and the line
+└── RunError                a run cannot go on: a user's function raised, an option does not fit
 """
 
 from __future__ import annotations
@@ -127,9 +127,7 @@ class DataError(AuguryError):
 
     def __init__(self, message: str, place: str = "", hint: str = "") -> None:
         self.message, self.place, self.hint = message, place, hint
-        super().__init__(
-            (f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else "")
-        )
+        super().__init__((f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else ""))
 
 
 class RunError(AuguryError):
@@ -168,9 +166,7 @@ class Findings:
         return [d for d in self.items if d.severity == "error"]
 
     def sorted(self) -> tuple[Diagnostic, ...]:
-        return tuple(
-            sorted(self.items, key=lambda d: (d.span.source.name, d.span.start, d.code, d.message))
-        )
+        return tuple(sorted(self.items, key=lambda d: (d.span.source.name, d.span.start, d.code, d.message)))
 
     def raise_errors(self) -> None:
         if self.errors:

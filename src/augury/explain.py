@@ -8,8 +8,30 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from augury.algebra.nodes import (
-    AnyOf, Collect, Compare, Condition, Either, Follow, Holds, Instant, Join, Kleene, Label, Node, NoneInside, Policy,
-    Relates, Relative, Repeat, Rule, Scan, Select, Spans, UNRESTRICTED, Unless, Within,
+    UNRESTRICTED,
+    AnyOf,
+    Collect,
+    Compare,
+    Condition,
+    Either,
+    Follow,
+    Holds,
+    Instant,
+    Join,
+    Kleene,
+    Label,
+    Node,
+    NoneInside,
+    Policy,
+    Relates,
+    Relative,
+    Repeat,
+    Rule,
+    Scan,
+    Select,
+    Spans,
+    Unless,
+    Within,
 )  # fmt: skip
 from augury.algebra.place import place
 from augury.algebra.program import Plan
@@ -118,7 +140,9 @@ def rule_tree(rule: Rule, plan: Plan) -> Tree:
 
 
 def _collect_tree(collect: Collect, plan: Plan) -> Tree:
-    which = f"while {collect.window}" if collect.window else f"{'exactly' if collect.exactly else 'last'} {collect.last}"
+    which = (
+        f"while {collect.window}" if collect.window else f"{'exactly' if collect.exactly else 'last'} {collect.last}"
+    )
     where = f" where {', '.join(show_condition(c) for c in collect.where)}" if collect.where else ""
     return Tree(f"collect {which}{where}", (describe(place(collect.pattern), plan),))
 
@@ -151,7 +175,9 @@ def describe(node: Node, plan: Plan) -> Tree:
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
         case Follow():
-            absent = (Tree(f"absent: {(a := describe(node.absent, plan)).text}", a.children, a.kind),) if node.absent else ()
+            absent = (
+                (Tree(f"absent: {(a := describe(node.absent, plan)).text}", a.children, a.kind),) if node.absent else ()
+            )
             return Tree(f"then ({node.skip})", (describe(node.first, plan), describe(node.then, plan), *absent))
         case Kleene():
             return Tree(f"one or more ({node.skip})", (describe(node.input, plan),))
@@ -212,7 +238,9 @@ def show_condition(condition: Condition) -> str:
 def _as_text(rule: Explained) -> str:
     lines = [f"rule {rule.label}", f"  reading   {rule.reading}"]
     lines.append(f"  key       {', '.join(rule.key) or 'none: its events share no variable'}")
-    horizon = "without bound" if rule.horizon is None else show_duration(rule.horizon) if rule.horizon else "nothing is kept"
+    horizon = (
+        "without bound" if rule.horizon is None else show_duration(rule.horizon) if rule.horizon else "nothing is kept"
+    )
     longest = "" if rule.longest is None else f", its events last {show_duration(rule.longest)} at most"
     lines.append(f"  horizon   {horizon}{longest}")
     lines.extend(f"            {m.operator} {m.side}: {m.text}" for m in rule.memory)
@@ -259,7 +287,7 @@ def mermaid(plan: Plan) -> str:
             return seen[key], False
         name = f"n{len(seen)}"
         seen[key] = name
-        lines.append(f"  {name}{shape[0]}\"{quoted(text)}\"{shape[1]}")
+        lines.append(f'  {name}{shape[0]}"{quoted(text)}"{shape[1]}')
         return name, True
 
     def event(type: str) -> str:

@@ -38,7 +38,7 @@ class Term:
         return f"{self.functor}({', '.join(show_value(a) for a in self.args)})"
 
 
-Value: TypeAlias = "int | float | str | bool | None | Timestamp | Duration | Iri | Term | tuple[Value, ...]"
+Value: TypeAlias = "int | float | str | bool | Timestamp | Duration | Iri | Term | tuple[Value, ...] | None"
 OrderKey: TypeAlias = tuple[Any, ...]
 
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
@@ -117,7 +117,15 @@ def show_value(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r") + "'"
+            return (
+                "'"
+                + value.replace("\\", "\\\\")
+                .replace("'", "\\'")
+                .replace("\n", "\\n")
+                .replace("\t", "\\t")
+                .replace("\r", "\\r")
+                + "'"
+            )
         case Timestamp():
             return f"@'{value}'"
         case float():

@@ -15,7 +15,10 @@ from augury.language.read import read
 from augury.language.translate import translate
 from augury.model import Event, HistoryItem, Revocation, Term, Value, show_value
 
-_EVENT = re.compile(r"(?:(?P<id>[\w.-]+)\s*:\s*)?(?P<atom>.+?)\s*@\s*(?P<time>\[.*\]|'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+known\s+(?P<known>\S.*))?", re.DOTALL)
+_EVENT = re.compile(
+    r"(?:(?P<id>[\w.-]+)\s*:\s*)?(?P<atom>.+?)\s*@\s*(?P<time>\[.*\]|'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+known\s+(?P<known>\S.*))?",
+    re.DOTALL,
+)
 _REVOKE = re.compile(r"revoke\s+(?P<id>[\w.-]+)(?:\s+known\s+(?P<known>\S.*))?")
 
 

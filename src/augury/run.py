@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.clock import Clock, Kind, SECOND, read_duration
+from augury.clock import SECOND, Clock, Kind, read_duration
 from augury.errors import RunError
 from augury.meaning import Model, evaluate, replay
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
@@ -57,7 +57,10 @@ def choose_clock(program: Program, kind: Kind | None, first_time: object) -> Clo
     """The clock of a run: as asked; else logical where the program declares its tick or times are whole numbers."""
     tick = program.plan.tick
     if kind == "timestamp" and tick is not None:
-        raise RunError("the program declares its tick, so it runs on the logical clock", hint="use --clock logical, or remove `tick`")
+        raise RunError(
+            "the program declares its tick, so it runs on the logical clock",
+            hint="use --clock logical, or remove `tick`",
+        )
     if kind is None:
         whole = isinstance(first_time, int) or (isinstance(first_time, str) and first_time.lstrip("-").isdigit())
         kind = "logical" if tick is not None or first_time is None or whole else "timestamp"
@@ -82,9 +85,9 @@ def run(
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
-    facts = list(facts.items()) if isinstance(facts, Mapping) else list(facts)  # type: ignore[assignment]
+    given_facts: list[Any] = list(facts.items()) if isinstance(facts, Mapping) else list(facts)
     if not isinstance(program, Program):
-        names = {f.name if isinstance(f, Fact) else f[0] for f in facts}
+        names = {f.name if isinstance(f, Fact) else f[0] for f in given_facts}
         program = compile(program, policy=policy, facts=names)
     elif policy is not None:
         raise RunError("a compiled program has its policy already", hint="give the policy to augury.compile")
@@ -92,7 +95,7 @@ def run(
     chosen = choose_clock(program, clock, first_time(given))
     check_clock(program, chosen.kind)
     history = [item_from(item, program.plan, chosen) for item in given]
-    known = facts_from(facts, program.plan, chosen)
+    known = facts_from(given_facts, program.plan, chosen)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
     model = evaluate(program.plan, history, chosen, known, time["until"], time["as_of"], length(retention))
     return Result(program, model, chosen)

@@ -38,7 +38,7 @@ def event_as_json(event: Event, clock: Clock, op: str | None = None) -> dict[str
 
 def render(items: Sequence[Event | Change], format: Format, clock: Clock, plan: Plan, width: int | None = None) -> str:
     """Answers or changes as text."""
-    rows = [(i.event, i.op) if isinstance(i, Change) else (i, None) for i in items]
+    rows: list[tuple[Event, str | None]] = [(i.event, i.op) if isinstance(i, Change) else (i, None) for i in items]
     match format:
         case "jsonl":
             return "".join(json.dumps(event_as_json(e, clock, op), ensure_ascii=False) + "\n" for e, op in rows)
@@ -60,7 +60,17 @@ def _csv(rows: list[tuple[Event, str | None]], clock: Clock, plan: Plan) -> str:
     writer.writerow([*ops, "type", *names, "start", "end", "id", "trace"])
     for event, op in rows:
         cells = [_cell(a) for a in event.args] + [""] * (len(names) - len(event.args))
-        writer.writerow([*([op] if ops else []), event.type, *cells, clock.show(event.start), clock.show(event.end), event.id, " ".join(event.trace)])
+        writer.writerow(
+            [
+                *([op] if ops else []),
+                event.type,
+                *cells,
+                clock.show(event.start),
+                clock.show(event.end),
+                event.id,
+                " ".join(event.trace),
+            ]
+        )
     return text.getvalue()
 
 
@@ -83,7 +93,13 @@ def _table(rows: list[tuple[Event, str | None]], clock: Clock, width: int | None
     for event, op in rows:
         shown = f"{event.type}({', '.join(show_value(a) for a in event.args)})"
         lead = [{"insert": "+", "retract": "-"}[op or "insert"]] if changes else []
-        table.add_row(*lead, str(clock.show(event.start)), str(clock.show(event.end)), _plain(shown), _plain(", ".join(event.trace)))
+        table.add_row(
+            *lead,
+            str(clock.show(event.start)),
+            str(clock.show(event.end)),
+            _plain(shown),
+            _plain(", ".join(event.trace)),
+        )
     text = io.StringIO()
     # Drawn for a terminal's width; for a file or a pipe nothing is cut.
     Console(file=text, width=width or 10_000, force_terminal=False, highlight=False).print(table)

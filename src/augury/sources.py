@@ -16,7 +16,7 @@ from typing import Any, Literal
 from augury.algebra.program import Attribute, Plan
 from augury.clock import Clock, Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import DataError, nearest
-from augury.model import Event, Fact, HistoryItem, Iri, Revocation, Term, Value, from_json
+from augury.model import Event, Fact, HistoryItem, Iri, Revocation, Term, Value, from_json, show_value
 
 _RESERVED = ("type", "args", "time", "start", "end", "id", "op", "known")
 _TABLE_RESERVED = ("type", "time", "start", "end", "id", "op", "known")
@@ -42,20 +42,16 @@ class Skipped:
 def convert(value: Any, attribute: Attribute, plan: Plan) -> Value:
     """A value of a declared type, from JSON or from text."""
     name, type = attribute.name, attribute.type
-    value = from_json(value)
-    if value is None or type == "any":
-        return value
+    plain = from_json(value)
+    if plain is None or type == "any":
+        return plain
     try:
-        converted = _convert(value, type, plan)
+        converted = _convert(plain, type, plan)
     except ValueError as error:
         raise DataError(f"`{name}` is declared as {type}: {error}") from None
     if converted is None:
-        raise DataError(f"`{name}` is declared as {type}, but is {json.dumps(_plain(value))}")
+        raise DataError(f"`{name}` is declared as {type}, but is {show_value(plain)}")
     return converted
-
-
-def _plain(value: Value) -> Any:
-    return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def _convert(value: Value, type: str, plan: Plan) -> Value:
@@ -133,7 +129,9 @@ def _read_bool(text: str) -> bool:
 # Events
 
 
-def item_from(item: Event | Revocation | Mapping[str, Any], plan: Plan, clock: Clock, type: str | None = None) -> HistoryItem:
+def item_from(
+    item: Event | Revocation | Mapping[str, Any], plan: Plan, clock: Clock, type: str | None = None
+) -> HistoryItem:
     """An event or a revocation from a Python object or the JSON form."""
     if isinstance(item, Event):
         return item if all(from_json(a) is a for a in item.args) else Event(
@@ -254,7 +252,9 @@ def _jsonl(source: SourceFile, lines: list[str], skipped: Skipped) -> Iterator[R
         try:
             item = json.loads(line)
         except json.JSONDecodeError as error:
-            skipped.handle(DataError(f"malformed JSON: {error.msg} at column {error.colno}", place, "one JSON object a line"))
+            skipped.handle(
+                DataError(f"malformed JSON: {error.msg} at column {error.colno}", place, "one JSON object a line")
+            )
             continue
         if not isinstance(item, dict):
             skipped.handle(DataError(f"not an object: {line.strip()[:40]}", place, "one JSON object a line"))
@@ -273,7 +273,9 @@ def _rows(source: SourceFile, lines: list[str], skipped: Skipped) -> tuple[list[
         if not row:
             continue
         if len(row) != len(header):
-            skipped.handle(DataError(f"{len(row)} fields where the header has {len(header)}", f"{source.place}:{reader.line_num}"))
+            skipped.handle(
+                DataError(f"{len(row)} fields where the header has {len(header)}", f"{source.place}:{reader.line_num}")
+            )
             continue
         rows.append((reader.line_num, row))
     return header, rows
@@ -282,7 +284,9 @@ def _rows(source: SourceFile, lines: list[str], skipped: Skipped) -> tuple[list[
 def _csv_events(source: SourceFile, lines: list[str], plan: Plan, skipped: Skipped) -> Iterator[Raw]:
     header, rows = _rows(source, lines, skipped)
     if source.type is None and "type" not in header:
-        raise DataError("has no column `type`", f"{source.place}:1", f"name the type of its events: --events TYPE={source.path}")
+        raise DataError(
+            "has no column `type`", f"{source.place}:1", f"name the type of its events: --events TYPE={source.path}"
+        )
     if not {"time", "start", "end"} & set(header) and "op" not in header:
         close = nearest("time", header) or nearest("timestamp", header)
         raise DataError("has no column `time` (or `start` and `end`)", f"{source.place}:1",
@@ -306,7 +310,9 @@ def _csv_events(source: SourceFile, lines: list[str], plan: Plan, skipped: Skipp
         yield Raw(place, item)
 
 
-def _csv_args(type: str, cells: dict[str, str], data: list[str], reads: Mapping[str, Callable[[str], Value]], plan: Plan) -> dict[str, Any]:
+def _csv_args(
+    type: str, cells: dict[str, str], data: list[str], reads: Mapping[str, Callable[[str], Value]], plan: Plan
+) -> dict[str, Any]:
     """Attributes by name where the type is declared; else the columns in order, as many as the program uses."""
     declared = plan.declared.get(type)
     if declared is None:
@@ -315,12 +321,15 @@ def _csv_args(type: str, cells: dict[str, str], data: list[str], reads: Mapping[
     missing = [a.name for a in declared if a.name not in cells]
     if missing:
         close = nearest(missing[0], data)
-        raise DataError(f"`{type}` has no column `{missing[0]}`", hint=f"there is `{close}`" if close else f"the columns are {', '.join(data)}")
+        raise DataError(
+            f"`{type}` has no column `{missing[0]}`",
+            hint=f"there is `{close}`" if close else f"the columns are {', '.join(data)}",
+        )
     return {a.name: _from_text(cells[a.name], a, plan) for a in declared}
 
 
 def read_events(raw: Iterable[Raw], plan: Plan, clock: Clock, skipped: Skipped) -> list[HistoryItem]:
-    """Events from raw lines; a type that the program does not know is an error, because it is probably a misspelling."""
+    """Events from raw lines; a type that the program does not know is an error: it is probably misspelt."""
     known = {name for name, _ in plan.event_types}
     arities: dict[str, set[int]] = {}
     for name, arity in plan.event_types:
@@ -336,7 +345,9 @@ def read_events(raw: Iterable[Raw], plan: Plan, clock: Clock, skipped: Skipped) 
                                     hint=f"did you mean `{close}`?" if close else f"the program knows {', '.join(sorted(known))}")  # fmt: skip
                 if len(item.args) not in arities[item.type]:
                     expected = " or ".join(str(n) for n in sorted(arities[item.type]))
-                    raise DataError(f"`{item.type}` has {len(item.args)} arguments; the program uses it with {expected}")
+                    raise DataError(
+                        f"`{item.type}` has {len(item.args)} arguments; the program uses it with {expected}"
+                    )
             items.append(item)
         except DataError as error:
             skipped.handle(DataError(error.message, error.place or line.place, error.hint))
@@ -365,7 +376,9 @@ def read_fact_file(name: str, path: str, plan: Plan, clock: Clock, skipped: Skip
     return facts
 
 
-def _csv_facts(name: str, source: SourceFile, lines: list[str], plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Fact]:
+def _csv_facts(
+    name: str, source: SourceFile, lines: list[str], plan: Plan, clock: Clock, skipped: Skipped
+) -> Iterator[Fact]:
     header, rows = _rows(source, lines, skipped)
     data = [h for h in header if h not in ("valid_from", "valid_to")]
     declared = plan.static.get(name)
@@ -378,7 +391,11 @@ def _csv_facts(name: str, source: SourceFile, lines: list[str], plan: Plan, cloc
     for number, row in rows:
         cells = dict(zip(header, row, strict=True))
         try:
-            args = tuple(_from_text(cells[a.name], a, plan) for a in declared) if declared else tuple(reads[h](cells[h]) for h in data)
+            args = (
+                tuple(_from_text(cells[a.name], a, plan) for a in declared)
+                if declared
+                else tuple(reads[h](cells[h]) for h in data)
+            )
             yield Fact(name, args, *(_validity(cells.get(k) or None, clock) for k in ("valid_from", "valid_to")))
         except DataError as error:
             skipped.handle(DataError(error.message, f"{source.place}:{number}", error.hint))

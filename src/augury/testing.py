@@ -33,7 +33,22 @@ from augury.program import Program, compile
 from augury.run import length
 from augury.sources import facts_from
 
-_KEYS = {"name", "about", "program", "events", "expected", "changes", "clock", "policy", "until", "as_of", "retention", "facts", "emit", "lateness"}
+_KEYS = {
+    "name",
+    "about",
+    "program",
+    "events",
+    "expected",
+    "changes",
+    "clock",
+    "policy",
+    "until",
+    "as_of",
+    "retention",
+    "facts",
+    "emit",
+    "lateness",
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,9 @@ class Case:
 
     def compiled(self, functions: Iterable[Function | AggregateFunction] = ()) -> Program:
         facts = self.settings.get("facts", {})
-        return compile(self.program, functions=functions, facts=facts, policy=self.settings.get("policy"), name=self.path or None)
+        return compile(
+            self.program, functions=functions, facts=facts, policy=self.settings.get("policy"), name=self.path or None
+        )
 
     def clock(self, program: Program) -> Clock:
         return Clock(self.settings.get("clock", "logical"), program.plan.tick or SECOND)
@@ -91,7 +108,12 @@ def compare_answers(expected: Iterable[str], found: Iterable[Event], clock: Cloc
 
 
 def _difference(what: str, wanted: list[str], found: list[str]) -> str:
-    return f"the {what} differ\n  expected:\n" + "".join(f"    {x}\n" for x in wanted) + "  found:\n" + "".join(f"    {x}\n" for x in found)
+    return (
+        f"the {what} differ\n  expected:\n"
+        + "".join(f"    {x}\n" for x in wanted)
+        + "  found:\n"
+        + "".join(f"    {x}\n" for x in found)
+    )
 
 
 def read_spec(path: str | Path) -> list[Case]:

@@ -76,7 +76,11 @@ def tree_as_json(tree: Because, clock: Clock) -> dict[str, Any]:
         "id": event.id,
     }
     ways = [
-        {"rule": d.rule, "parts": [tree_as_json(p, clock) for p in parts], "facts": [_proof_as_json(p) for p in d.proofs]}
+        {
+            "rule": d.rule,
+            "parts": [tree_as_json(p, clock) for p in parts],
+            "facts": [_proof_as_json(p) for p in d.proofs],
+        }
         for d, parts in tree.ways
         if d.rule
     ]

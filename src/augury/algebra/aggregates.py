@@ -1,5 +1,7 @@
-"""The table of aggregates. Each maps the collected values, in the order of events, to one value; the order matters
-only to `first`, `last` and `list`. Sums of floats are exact before they are rounded once, so no order can change them."""
+"""The table of aggregates. Each maps the collected values, in the order of events, to one value.
+
+The order matters only to `first`, `last` and `list`: sums of floats are exact before they are rounded, once.
+"""
 
 from __future__ import annotations
 
@@ -109,5 +111,3 @@ def aggregate_of(function: AggregateFunction, values: list[Value], distinct: boo
         values = list({order_key(v): v for v in reversed(values)}.values())[::-1]
     result = function.call(values)
     return from_json(result) if function.registered else result
-
-

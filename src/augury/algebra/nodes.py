@@ -204,8 +204,8 @@ Skip: TypeAlias = Literal["contiguous", "next", "any"]
 class Follow:
     """SPAseQ's sequence: `then` after `first`, with what may be skipped between.
 
-    any: like SEQ. next: the first compatible row after. contiguous: at the next time point of the named streams (of all,
-    if none is named). `absent` is `B!`: no compatible row of it strictly between. `optional` keeps `first` as it is, too.
+    any: like SEQ. next: the first compatible row after. contiguous: at the next time point of the named streams, or of
+    all where none is named. `absent` is `B!`: no compatible row of it strictly between.
     """
 
     first: Node
@@ -218,7 +218,7 @@ class Follow:
 
 @dataclass(frozen=True)
 class Kleene:
-    """SPAseQ's `B+`: one or more rows of `input`, one after the other. Variables in `local` are each iteration's own."""
+    """SPAseQ's `B+`: one or more rows of `input`, one after the other; those in `local` are each iteration's own."""
 
     input: Node
     skip: Skip

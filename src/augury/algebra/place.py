@@ -1,7 +1,7 @@
 """Puts every condition and window where it belongs: at the lowest operator that binds what it needs.
 
-This is part of the meaning, not an optimisation: under `recent` and `chronological` a policy chooses among the candidates
-that meet every condition decidable at that operator (SEMANTICS 5).
+This is part of the meaning, not an optimisation: under `recent` and `chronological` a policy chooses among the
+candidates that meet every condition decidable at that operator (SEMANTICS 5).
 
     (a(X) SEQ b(Y) SEQ c(Z)).10 WHERE X < Y   →   SEQ[10](SEQ[10, X < Y](a(X), b(Y)), c(Z))
 """
@@ -12,20 +12,41 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from augury.algebra.nodes import (
-    AnyOf, Compare, Condition, Either, Follow, Holds, Instant, Join, Kleene, Label, Node, NoneInside, Relative, Repeat,
-    Scan, Select, Spans, Unless, Within, bound_labels, bound_vars, condition_labels, condition_vars,
+    AnyOf,
+    Compare,
+    Condition,
+    Either,
+    Follow,
+    Holds,
+    Instant,
+    Join,
+    Kleene,
+    Label,
+    Node,
+    NoneInside,
+    Relative,
+    Repeat,
+    Scan,
+    Select,
+    Spans,
+    Unless,
+    Within,
+    bound_labels,
+    bound_vars,
+    condition_labels,
+    condition_vars,
 )  # fmt: skip
 from augury.algebra.terms import Build, Var, variables
 
 
 def place(node: Node, varying: Collection[str] = ()) -> Node:
-    """The pattern with its conditions and windows placed. Conditions on facts in `varying` stay where they were written."""
+    """The pattern with its conditions and windows placed; conditions on facts in `varying` stay as written."""
     match node:
         case Select():
             result = place(node.input, varying)
             stay: list[Condition] = []
             for condition in ready_order(node.where, bound_vars(result)):
-                if _varies(condition, varying) or stay and _needs_stayed(condition, stay, result):
+                if _varies(condition, varying) or (stay and _needs_stayed(condition, stay, result)):
                     stay.append(condition)
                 else:
                     result = _sink(condition, result)
@@ -69,8 +90,10 @@ def is_ready(condition: Condition, bound: set[str]) -> bool:
     match condition:
         case Compare(op="="):
             left, right = variables(condition.left), variables(condition.right)
-            return (left | right) <= bound or (right <= bound and _binder(condition.left)) or (
-                left <= bound and _binder(condition.right)
+            return (
+                (left | right) <= bound
+                or (right <= bound and _binder(condition.left))
+                or (left <= bound and _binder(condition.right))
             )
         case Holds():
             return condition_vars(condition) <= bound
@@ -143,7 +166,7 @@ def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str
                 left=_sink_all(condition, node.left, needs, labels),
                 right=_sink_all(condition, node.right, needs, labels),
             )
-        case (Within() | Repeat() | Label()) if _fits(node.input, needs, labels):
+        case Within() | Repeat() | Label() if _fits(node.input, needs, labels):
             return replace(node, input=_sink_all(condition, node.input, needs, labels))
         case Select() if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Label):
             return replace(node, input=_sink_all(condition, node.input, needs, labels))
@@ -161,7 +184,7 @@ def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[st
             if _fits(node.right, needs, labels):
                 return replace(node, right=_sink_once(condition, node.right, needs, labels))
             return replace(node, where=(*node.where, condition))
-        case (Within() | Label()) if _fits(node.input, needs, labels):
+        case Within() | Label() if _fits(node.input, needs, labels):
             return replace(node, input=_sink_once(condition, node.input, needs, labels))
         case Select():
             if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Label):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.nodes import Clause, Rule, conditions, event_types, Holds, Unless, AnyOf, Condition, walk_all
+from augury.algebra.nodes import AnyOf, Clause, Condition, Holds, Rule, Unless, conditions, event_types, walk_all
 from augury.algebra.scalar import Function
 
 Predicate = tuple[str, int]
@@ -69,5 +69,3 @@ def rule_static_calls(rule: Rule) -> set[Predicate]:
         found |= static_calls(rule.collect.where)
         found |= {call for node in walk_all(rule.collect.pattern) for call in static_calls(conditions(node))}
     return found
-
-

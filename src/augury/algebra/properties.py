@@ -7,8 +7,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from augury.algebra.nodes import (
-    Compare, Condition, Either, Follow, Instant, Join, Kleene, Label, Node, NoneInside, Relates, Relative, Repeat, Rule,
-    Scan, Select, Spans, Within, bound_vars, conditions, walk, walk_all,
+    Compare,
+    Condition,
+    Either,
+    Follow,
+    Instant,
+    Join,
+    Kleene,
+    Label,
+    Node,
+    NoneInside,
+    Relates,
+    Relative,
+    Repeat,
+    Rule,
+    Scan,
+    Select,
+    Spans,
+    Within,
+    bound_vars,
+    conditions,
+    walk,
+    walk_all,
 )  # fmt: skip
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
@@ -40,7 +60,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Properties:
-    """The properties of a rule. `contradiction` says why it can never be detected; `longest` is how long its events can be."""
+    """The properties of a rule: `contradiction` says why it can never be detected, `longest` bounds its events."""
 
     table: Bounds[Point]
     memory: tuple[Memory, ...]
@@ -98,7 +118,9 @@ def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = No
         whole = builder.add(body)
         builder.close()
     memory = tuple(_memories(builder, body, rule, whole))
-    return Properties(general.table, memory, correlation_key(rule), tuple(_settling(body)), _longest(builder, rule, whole))
+    return Properties(
+        general.table, memory, correlation_key(rule), tuple(_settling(body)), _longest(builder, rule, whole)
+    )
 
 
 def _longest(builder: _Builder, rule: Rule, whole: str) -> int | None:
@@ -111,7 +133,7 @@ def _longest(builder: _Builder, rule: Rule, whole: str) -> int | None:
 
 
 def interval_table(rule: Rule, tick: int | None = None) -> tuple[Bounds[Point], dict[int, str], str] | None:
-    """The closed bounds of a rule, the interval of each scan by its place in the text, and the interval of the whole."""
+    """The closed bounds of a rule, the interval of each scan by its place in the text, and that of the whole."""
     builder = _Builder(tick)
     body = place(rule.body)
     whole = builder.add(body)
@@ -143,7 +165,9 @@ class _Builder:
                 for point in list(self.table.points):
                     for mine, sides, forward in (("e", "e", True), ("s", "s", False)):
                         pair = [
-                            self.table.limit((side, sides), point) if forward else self.table.limit(point, (side, sides))
+                            self.table.limit((side, sides), point)
+                            if forward
+                            else self.table.limit(point, (side, sides))
                             for side in (left, right)
                         ]
                         if pair[0] is None or pair[1] is None:
@@ -201,7 +225,8 @@ class _Builder:
             case Instant():
                 name = self._new("point")
                 time = node.time.value
-                us = time.us if isinstance(time, Timestamp) else int(time) * (self.tick or SECOND)  # type: ignore[call-overload]
+                assert isinstance(time, Timestamp | int), "a time point is a time or a tick"
+                us = time.us if isinstance(time, Timestamp) else time * (self.tick or SECOND)
                 reason = Reason("the time points", node.span)
                 self._equal((name, "s"), _ORIGIN, us, reason)
                 self._equal((name, "e"), (name, "s"), 0, reason)
@@ -309,7 +334,10 @@ class _Builder:
 
     def _relative(self, condition: Relative) -> None:
         (first, back), (second, forth) = RELATIVE[condition.kind]
-        reason = Reason(f"`{condition.label}: {condition.kind}({condition.anchor}, {show_duration(condition.length)})`", condition.span)
+        reason = Reason(
+            f"`{condition.label}: {condition.kind}({condition.anchor}, {show_duration(condition.length)})`",
+            condition.span,
+        )
         self._equal((condition.label, "s"), (condition.anchor, first[0]), back * condition.length, reason)
         self._equal((condition.label, "e"), (condition.anchor, second[0]), forth * condition.length, reason)
         self._at_most(condition.label, "s", condition.label, "e", Limit(0))
@@ -380,9 +408,16 @@ def _memories(builder: _Builder, body: Node, rule: Rule, whole: str) -> Iterator
             if node.absent is not None:
                 yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
         elif isinstance(node, Follow):
-            yield Memory("FOLLOW", "left", keep((builder.interval(node.then), "e"), (builder.interval(node.first), "e")), node.span)
+            yield Memory(
+                "FOLLOW",
+                "left",
+                keep((builder.interval(node.then), "e"), (builder.interval(node.first), "e")),
+                node.span,
+            )
         elif isinstance(node, Repeat | Kleene):
-            yield Memory("REPEAT", "left", min(node.windows) if isinstance(node, Repeat) and node.windows else None, node.span)
+            yield Memory(
+                "REPEAT", "left", min(node.windows) if isinstance(node, Repeat) and node.windows else None, node.span
+            )
         for condition in conditions(node):
             if isinstance(condition, NoneInside):
                 row = builder.interval(node)
@@ -433,7 +468,7 @@ def correlation_key(rule: Rule) -> tuple[str, ...]:
     """The variables that every event of the rule carries as an argument of its own, equal ones taken as one."""
     patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
     scans = [n for p in patterns for n in walk_all(p) if isinstance(n, Scan)]
-    same = _equalities(rule, patterns)
+    same = _equalities(patterns)
     common: set[str] | None = None
     for scan in scans:
         own = {same(a.name) for a in scan.args if isinstance(a, Var)}
@@ -441,7 +476,7 @@ def correlation_key(rule: Rule) -> tuple[str, ...]:
     return tuple(sorted(common or ()))
 
 
-def _equalities(rule: Rule, patterns: list[Node]) -> Callable[[str], str]:
+def _equalities(patterns: list[Node]) -> Callable[[str], str]:
     parent: dict[str, str] = {}
 
     def find(name: str) -> str:
@@ -501,15 +536,25 @@ class Shared:
 
 
 def sharing(plan: Plan) -> list[Shared]:
-    """The largest sub-plans that exist more than once, with the rules that have them; a scan alone is not worth a word."""
+    """The largest sub-plans that several rules have; a scan alone is not worth a word."""
     found: dict[str, tuple[Node, list[str]]] = {}
     for rule in plan.rules:
         for node in walk(place(rule.body)):
             if not isinstance(node, Scan | Instant | Label):
                 found.setdefault(canonical(node), (node, []))[1].append(rule.label)
-    shared = [Shared(form, node, tuple(dict.fromkeys(rules))) for form, (node, rules) in found.items() if len(set(rules)) > 1]
+    shared = [
+        Shared(form, node, tuple(dict.fromkeys(rules))) for form, (node, rules) in found.items() if len(set(rules)) > 1
+    ]
     inner = {canonical(part) for s in shared for part in walk(s.node) if part is not s.node}
     by_rules = {s.form: s.rules for s in shared}
-    return [s for s in shared if not (s.form in inner and any(o is not s and s.form in {canonical(p) for p in walk(o.node)} and o.rules == by_rules[s.form] for o in shared))]
-
-
+    return [
+        s
+        for s in shared
+        if not (
+            s.form in inner
+            and any(
+                o is not s and s.form in {canonical(p) for p in walk(o.node)} and o.rules == by_rules[s.form]
+                for o in shared
+            )
+        )
+    ]

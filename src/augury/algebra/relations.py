@@ -1,4 +1,4 @@
-"""Every temporal relation as difference bounds `x - y <= c` (or `<`), in one table; and what follows from a set of them.
+"""Every temporal relation as difference bounds `x - y <= c` (or `<`), in one table; and what follows from them.
 
 The join condition, the optimiser's inferences, how long state is kept and when an absence is certain are all read off
 this table.
@@ -80,7 +80,7 @@ OPERATORS: dict[str, tuple[Bound, ...]] = {
     "FINISHES": ALLEN["finishes"],
 }
 
-# Relative temporal events, from `[s, e]`: which endpoint each new endpoint is counted from, and the sign of the duration.
+# Relative temporal events, from `[s, e]`: which endpoint each new one is counted from, and the sign of the duration.
 RELATIVE: dict[str, tuple[tuple[Literal["start", "end"], int], tuple[Literal["start", "end"], int]]] = {
     "extend": (("start", 0), ("end", 1)),
     "extend_backward": (("start", -1), ("end", 0)),
@@ -137,7 +137,7 @@ class Bounds(Generic[P]):
         self.points: dict[P, None] = {}
 
     def add(self, x: P, y: P, limit: Limit, reason: Reason | None = None) -> None:
-        """Says that `x - y` is at most `limit`. On a clock of known tick a strict bound is the next smaller whole one."""
+        """Says that `x - y` is at most `limit`. Where the tick is known, a strict bound is the next smaller whole one."""
         if self.tick is not None and limit.strict:
             limit = Limit((limit.value - 1) // self.tick * self.tick)
         self.points[x] = self.points[y] = None

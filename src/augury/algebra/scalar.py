@@ -1,7 +1,7 @@
 """The table of scalar functions: one row each, with its types and its meaning. Arithmetic is in it, too.
 
-A row that cannot be computed (division by zero, overflow, a wrong type) raises RowError: the condition fails, and the run
-counts and reports it.
+A row that cannot be computed (division by zero, overflow, a wrong type) raises RowError: the condition fails, and the
+run counts and reports it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -89,7 +89,7 @@ def _checked(value: Any) -> Value:
         raise RowError("not a finite number")
     if isinstance(value, Duration | Timestamp):
         _checked(value.us)
-    return value + 0.0 if isinstance(value, float) else value  # type: ignore[no-any-return]
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def _add(x: Value, y: Value) -> Value:
@@ -132,8 +132,10 @@ def _floor_divide(x: Value, y: Value) -> Value:
     match x, y:
         case Duration(), Duration():
             return x.us // int(_nonzero(y.us))
-    return math.floor(_number(x) / _nonzero(_number(y))) if isinstance(x, float) or isinstance(y, float) else (
-        int(_number(x)) // int(_nonzero(_number(y)))
+    return (
+        math.floor(_number(x) / _nonzero(_number(y)))
+        if isinstance(x, float) or isinstance(y, float)
+        else (int(_number(x)) // int(_nonzero(_number(y))))
     )
 
 
@@ -148,11 +150,10 @@ def _power(x: Value, y: Value) -> Value:
     if isinstance(base, int) and isinstance(exponent, int) and exponent >= 0:
         if abs(base) > 1 and exponent > 64:
             raise RowError("integer overflow")
-        return base**exponent
-    result = base**exponent
-    if isinstance(result, complex):
+        return int(base**exponent)
+    if base < 0 and not float(exponent).is_integer():
         raise RowError("a root of a negative number")
-    return result
+    return float(float(base) ** exponent)
 
 
 def _round(x: Value, digits: Value = 0) -> Value:
@@ -178,7 +179,7 @@ def _date(part: Callable[[datetime], int]) -> Callable[[Value], Value]:
     def call(value: Value) -> Value:
         if not isinstance(value, Timestamp):
             raise RowError(f"{show_value(value)} is not a timestamp")
-        return part(datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=value.us))
+        return part(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us))
 
     return call
 
@@ -296,6 +297,8 @@ def compare(op: str, left: Value, right: Value) -> bool:
         same = order_key(left) == order_key(right)
         return same if op == "=" else not same
     if order_key(left)[0] != order_key(right)[0]:
-        raise RowError(f"{show_value(left)} ({type_name(left)}) and {show_value(right)} ({type_name(right)}) have no order")
+        raise RowError(
+            f"{show_value(left)} ({type_name(left)}) and {show_value(right)} ({type_name(right)}) have no order"
+        )
     x, y = order_key(left), order_key(right)
     return {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[op]

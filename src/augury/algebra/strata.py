@@ -7,8 +7,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from augury.algebra.nodes import (
-    AnyOf, Clause, Condition, Follow, Holds, Join, NoneInside, Node, Relative, Repeat, Rule, Unless, conditions, event_types, inputs,
-    walk, Label,
+    AnyOf,
+    Clause,
+    Condition,
+    Follow,
+    Holds,
+    Join,
+    Label,
+    Node,
+    NoneInside,
+    Relative,
+    Repeat,
+    Rule,
+    Unless,
+    conditions,
+    event_types,
+    inputs,
+    walk,
 )  # fmt: skip
 from augury.algebra.program import Plan, Predicate
 from augury.errors import Span
@@ -130,7 +145,9 @@ def strata(plan: Plan) -> list[Stratum]:
     return result
 
 
-def cycle(start: Predicate, end: Predicate, reads: dict[Predicate, set[Predicate]], inside: Iterable[Predicate]) -> list[Predicate]:
+def cycle(
+    start: Predicate, end: Predicate, reads: dict[Predicate, set[Predicate]], inside: Iterable[Predicate]
+) -> list[Predicate]:
     """A shortest way from `start` to `end` within a component."""
     allowed, ways, frontier = set(inside), {start: [start]}, [start]
     while frontier:
@@ -157,7 +174,7 @@ def static_reads(clauses: Iterable[Clause]) -> dict[Predicate, dict[Predicate, t
             for condition in clause.body:
                 for name, negated in _calls(condition):
                     known = table.get(name)
-                    if known is None or (negated or guards) and not known[0]:
+                    if known is None or ((negated or guards) and not known[0]):
                         table[name] = (negated or guards, condition.span)
     return found
 
@@ -176,5 +193,3 @@ def _calls(condition: Condition) -> list[tuple[Predicate, bool]]:
 def recursive_parts(node: Node, inside: Iterable[Predicate]) -> bool:
     """Whether a pattern reads a type of the component it belongs to."""
     return bool(event_types(node) & set(inside))
-
-

@@ -79,7 +79,11 @@ class Expressions:
             self.known_label(label.text, label.span)
             return Moment(cast(Literal["start", "end", "duration"], node.name), label.text, node.span)
         function = symbols.functions.get(node.name)
-        if node.name in symbols.aggregates and (count <= 1 or function is None) and (function is None or not function.takes(count)):
+        if (
+            node.name in symbols.aggregates
+            and (count <= 1 or function is None)
+            and (function is None or not function.takes(count))
+        ):
             if not self.may_aggregate:
                 self.error("E210", f"`{node.name}` aggregates, but the rule collects nothing here", node.span,
                            "aggregates stand in the head of a rule with `while w: collect …` or `last 5: collect …`")  # fmt: skip
@@ -146,7 +150,9 @@ class Expressions:
             case s.Binary(op="OR"):
                 options = tuple(tuple(self.conditions(side)) for side in (node.left, node.right))
                 return [AnyOf(options, node.span)]
-            case s.Binary() if node.op.lower() in ALLEN and isinstance(node.left, s.Name) and isinstance(node.right, s.Name):
+            case s.Binary() if (
+                node.op.lower() in ALLEN and isinstance(node.left, s.Name) and isinstance(node.right, s.Name)
+            ):
                 known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]
                 return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(known) else []
             case s.Binary() if node.op == "SEQ":
@@ -240,4 +246,6 @@ _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def _negated(compare: Compare) -> Compare:
-    return Compare(cast(Literal["=", "!=", "<", "<=", ">", ">="], _OPPOSITE[compare.op]), compare.left, compare.right, compare.span)
+    return Compare(
+        cast(Literal["=", "!=", "<", "<=", ">", ">="], _OPPOSITE[compare.op]), compare.left, compare.right, compare.span
+    )

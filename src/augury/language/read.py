@@ -327,7 +327,7 @@ class _Reader(Transformer[Token, Any]):
         return ("distinct", items[0])
 
     def call(self, meta: Meta, items: list[Any]) -> s.Call:
-        args = [a for a in (items[1] or [])]
+        args = items[1] or []
         distinct = any(isinstance(a, tuple) for a in args)
         plain = tuple(a[1] if isinstance(a, tuple) else a for a in args)
         return s.Call(self._name(items[0]), plain, distinct, self._span(meta))

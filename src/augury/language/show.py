@@ -95,7 +95,7 @@ class Printer:
         """A name that is an IRI goes back to its prefix."""
         for prefix, iri in self.prefixes.items():
             if name.startswith(iri) and re.fullmatch(r"[A-Za-z_][\w-]*", name[len(iri) :]):
-                return f"{prefix}:{name[len(iri):]}"
+                return f"{prefix}:{name[len(iri) :]}"
         return name
 
     def node(self, node: s.Node, place: int = _EXPR) -> str:
@@ -122,7 +122,10 @@ class Printer:
             case s.Name():
                 return _POSTFIX, node.text
             case s.Call():
-                return _POSTFIX, f"{self.name(node.name)}({'distinct ' if node.distinct else ''}{self._args(node.args)})"
+                return (
+                    _POSTFIX,
+                    f"{self.name(node.name)}({'distinct ' if node.distinct else ''}{self._args(node.args)})",
+                )
             case s.Arith() if len(node.args) == 1:
                 return _UNARY, f"-{self.node(node.args[0], _POWER)}"
             case s.Arith():

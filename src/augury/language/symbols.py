@@ -88,7 +88,9 @@ def _both(name: str, event: Span, static: Span | None, symbols: Symbols) -> None
     )  # fmt: skip
 
 
-def _declare(decl: s.EventDecl | s.StaticDecl, table: dict[str, s.EventDecl] | dict[str, s.StaticDecl], symbols: Symbols) -> None:
+def _declare(
+    decl: s.EventDecl | s.StaticDecl, table: dict[str, s.EventDecl] | dict[str, s.StaticDecl], symbols: Symbols
+) -> None:
     _check_attributes(decl.attributes, symbols)
     previous = table.get(decl.name)
     if previous is not None and previous.attributes != decl.attributes:

@@ -8,8 +8,25 @@ from typing import Literal, cast
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import (
-    Clause, Collect, Condition, Either, Instant, Join, Label, Node, NoneInside, Policy, Relative, Repeat, Rule,
-    Scan, Select, UNRESTRICTED, Within, bound_vars, condition_vars,
+    UNRESTRICTED,
+    Clause,
+    Collect,
+    Condition,
+    Either,
+    Instant,
+    Join,
+    Label,
+    Node,
+    NoneInside,
+    Policy,
+    Relative,
+    Repeat,
+    Rule,
+    Scan,
+    Select,
+    Within,
+    bound_vars,
+    condition_vars,
 )  # fmt: skip
 from augury.algebra.program import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
@@ -86,7 +103,9 @@ def _attributes(decl: s.EventDecl | s.StaticDecl) -> tuple[Attribute, ...]:
 
 def _unique_label(rule: Rule, labels: dict[str, Span], findings: Findings) -> None:
     if rule.label in labels:
-        findings.add("E216", f"two rules are labelled `{rule.label}`", rule.span, Note("the other one", labels[rule.label]))
+        findings.add(
+            "E216", f"two rules are labelled `{rule.label}`", rule.span, Note("the other one", labels[rule.label])
+        )
     labels[rule.label] = rule.span
 
 
@@ -355,7 +374,13 @@ class _EventRule:
             self.findings.add("E204", f"the static predicate `{name}` stands where an event is expected", span,
                               hint="a static predicate is a condition: put it after WHERE, or as a literal of its own")  # fmt: skip
             return None
-        if name in RELATIVE and not symbols.is_event(name) and args and isinstance(args[0], s.Name) and args[0].text in self.reader.labels:
+        if (
+            name in RELATIVE
+            and not symbols.is_event(name)
+            and args
+            and isinstance(args[0], s.Name)
+            and args[0].text in self.reader.labels
+        ):
             self.findings.add("E224", f"the interval `{name}(…)` has no label", span, hint=f"write `w: {name}(…)`")
             return None
         declared = symbols.events.get(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from augury.algebra.aggregates import aggregate_of
-from augury.algebra.nodes import Collect, Join, Node, Repeat, Rule, UNRESTRICTED, Within, walk_all
+from augury.algebra.nodes import UNRESTRICTED, Collect, Join, Node, Repeat, Rule, Within, walk_all
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
@@ -19,7 +19,19 @@ from augury.errors import DataError, RunError
 from augury.meaning.patterns import World
 from augury.meaning.rows import Named, Proof, Row, Scalars
 from augury.meaning.static import Static
-from augury.model import Change, Event, Fact, HistoryItem, OrderKey, Revocation, Value, content_id, give_ids, order_key, type_name
+from augury.model import (
+    Change,
+    Event,
+    Fact,
+    HistoryItem,
+    OrderKey,
+    Revocation,
+    Value,
+    content_id,
+    give_ids,
+    order_key,
+    type_name,
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,11 @@ def evaluate(
     for type, given in inputs.items():
         if type not in derived:
             world.events[type] = sorted(given, key=lambda e: e.order)
-    unbounded = {label for label, found in all_properties(plan).items() if found.horizon is None} if retention is not None else set()
+    unbounded = (
+        {label for label, found in all_properties(plan).items() if found.horizon is None}
+        if retention is not None
+        else set()
+    )
     for stratum in strata(plan):
         rules = tuple(replace(rule, body=_placed(rule, varying, retention, unbounded)) for rule in stratum.rules)
         stratum = replace(stratum, rules=rules)
@@ -129,13 +145,21 @@ def _placed(rule: Rule, varying: set[str], retention: int | None, unbounded: set
 class _Answer:
     """Answers one stratum, into the world's events."""
 
-    def __init__(self, world: World, stratum: Stratum, seeds: list[Event], derivations: dict[OrderKey, dict[OrderKey, Derivation]]) -> None:
+    def __init__(
+        self,
+        world: World,
+        stratum: Stratum,
+        seeds: list[Event],
+        derivations: dict[OrderKey, dict[OrderKey, Derivation]],
+    ) -> None:
         self.world, self.stratum, self.derivations = world, stratum, derivations
         self.found: dict[OrderKey, Event] = {}
         self.seeds = seeds
 
     def run(self) -> None:
-        seeded = [(self._of(event.type, event.args, event.start, event.end), Derivation("", (event,))) for event in self.seeds]
+        seeded = [
+            (self._of(event.type, event.args, event.start, event.end), Derivation("", (event,))) for event in self.seeds
+        ]
         if not self.stratum.recursive:
             self._add([*seeded, *self._apply()])
         elif self._monotone():
@@ -185,7 +209,9 @@ class _Answer:
             known = self.found.get(event.content)
             if known is None or _plainer(event, known):
                 new = new or known is None
-                self.found[event.content] = replace(event, trace=_trace(derivation)) if known is None else replace(event, trace=known.trace)
+                self.found[event.content] = (
+                    replace(event, trace=_trace(derivation)) if known is None else replace(event, trace=known.trace)
+                )
             table = self.derivations.setdefault(event.content, {})
             table.setdefault(derivation.key, derivation)
         self._publish()
@@ -213,7 +239,9 @@ class _Answer:
         for row in rows:
             yield from self._emit(rule, row, row, (), {})
 
-    def _emit(self, rule: Rule, row: Row, bound: Row, collected: tuple[Event, ...], values: Mapping[Aggregate, Value]) -> Iterator[tuple[Event, Derivation]]:
+    def _emit(
+        self, rule: Rule, row: Row, bound: Row, collected: tuple[Event, ...], values: Mapping[Aggregate, Value]
+    ) -> Iterator[tuple[Event, Derivation]]:
         scalars = self.world.scalars
         start, end = _cover(row, rule.covers)
         try:
@@ -250,7 +278,11 @@ class _Answer:
                 chosen = chosen[-collect.last :]
                 if collect.exactly and len(chosen) < collect.last:
                     continue
-                row = replace(row, start=min(row.start, *(c.start for c, _ in chosen)), end=max(row.end, *(c.end for c, _ in chosen)))
+                row = replace(
+                    row,
+                    start=min(row.start, *(c.start for c, _ in chosen)),
+                    end=max(row.end, *(c.end for c, _ in chosen)),
+                )
             yield from self._aggregated(rule, row, [bound for _, bound in chosen], [c for c, _ in chosen])
 
     def _arguments(self, rule: Rule, bound: Row) -> OrderKey:
@@ -258,7 +290,9 @@ class _Answer:
         names = sorted({v for a in rule.args for p in walk(a) if isinstance(p, Aggregate) for v in variables(p)})
         return tuple(order_key(bound.binding.get(v)) for v in names)
 
-    def _aggregated(self, rule: Rule, row: Row, bound: list[Row], collected: list[Row]) -> Iterator[tuple[Event, Derivation]]:
+    def _aggregated(
+        self, rule: Rule, row: Row, bound: list[Row], collected: list[Row]
+    ) -> Iterator[tuple[Event, Derivation]]:
         scalars = self.world.scalars
         values: dict[Aggregate, Value] = {}
         try:
@@ -269,7 +303,9 @@ class _Answer:
             self.world.report(rule.label, str(error))
             return
         except Exception as error:
-            raise RunError(f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`") from error
+            raise RunError(
+                f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`"
+            ) from error
         yield from self._emit(rule, row, bound[0], tuple(p for c in collected for p in c.parts), values)
 
 

@@ -7,8 +7,28 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from augury.algebra.nodes import (
-    AnyOf, Compare, Condition, Either, Follow, Holds, Instant, Join, Kleene, Label, Node, NoneInside, Relates, Relative,
-    Repeat, Scan, Select, Skip, Spans, Unless, Within, bound_vars,
+    AnyOf,
+    Compare,
+    Condition,
+    Either,
+    Follow,
+    Holds,
+    Instant,
+    Join,
+    Kleene,
+    Label,
+    Node,
+    NoneInside,
+    Relates,
+    Relative,
+    Repeat,
+    Scan,
+    Select,
+    Skip,
+    Spans,
+    Unless,
+    Within,
+    bound_vars,
 )  # fmt: skip
 from augury.algebra.place import ready_order
 from augury.algebra.program import Predicate
@@ -118,7 +138,9 @@ class World:
                     yield row
             case Spans():
                 named = [row.labels[label] for label in condition.labels]
-                if max(n.end for n in named) - min(n.start for n in named) <= self.scalars.clock.length(condition.length):
+                if max(n.end for n in named) - min(n.start for n in named) <= self.scalars.clock.length(
+                    condition.length
+                ):
                     yield row
             case Relative():
                 window = self._relative(condition, row.labels)
@@ -135,7 +157,7 @@ class World:
         at = {"start": anchor.start, "end": anchor.end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
         start, end = at[first] + back * length, at[second] + forth * length
-        if not (MIN_TIME <= start and end <= MAX_TIME):
+        if not (start >= MIN_TIME and end <= MAX_TIME):
             self.report(self.scalars.rule, "a time beyond 64 bits")
             return None
         return Named(start, end) if start <= end else None
@@ -222,7 +244,8 @@ class World:
         for first in self.rows(node.first):
             for second in self._next(first, then, node.skip, node.streams):
                 blocked = any(
-                    first.end < b.start and b.end < second.start and agree(first.binding, b.binding) is not None for b in absent
+                    first.end < b.start and b.end < second.start and agree(first.binding, b.binding) is not None
+                    for b in absent
                 )
                 row = first.joined(second)
                 if row is not None and not blocked:
@@ -238,7 +261,12 @@ class World:
                 soonest = min((r.start for r in after), default=None)
                 return [r for r in after if r.start == soonest]
             case "contiguous":
-                times = [e.start for (type, _), events in self.events.items() if not streams or type in streams for e in events]
+                times = [
+                    e.start
+                    for (type, _), events in self.events.items()
+                    if not streams or type in streams
+                    for e in events
+                ]
                 soonest = min((t for t in times if t > first.end), default=None)
                 return [r for r in after if r.start == soonest]
 
@@ -251,7 +279,9 @@ class World:
             longer: list[Row] = []
             for row in rows:
                 kept = replace(row, binding={v: x for v, x in row.binding.items() if v not in node.local})
-                longer += [r for n in self._next(kept, step, node.skip, node.streams) if (r := kept.joined(n)) is not None]
+                longer += [
+                    r for n in self._next(kept, step, node.skip, node.streams) if (r := kept.joined(n)) is not None
+                ]
             rows = distinct(iter(longer))
 
 

@@ -36,7 +36,9 @@ def pair_of(left: list[Row], right: list[Row], i: int, j: int) -> Pair | None:
     return Pair(i, j, "right" if left[i].order <= right[j].order else "left")
 
 
-def choose(policy: Policy, left: list[Row], right: list[Row], timely: Iterable[Pair], candidates: set[Pair]) -> set[Pair]:
+def choose(
+    policy: Policy, left: list[Row], right: list[Row], timely: Iterable[Pair], candidates: set[Pair]
+) -> set[Pair]:
     """The pairs that the policy takes. `timely` are the pairs that meet the temporal conditions alone."""
     rows = {"left": left, "right": right}
 
@@ -69,7 +71,9 @@ def choose(policy: Policy, left: list[Row], right: list[Row], timely: Iterable[P
     # Chronological: later parts in the order of events, each takes the first candidate that is left.
     taken: set[Pair] = set()
     used: set[tuple[Side, int]] = set()
-    later_parts = sorted({(p.later, p.number(p.later)) for p in candidates}, key=lambda k: (rows[k[0]][k[1]].order, k[0]))
+    later_parts = sorted(
+        {(p.later, p.number(p.later)) for p in candidates}, key=lambda k: (rows[k[0]][k[1]].order, k[0])
+    )
     for side, number in later_parts:
         if (side, number) in used:
             continue
@@ -81,7 +85,9 @@ def choose(policy: Policy, left: list[Row], right: list[Row], timely: Iterable[P
             first_start = min(earlier(p).start for p in free)
             level = [p for p in free if earlier(p).start == first_start]
             greatest = max(tie(earlier(p), earlier(p).end) for p in level)
-            first = min((p for p in level if tie(earlier(p), earlier(p).end) == greatest), key=lambda p: earlier(p).order)
+            first = min(
+                (p for p in level if tie(earlier(p), earlier(p).end) == greatest), key=lambda p: earlier(p).order
+            )
             taken.add(first)
             used |= {("left", first.left), ("right", first.right)}
     return taken

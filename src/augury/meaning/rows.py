@@ -101,12 +101,12 @@ def match(expr: Expr, value: Value, binding: Binding) -> Binding | None:
 def match_all(exprs: tuple[Expr, ...], values: tuple[Value, ...], binding: Binding) -> Binding | None:
     if len(exprs) != len(values):
         return None
-    current: Binding | None = binding
     for expr, value in zip(exprs, values, strict=True):
-        current = match(expr, value, current)
-        if current is None:
+        extended = match(expr, value, binding)
+        if extended is None:
             return None
-    return current
+        binding = extended
+    return binding
 
 
 @dataclass
@@ -118,10 +118,20 @@ class Scalars:
     clock: Clock
     rule: str = ""
 
-    def evaluate(self, expr: Expr, binding: Binding, labels: Mapping[str, Named], aggregates: Mapping[Aggregate, Value] | None = None) -> Value:
+    def evaluate(
+        self,
+        expr: Expr,
+        binding: Binding,
+        labels: Mapping[str, Named],
+        aggregates: Mapping[Aggregate, Value] | None = None,
+    ) -> Value:
         match expr:
             case Const(value=Duration() as duration):
-                return self.clock.span(self.clock.length(duration.us)) if self.clock.kind == "timestamp" else self._ticks(duration)
+                return (
+                    self.clock.span(self.clock.length(duration.us))
+                    if self.clock.kind == "timestamp"
+                    else self._ticks(duration)
+                )
             case Const(value=Timestamp()) if self.clock.kind == "logical":
                 raise RunError(f"rule `{self.rule}` names a calendar time, but the run is on the logical clock",
                                hint="use --clock timestamp")  # fmt: skip

@@ -58,9 +58,7 @@ class Static:
         return any(True for _ in self.solve(condition, binding, at))
 
     def _call(self, name: str, args: tuple[Expr, ...], binding: Binding, at: int | None) -> _Call:
-        given = tuple(
-            self.scalars.evaluate(a, binding, {}) if self.scalars.ground(a, binding) else Wild for a in args
-        )
+        given = tuple(self.scalars.evaluate(a, binding, {}) if self.scalars.ground(a, binding) else Wild for a in args)
         return _Call(name, given, at)
 
     def _answers(self, call: _Call) -> _Answers:
@@ -108,15 +106,18 @@ class Static:
             if found and clause.cut:
                 return
 
-    def _bodies(self, clause: Clause, call: _Call, used: set[str], tables: _Tables | None) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
+    def _bodies(
+        self, clause: Clause, call: _Call, used: set[str], tables: _Tables | None
+    ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         """The solutions of a clause's body. Under a cut, arguments that the body does not use wait until after it."""
-        binding: Binding | None = {}
+        binding: Binding = {}
         for expr, value in zip(clause.args, call.args, strict=True):
             if value is Wild or (clause.cut and not variables(expr) & used):
                 continue
-            binding = match(expr, value, binding)  # type: ignore[arg-type]
-            if binding is None:
+            extended = match(expr, value, binding)  # type: ignore[arg-type]
+            if extended is None:
                 return
+            binding = extended
         order = ready_order(clause.body, set(binding))
         yield from self._conjunction(order, binding, call.at, tables)
 

@@ -95,7 +95,9 @@ def _check_static(plan: Plan, findings: Findings) -> None:
         arity = len(atom.args)
         declared = plan.static.get(atom.name)
         if declared is not None and arity != len(declared):
-            findings.add("E206", f"`{atom.name}` has {arity} arguments, but is declared with {len(declared)}", atom.span)
+            findings.add(
+                "E206", f"`{atom.name}` has {arity} arguments, but is declared with {len(declared)}", atom.span
+            )
         elif declared is None and atom.name in defined and arity not in defined[atom.name]:
             other, span = next(iter(defined[atom.name].items()))
             findings.add("E206", f"`{atom.name}` has {arity} arguments here, but is defined with {other}", atom.span,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Compare, Join, Label, Rule, Scan, UNRESTRICTED, conditions, walk
+from augury.algebra.nodes import UNRESTRICTED, Compare, Join, Label, Rule, Scan, conditions, walk
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import interval_table
@@ -37,7 +37,9 @@ def _shown(way: list[Predicate]) -> str:
     return "the cycle: " + " → ".join(name for name, _ in way)
 
 
-def _unstratified(edge: Edge, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings) -> None:
+def _unstratified(
+    edge: Edge, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
+) -> None:
     way = [edge.head, *cycle(edge.reads, edge.head, reads, group)]
     hint = (
         "count from an event that does not depend on this rule"
@@ -55,7 +57,7 @@ def _ends_before(edge: Edge, tick: int | None) -> bool:
     found = interval_table(edge.rule, tick)
     if found is None:
         return False
-    table, names, whole = found
+    table, _, whole = found
     labels = {n.label for n in walk(place(edge.rule.body)) if isinstance(n, Label)}
     return any(table.surely_before((edge.window, "e"), (name, "e")) for name in {*labels, whole})
 
@@ -115,6 +117,11 @@ def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> N
         if rule.predicate not in group:
             continue
         for node in walk(rule.body):
-            if isinstance(node, Join) and node.policy != UNRESTRICTED and node.op != "SEQ" and recursive_parts(node, group):
+            if (
+                isinstance(node, Join)
+                and node.policy != UNRESTRICTED
+                and node.op != "SEQ"
+                and recursive_parts(node, group)
+            ):
                 findings.add("E405", f"`{node.policy.name}` on the recursive operator {node.op}", node.span,
                              hint=f"only SEQ may be recursive under a policy; write `{node.op}[unrestricted]`")  # fmt: skip

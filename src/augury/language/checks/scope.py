@@ -6,8 +6,27 @@ from collections import Counter
 from collections.abc import Iterator
 
 from augury.algebra.nodes import (
-    AnyOf, Compare, Condition, Either, Follow, Holds, Join, Node, NoneInside, Repeat, Rule, Scan, Select, Unless,
-    absences, bound_vars, condition_vars, conditions, inputs, walk, walk_all,
+    AnyOf,
+    Compare,
+    Condition,
+    Either,
+    Follow,
+    Holds,
+    Join,
+    Node,
+    NoneInside,
+    Repeat,
+    Rule,
+    Scan,
+    Select,
+    Unless,
+    absences,
+    bound_vars,
+    condition_vars,
+    conditions,
+    inputs,
+    walk,
+    walk_all,
 )  # fmt: skip
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.program import Plan
@@ -188,5 +207,3 @@ class _Scope:
                 if not any(name in bound_vars(other) for other in joins):
                     self.findings.add("E301", f"`{name}` is not bound in the policy", node.span,
                                       hint="name a variable of the pattern that the policy is about")  # fmt: skip
-
-

@@ -6,7 +6,22 @@ that are bound when its turn comes.
 
 from __future__ import annotations
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Rule, Unless, condition_vars, conditions, walk_all, Select, Join, bound_vars, inputs
+from augury.algebra.nodes import (
+    AnyOf,
+    Clause,
+    Compare,
+    Condition,
+    Holds,
+    Join,
+    Rule,
+    Select,
+    Unless,
+    bound_vars,
+    condition_vars,
+    conditions,
+    inputs,
+    walk_all,
+)
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
@@ -154,11 +169,12 @@ def _made(clause: Clause) -> set[str]:
     return made
 
 
-def _endless(clause: Clause, arg: Expr, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings) -> None:
+def _endless(
+    clause: Clause, arg: Expr, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
+) -> None:
     head = (clause.name, len(clause.args))
     start = next((t for t in sorted(reads[head]) if t in group), head)
     way = [head, *cycle(start, head, reads, group)]
-    span = getattr(arg, "span", clause.span)
-    findings.add("E402", f"the recursive rule `{clause.name}` builds new values each time round, without end", span,
+    findings.add("E402", f"the recursive rule `{clause.name}` builds new values each time round, without end", arg.span,
                  Note("the cycle: " + " → ".join(name for name, _ in way)),
                  hint="compute outside the recursion; a recursive rule may only pass values on")  # fmt: skip

@@ -18,6 +18,6 @@ def check_times(plan: Plan, findings: Findings) -> None:
             findings.add("E501", f"rule `{rule.label}` can never be detected: {first[0]} contradicts {against}",
                          first[1] or rule.span, *(Note(text, span) for text, span in others if span))  # fmt: skip
         elif found.horizon is None:
-            first = next(m for m in found.memory if m.keep is None)
-            findings.add("W304", f"rule `{rule.label}` remembers events without bound", first.span,
+            widest = next(m for m in found.memory if m.keep is None)
+            findings.add("W304", f"rule `{rule.label}` remembers events without bound", widest.span,
                          hint="give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention")  # fmt: skip

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
-from augury.algebra.program import Plan
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild
+from augury.algebra.program import Attribute, Plan
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild, show
 from augury.clock import Kind
 from augury.errors import Findings, Note, Span
 from augury.model import show_value, type_name
@@ -72,19 +72,15 @@ class _Types:
         self.plan, self.findings = plan, findings
         self.clock = "logical" if plan.tick is not None else clock
         self.classes = _Classes()
+        self.declared: dict[tuple[str, str, int, int], Attribute] = {}
         for name, attributes in plan.declared.items():
             self._declare("event", name, attributes)
         for name, attributes in plan.static.items():
             self._declare("static", name, attributes)
 
-    def _declare(self, what: str, name: str, attributes: Iterable[object]) -> None:
-        attributes = list(attributes)
-        for i, a in enumerate(attributes):
-            self.declared[what, name, len(attributes), i] = a  # type: ignore[attr-defined]
-
-    @property
-    def declared(self) -> dict[object, object]:
-        return self.__dict__.setdefault("_declared", {})  # type: ignore[no-any-return]
+    def _declare(self, what: str, name: str, attributes: tuple[Attribute, ...]) -> None:
+        for i, attribute in enumerate(attributes):
+            self.declared[what, name, len(attributes), i] = attribute
 
     def rule(self, rule: Rule) -> None:
         scope = ("rule", rule.label)
@@ -110,12 +106,14 @@ class _Types:
             if not (fact and (what, name, len(args), i) not in self.declared):  # mixed facts are fine
                 self._column(what, name, len(args), i, arg, scope)
 
-    def _column(self, what: str, name: str, arity: int, i: int, arg: Expr, scope: tuple[str, str], computed: bool = False) -> None:
+    def _column(
+        self, what: str, name: str, arity: int, i: int, arg: Expr, scope: tuple[str, str], computed: bool = False
+    ) -> None:
         column = (what, name, arity, i)
         declared = self.declared.get(column)
         if declared is not None:
-            kinds = kinds_of(declared.type)  # type: ignore[attr-defined]
-            why = f"`{name}` declares `{declared.name}` as {declared.type}"  # type: ignore[attr-defined]
+            kinds = kinds_of(declared.type)
+            why = f"`{name}` declares `{declared.name}` as {declared.type}"
             if isinstance(arg, Var):
                 self.classes.use((scope, arg.name), kinds, arg.span, why)
             elif not isinstance(arg, Wild):
@@ -205,7 +203,10 @@ class _Types:
     def _apply(self, expr: Apply, scope: tuple[str, str]) -> Kinds:
         row = self.plan.functions[expr.function]
         if expr.function in ("+", "-", "*", "/"):
-            found = [self._argument(a, _ARITHMETIC, f"it is in a computation with `{expr.function}`", scope) for a in expr.args]
+            found = [
+                self._argument(a, _ARITHMETIC, f"it is in a computation with `{expr.function}`", scope)
+                for a in expr.args
+            ]
             if expr.function == "-" and len(found) == 2 and all(f == {"timestamp"} for f in found):
                 return frozenset({"duration"})
             return _NUMBER if all(f == _NUMBER for f in found) else _ARITHMETIC
@@ -220,7 +221,7 @@ class _Types:
             return kinds
         found = self._kinds(arg, scope)
         if not found & kinds:
-            self.findings.add("E601", f"{_described(arg)} is {_a(found)}, but {why}", getattr(arg, "span"))
+            self.findings.add("E601", f"{_described(arg)} is {_a(found)}, but {why}", arg.span)
         return found & kinds or kinds
 
     def report(self) -> None:
@@ -249,8 +250,6 @@ def _kind(const: Const) -> Kinds:
 
 
 def _described(expr: Expr) -> str:
-    from augury.algebra.terms import show
-
     return f"`{show(expr)}`"
 
 
