@@ -32,7 +32,7 @@ from augury.algebra.nodes import (
     Spans,
     Unless,
     Within,
-)  # fmt: skip
+)
 from augury.algebra.place import place
 from augury.algebra.program import Plan
 from augury.algebra.properties import Memory, all_properties, operator_key, sharing

@@ -35,7 +35,9 @@ from augury.algebra.nodes import (
     bound_vars,
     condition_labels,
     condition_vars,
-)  # fmt: skip
+    event_types,
+    walk,
+)
 from augury.algebra.terms import Build, Var, variables
 
 
@@ -140,8 +142,14 @@ def _sink(condition: Condition, node: Node) -> Node:
             return _sink_once(condition, node, set(), {condition.anchor})
         case NoneInside():
             shared = bound_vars(condition.pattern) & bound_vars(node)
-            return _sink_all(condition, node, shared, {condition.window})
+            return _sink_all(condition, node, shared, {condition.window} | _not_looked_for(condition, node))
     return _sink_all(condition, node, condition_vars(condition), condition_labels(condition))
+
+
+def _not_looked_for(condition: NoneInside, node: Node) -> set[str]:
+    """The labels whose occurrences the absence may meet: it is decidable only where all of them are known."""
+    types = event_types(condition.pattern)
+    return {n.label for n in walk(node) if isinstance(n, Label) and event_types(n.input) & types}
 
 
 def _fits(node: Node, needs: set[str], labels: set[str]) -> bool:

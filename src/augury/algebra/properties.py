@@ -29,7 +29,7 @@ from augury.algebra.nodes import (
     conditions,
     walk,
     walk_all,
-)  # fmt: skip
+)
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason

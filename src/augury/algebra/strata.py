@@ -24,7 +24,7 @@ from augury.algebra.nodes import (
     event_types,
     inputs,
     walk,
-)  # fmt: skip
+)
 from augury.algebra.program import Plan, Predicate
 from augury.errors import Span
 

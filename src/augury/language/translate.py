@@ -27,7 +27,7 @@ from augury.algebra.nodes import (
     Within,
     bound_vars,
     condition_vars,
-)  # fmt: skip
+)
 from augury.algebra.program import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
 from augury.algebra.scalar import Function

@@ -29,7 +29,7 @@ from augury.algebra.nodes import (
     Unless,
     Within,
     bound_vars,
-)  # fmt: skip
+)
 from augury.algebra.place import ready_order
 from augury.algebra.program import Predicate
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, holds

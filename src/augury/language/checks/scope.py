@@ -27,7 +27,7 @@ from augury.algebra.nodes import (
     inputs,
     walk,
     walk_all,
-)  # fmt: skip
+)
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.program import Plan
 from augury.algebra.terms import Aggregate, Expr, Var, plain_variables, variables
