@@ -35,7 +35,8 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.place import place
 from augury.algebra.program import Plan
-from augury.algebra.properties import Memory, all_properties, operator_key, sharing
+from augury.algebra.properties import Memory, all_properties, operator_key
+from augury.algebra.sharing import sharing
 from augury.algebra.strata import strata
 from augury.algebra.terms import show
 from augury.clock import show_duration

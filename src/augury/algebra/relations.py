@@ -6,7 +6,7 @@ this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, Literal, NamedTuple, TypeVar
 
@@ -182,6 +182,3 @@ class Bounds(Generic[P]):
 
 def _joined(first: tuple[Reason, ...], second: tuple[Reason, ...]) -> tuple[Reason, ...]:
     return first + tuple(r for r in second if r not in first)
-
-
-Show = Callable[[int], str]

@@ -1,0 +1,281 @@
+"""Says every temporal condition of a pattern in one table of difference bounds.
+
+o: order(N), s: shipped(N), o before s, {o, s} within 12h   →   o.e < s.s, s.e - o.s <= 12h, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from augury.algebra.nodes import (
+    Compare,
+    Condition,
+    Either,
+    Follow,
+    Instant,
+    Join,
+    Kleene,
+    Label,
+    Node,
+    Relates,
+    Relative,
+    Repeat,
+    Scan,
+    Select,
+    Spans,
+    Within,
+)
+from augury.algebra.program import Predicate
+from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
+from augury.algebra.terms import Apply, Const, Expr, Moment
+from augury.clock import SECOND, Duration, Timestamp, show_duration
+from augury.errors import Span
+
+Point = tuple[str, str]  # the name of an interval, and which end of it: "s" or "e"
+Lengths = Mapping[Predicate, int | None]
+_ORIGIN: Point = ("", "origin")
+
+
+class Timing:
+    """Says every temporal condition of a pattern in one table of bounds."""
+
+    def __init__(self, tick: int | None, lengths: Lengths | None = None) -> None:
+        """With `lengths`, scans are as long as their types say, inputs being points; without, of any length."""
+        self.tick, self.lengths = tick, lengths
+        self.table: Bounds[Point] = Bounds(tick)
+        self.names: dict[int, str] = {}  # the interval of each node, by identity
+        self.branches: list[tuple[Reason, ...]] = []
+        self.covers: list[tuple[str, str, str]] = []
+
+    def close(self) -> None:
+        """The closure. A cover ends with one of its parts and starts with one, which bounds it from the other side."""
+        self.table.close()
+        for _ in self.covers:
+            tighter = False
+            for name, left, right in self.covers:
+                for point in list(self.table.points):
+                    for mine, sides, forward in (("e", "e", True), ("s", "s", False)):
+                        pair = [
+                            self.table.limit((side, sides), point)
+                            if forward
+                            else self.table.limit(point, (side, sides))
+                            for side in (left, right)
+                        ]
+                        if pair[0] is None or pair[1] is None:
+                            continue
+                        looser = pair[0] if pair[1].tighter(pair[0]) else pair[1]
+                        x, y = ((name, mine), point) if forward else (point, (name, mine))
+                        known = self.table.limit(x, y)
+                        if known is None or looser.tighter(known):
+                            self.table.add(x, y, looser)
+                            tighter = True
+            if not tighter:
+                return
+            self.table.close()
+
+    def interval(self, node: Node) -> str:
+        return self.names[id(node)]
+
+    def add(self, node: Node) -> str:
+        """Adds a pattern; the name of its interval."""
+        name = self._add(node)
+        self.names[id(node)] = name
+        return name
+
+    def _new(self, kind: str) -> str:
+        name = f"{kind}#{len(self.names)}"
+        while (name, "s") in self.table.points:
+            name += "'"
+        self._at_most(name, "s", name, "e", Limit(0))
+        return name
+
+    def _at_most(self, x: str, x_end: str, y: str, y_end: str, limit: Limit, reason: Reason | None = None) -> None:
+        self.table.add((x, x_end), (y, y_end), limit, reason)
+
+    def _equal(self, x: Point, y: Point, difference: int = 0, reason: Reason | None = None) -> None:
+        self.table.add(x, y, Limit(difference), reason)
+        self.table.add(y, x, Limit(-difference), reason)
+
+    def _relation(self, bounds: Iterable[Bound], left: str, right: str, reason: Reason) -> None:
+        points: dict[str, Point] = {"a": (left, "s"), "b": (left, "e"), "c": (right, "s"), "d": (right, "e")}
+        for bound in bounds:
+            self.table.add(points[bound.x], points[bound.y], bound.limit, reason)
+
+    def _window(self, name: str, length: int, span: Span) -> None:
+        self._at_most(name, "e", name, "s", Limit(length), Reason(f"the window of {show_duration(length)}", span))
+
+    def _add(self, node: Node) -> str:
+        match node:
+            case Scan():
+                name = self._new(node.type)
+                if self.lengths is not None:
+                    longest = self.lengths.get((node.type, len(node.args)), 0)
+                    if longest is not None:
+                        self._at_most(name, "e", name, "s", Limit(longest))
+                return name
+            case Instant():
+                name = self._new("point")
+                time = node.time.value
+                assert isinstance(time, Timestamp | int), "a time point is a time or a tick"
+                us = time.us if isinstance(time, Timestamp) else time * (self.tick or SECOND)
+                reason = Reason("the time points", node.span)
+                self._equal((name, "s"), _ORIGIN, us, reason)
+                self._equal((name, "e"), (name, "s"), 0, reason)
+                return name
+            case Label():
+                inner = self.add(node.input)
+                self._at_most(node.label, "s", node.label, "e", Limit(0))
+                self._equal((node.label, "s"), (inner, "s"))
+                self._equal((node.label, "e"), (inner, "e"))
+                return node.label
+            case Select():
+                inner = self.add(node.input)
+                self.add_where(node.where)
+                return inner
+            case Within():
+                inner = self.add(node.input)
+                self._window(inner, node.length, node.span)
+                return inner
+            case Join():
+                return self._join(node)
+            case Either():
+                return self._either(node)
+            case Repeat() | Kleene():
+                return self._repeat(node)
+            case Follow():
+                left, right = self.add(node.first), self.add(node.then)
+                return self._covering("SEQ", left, right, node.span)
+
+    def _join(self, node: Join) -> str:
+        left, right = self.add(node.left), self.add(node.right)
+        name = self._covering(node.op, left, right, node.span)
+        for length in node.windows:
+            self._window(name, length, node.span)
+        self.add_where(node.where)
+        return name
+
+    def _covering(self, op: str, left: str, right: str, span: Span) -> str:
+        """The cover of two parts in a relation."""
+        name = self._new(op.lower())
+        self._relation(OPERATORS[op], left, right, Reason(f"{op} of its two parts", span))
+        for side in (left, right):
+            self._at_most(name, "s", side, "s", Limit(0))
+            self._at_most(side, "e", name, "e", Limit(0))
+        starts = {"SEQ": left, "MEETS": left, "DURING": right, "STARTS": right, "FINISHES": right, "EQUALS": left}
+        ends = {"SEQ": right, "MEETS": right, "DURING": right, "STARTS": right, "FINISHES": right, "EQUALS": right}
+        if op in starts:
+            self._equal((name, "s"), (starts[op], "s"))
+            self._equal((name, "e"), (ends[op], "e"))
+        else:
+            self.covers.append((name, left, right))
+        return name
+
+    def _either(self, node: Either) -> str:
+        """Each branch by itself; together only what both promise: their greatest length."""
+        name, lengths = self._new("or"), []
+        for side in (node.left, node.right):
+            inner = Timing(self.tick, self.lengths)
+            branch = inner.add(side)
+            self.names.update({key: f"{value}@{id(side)}" for key, value in inner.names.items()})
+            try:
+                inner.close()
+            except Contradiction as found:
+                self.branches.append(found.reasons)
+                continue
+            self.branches.extend(inner.branches)
+            lengths.append(inner.table.limit((branch, "e"), (branch, "s")))
+        if len(lengths) == 2 and all(limit is not None for limit in lengths):
+            longest = max(limit.value for limit in lengths if limit is not None)
+            self._at_most(name, "e", name, "s", Limit(longest))
+        return name
+
+    def _repeat(self, node: Repeat | Kleene) -> str:
+        inner = Timing(self.tick, self.lengths)
+        inner.add(node.input)
+        self.names.update({key: f"{value}@{id(node)}" for key, value in inner.names.items()})
+        name = self._new("repeat")
+        try:
+            inner.close()
+        except Contradiction as found:
+            self.branches.append(found.reasons)
+            return name
+        if isinstance(node, Repeat):
+            reason = Reason(f"{node.count} occurrences in sequence", node.span)
+            at_least = (node.count - 1) * (self.tick or 0)
+            self._at_most(name, "s", name, "e", Limit(-at_least, strict=self.tick is None), reason)
+            for length in node.windows:
+                self._window(name, length, node.span)
+        return name
+
+    def add_where(self, where: Iterable[Condition]) -> None:
+        for condition in where:
+            match condition:
+                case Relates():
+                    reason = Reason(f"`{condition.left} {condition.relation} {condition.right}`", condition.span)
+                    self._relation(ALLEN[condition.relation], condition.left, condition.right, reason)
+                case Spans():
+                    reason = Reason(f"the window of {show_duration(condition.length)}", condition.span)
+                    for x in condition.labels:
+                        for y in condition.labels:
+                            self._at_most(x, "e", y, "s", Limit(condition.length), reason)
+                case Relative():
+                    self._relative(condition)
+                case Compare():
+                    self._compare(condition)
+
+    def _relative(self, condition: Relative) -> None:
+        (first, back), (second, forth) = RELATIVE[condition.kind]
+        reason = Reason(
+            f"`{condition.label}: {condition.kind}({condition.anchor}, {show_duration(condition.length)})`",
+            condition.span,
+        )
+        self._equal((condition.label, "s"), (condition.anchor, first[0]), back * condition.length, reason)
+        self._equal((condition.label, "e"), (condition.anchor, second[0]), forth * condition.length, reason)
+        self._at_most(condition.label, "s", condition.label, "e", Limit(0))
+
+    def _compare(self, condition: Compare) -> None:
+        """A comparison that is a bound on the difference of two labelled times, whichever way it is written."""
+        linear = _difference(condition.left, condition.right, self.tick or SECOND)
+        if linear is None or condition.op == "!=":
+            return
+        x, y, constant = linear  # left - right is x - y + constant
+        reason = Reason("the comparison of times", condition.span)
+        match condition.op:
+            case "<" | "<=":
+                self.table.add(x, y, Limit(-constant, condition.op == "<"), reason)
+            case ">" | ">=":
+                self.table.add(y, x, Limit(constant, condition.op == ">"), reason)
+            case "=":
+                self._equal(x, y, -constant, reason)
+
+
+def _difference(left: Expr, right: Expr, second: int) -> tuple[Point, Point, int] | None:
+    """`left - right` as the difference of two time points and a constant, where it is one."""
+    points: dict[Point, int] = {}
+    constants: list[int] = []
+
+    def visit(expr: Expr, sign: int) -> bool:
+        match expr:
+            case Moment(which="duration"):
+                points[expr.label, "e"] = points.get((expr.label, "e"), 0) + sign
+                points[expr.label, "s"] = points.get((expr.label, "s"), 0) - sign
+            case Moment():
+                point = (expr.label, expr.which[0])
+                points[point] = points.get(point, 0) + sign
+            case Const(value=Duration() as duration):
+                constants.append(sign * duration.us)
+            case Const(value=int() as number) if not isinstance(number, bool):
+                constants.append(sign * number * second)
+            case Apply(function="+" | "-", args=(first, other)):
+                return visit(first, sign) and visit(other, sign if expr.function == "+" else -sign)
+            case _:
+                return False
+        return True
+
+    if not (visit(left, 1) and visit(right, -1)):
+        return None
+    plus = [p for p, n in points.items() if n == 1]
+    minus = [p for p, n in points.items() if n == -1]
+    if len(plus) == len(minus) == 1 and all(n in (-1, 0, 1) for n in points.values()):
+        return plus[0], minus[0], sum(constants)
+    return None
