@@ -9,7 +9,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Literal
@@ -77,11 +77,9 @@ def cli() -> None:
 def main() -> None:
     """Runs the command line; a user's mistake is a message and exit code 1, never a traceback."""
     try:
-        cli(standalone_mode=False)
+        sys.exit(cli(standalone_mode=False))
     except click.exceptions.Abort:
         sys.exit(130)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -403,7 +401,7 @@ def why(
     """Show why an event was detected: the rules, events and facts behind it."""
     job = _Run(program, events, facts, functions, policy, clock, on_error)
     model = job.evaluate(until, as_of, retention)
-    found = [e for e in model.all_events if _matches(e, wanted, job.clock)]
+    found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
     if not found:
         raise _not_detected(wanted, model, job)
     trees = [derivation_tree(model, event, every) for event in found]
@@ -414,18 +412,18 @@ def why(
     job.report(model)
 
 
-def _matches(event: Event, wanted: str, clock: Clock) -> bool:
+def _matches(event: Event, wanted: str, clock: Clock, prefixes: Mapping[str, str]) -> bool:
     """By type alone, by type and arguments, or with the interval too."""
     if "@" in wanted:
-        asked = read_event(wanted, clock)
+        asked = read_event(wanted, clock, prefixes)
         return isinstance(asked, Event) and asked.content == event.content
-    type, args = read_atom(wanted)
+    type, args = read_atom(wanted, prefixes)
     same = Event(type, args, event.start, event.end)
     return type == event.type and ("(" not in wanted or same.content == event.content)
 
 
 def _not_detected(wanted: str, model: Model, job: _Run) -> RunError:
-    type = read_atom(wanted.partition("@")[0].strip())[0]
+    type = read_atom(wanted.partition("@")[0].strip(), job.program.plan.prefixes)[0]
     others = [show_event(e, job.clock) for e in model.all_events if e.type == type]
     if not any(rule.type == type for rule in job.program.plan.rules):
         known = ", ".join(sorted({rule.type for rule in job.program.plan.rules}))

@@ -6,6 +6,7 @@ Used by spec files, by `augury why` and by tests; data files use CSV and JSON li
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from augury.algebra.nodes import Clause
 from augury.algebra.terms import Build, Const, Expr
@@ -22,10 +23,11 @@ _EVENT = re.compile(
 _REVOKE = re.compile(r"revoke\s+(?P<id>[\w.-]+)(?:\s+known\s+(?P<known>\S.*))?")
 
 
-def read_atom(text: str) -> tuple[str, tuple[Value, ...]]:
-    """The name and values of a ground atom."""
+def read_atom(text: str, prefixes: Mapping[str, str] | None = None) -> tuple[str, tuple[Value, ...]]:
+    """The name and values of a ground atom; `prefixes` are those of the program it belongs to."""
     findings = Findings()
-    modules = read(Source("", text + "."), findings)
+    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in (prefixes or {}).items())
+    modules = read(Source("", f"{declared}{text}."), findings)
     plan = translate(modules, findings)
     if findings.errors or len(plan.clauses) != 1 or plan.clauses[0].body:
         detail = findings.errors[0].message if findings.errors else "write it as wind('l1', 12.5)"
@@ -43,7 +45,7 @@ def _ground(expr: Expr, text: str) -> Value:
     raise DataError(f"not an event: {text!r}; an event has values, not variables")
 
 
-def read_event(text: str, clock: Clock) -> HistoryItem:
+def read_event(text: str, clock: Clock, prefixes: Mapping[str, str] | None = None) -> HistoryItem:
     """An event or a revocation from one line."""
     text = text.strip()
     revoke = _REVOKE.fullmatch(text)
@@ -52,7 +54,7 @@ def read_event(text: str, clock: Clock) -> HistoryItem:
     found = _EVENT.fullmatch(text)
     if found is None:
         raise DataError(f"not an event: {text!r}", hint="write it as `wind('l1', 12.5) @ 3` or `… @ [1, 3]`")
-    type, args = read_atom(found["atom"])
+    type, args = read_atom(found["atom"], prefixes)
     time = found["time"]
     if time.startswith("["):
         start, end = (_time(part, clock) for part in time[1:-1].split(",", 1))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -134,9 +134,7 @@ def item_from(
 ) -> HistoryItem:
     """An event or a revocation from a Python object or the JSON form."""
     if isinstance(item, Event):
-        return item if all(from_json(a) is a for a in item.args) else Event(
-            item.type, tuple(from_json(a) for a in item.args), item.start, item.end, item.id, item.trace, item.known
-        )  # fmt: skip
+        return replace(item, args=_converted(item.type, item.args, plan))
     if isinstance(item, Revocation):
         return item
     if not isinstance(item, Mapping):
@@ -160,14 +158,9 @@ def item_from(
 def _args(item: Mapping[str, Any], name: str, plan: Plan) -> tuple[Value, ...]:
     declared = plan.declared.get(name)
     if "args" in item:
-        given = item["args"]
-        if not isinstance(given, list | tuple):
+        if not isinstance(item["args"], list | tuple):
             raise DataError(f"the args of `{name}` are not a list")
-        if declared is None:
-            return tuple(from_json(a) for a in given)
-        if len(given) != len(declared):
-            raise DataError(f"`{name}` is declared with {len(declared)} arguments, not {len(given)}")
-        return tuple(convert(v, a, plan) for v, a in zip(given, declared, strict=True))
+        return _converted(name, item["args"], plan)
     if declared is None:
         if any(key not in _RESERVED for key in item):
             raise DataError(f"`{name}` has attributes by name, but the program does not declare it",
@@ -179,6 +172,16 @@ def _args(item: Mapping[str, Any], name: str, plan: Plan) -> tuple[Value, ...]:
         close = nearest(missing[0], extra)
         raise DataError(f"`{name}` has no `{missing[0]}`", hint=f"there is `{close}`" if close else "")
     return tuple(convert(item[a.name], a, plan) for a in declared)
+
+
+def _converted(name: str, given: Sequence[Any], plan: Plan) -> tuple[Value, ...]:
+    """Arguments in order, of the declared types where there are any."""
+    declared = plan.declared.get(name)
+    if declared is None:
+        return tuple(from_json(a) for a in given)
+    if len(given) != len(declared):
+        raise DataError(f"`{name}` is declared with {len(declared)} arguments, not {len(given)}")
+    return tuple(convert(v, a, plan) for v, a in zip(given, declared, strict=True))
 
 
 def _interval(item: Mapping[str, Any], clock: Clock) -> tuple[int, int]:

@@ -31,7 +31,7 @@ from augury.model import Event, OrderKey
 from augury.notation import read_event, show_event
 from augury.program import Program, compile
 from augury.run import length
-from augury.sources import facts_from
+from augury.sources import facts_from, item_from
 
 _KEYS = {
     "name",
@@ -75,31 +75,34 @@ class Case:
         """Runs the case on the reference evaluator; raises AssertionError with both answers where they differ."""
         program = self.compiled(functions)
         clock, settings = self.clock(program), self.settings
-        history = [read_event(line, clock) for line in self.events]
+        prefixes = program.plan.prefixes
+        history = [item_from(read_event(line, clock, prefixes), program.plan, clock) for line in self.events]
         facts = facts_from(list(settings.get("facts", {}).items()), program.plan, clock)
         until, as_of = (None if (t := settings.get(k)) is None else clock.read(t) for k in ("until", "as_of"))
         retention = length(settings.get("retention"))
         if self.expected is not None:
             model = evaluate(program.plan, history, clock, facts, until, as_of, retention)
-            compare_answers(self.expected, model.events, clock)
+            compare_answers(self.expected, model.events, clock, prefixes)
         if "changes" in settings:
             late = length(settings.get("lateness"))
             changes, _ = replay(program.plan, history, clock, facts, until, retention, settings.get("emit", "early"),
                                 None if late is None else clock.length(late))  # fmt: skip
             found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in changes]
-            wanted = [line[:2] + show_event(_answer(line[2:], clock), clock) for line in settings["changes"]]
+            wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]
             assert found == wanted, _difference("changes", wanted, found)
 
 
-def _answer(line: str, clock: Clock) -> Event:
-    event = read_event(line, clock)
+def _answer(line: str, clock: Clock, prefixes: Mapping[str, str] | None) -> Event:
+    event = read_event(line, clock, prefixes)
     assert isinstance(event, Event), f"not an answer: {line}"
     return event
 
 
-def compare_answers(expected: Iterable[str], found: Iterable[Event], clock: Clock) -> None:
+def compare_answers(
+    expected: Iterable[str], found: Iterable[Event], clock: Clock, prefixes: Mapping[str, str] | None = None
+) -> None:
     """Raises AssertionError where two answers differ, with what is missing and what is too much."""
-    wanted: dict[OrderKey, Event] = {(e := _answer(line, clock)).content: e for line in expected}
+    wanted: dict[OrderKey, Event] = {(e := _answer(line, clock, prefixes)).content: e for line in expected}
     given = {e.content: e for e in found}
     if wanted.keys() != given.keys():
         lines = [f"  missing: {show_event(e, clock)}" for k, e in wanted.items() if k not in given]

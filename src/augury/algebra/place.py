@@ -46,13 +46,9 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
     match node:
         case Select():
             result = place(node.input, varying)
-            stay: list[Condition] = []
             for condition in ready_order(node.where, bound_vars(result)):
-                if _varies(condition, varying) or (stay and _needs_stayed(condition, stay, result)):
-                    stay.append(condition)
-                else:
-                    result = _sink(condition, result)
-            return replace(node, input=result, where=tuple(stay)) if stay else result
+                result = _attach(condition, result) if _varies(condition, varying) else _sink(condition, result)
+            return result
         case Within():
             inner = place(node.input, varying)
             pushed = _push_window(inner, node.length)
@@ -127,9 +123,16 @@ def _varies(condition: Condition, varying: Collection[str]) -> bool:
     return False
 
 
-def _needs_stayed(condition: Condition, stay: list[Condition], below: Node) -> bool:
-    """Whether the condition uses a variable that only a condition that stays binds."""
-    return bool(condition_vars(condition) & {v for c in stay for v in binds(c, bound_vars(below))})
+def _attach(condition: Condition, node: Node) -> Node:
+    """At the operator that the condition was written at: facts are seen at the end of its occurrences."""
+    match node:
+        case Join():
+            return replace(node, where=(*node.where, condition))
+        case Label():
+            return replace(node, input=_attach(condition, node.input))
+        case Select():
+            return replace(node, where=(*node.where, condition))
+    return Select(node, (condition,), condition.span)
 
 
 def _sink(condition: Condition, node: Node) -> Node:

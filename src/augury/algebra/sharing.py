@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augury.algebra.nodes import Instant, Label, Node, Scan, walk
+from augury.algebra.nodes import Instant, Label, Node, Policy, Scan, walk
 from augury.algebra.place import place
 from augury.algebra.program import Plan
 from augury.algebra.terms import Apply, Build, Const, Var
@@ -26,6 +26,9 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
         case Label():
             names[f"label {node.label}"] = f"L{len(names)}"
             return canonical(node.input, names)
+        case Policy():
+            by, per = names.get(node.by or ""), tuple(names.get(v) for v in node.per)
+            return f"Policy {node.name} {node.ties} {by} {per}"
         case tuple():
             return f"({','.join(canonical(n, names) for n in node)})"
     fields = getattr(node, "__dataclass_fields__", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -35,7 +36,7 @@ from augury.algebra.program import Predicate
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, holds
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
-from augury.meaning.policies import choose, pair_of
+from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_values
 from augury.meaning.rows import Named, Row, Scalars, agree, distinct, match_all
 from augury.meaning.static import Static, compare_or_bind
 from augury.model import Event, OrderKey, order_key
@@ -175,29 +176,42 @@ class World:
     def join(self, node: Join, left: list[Row], right: list[Row]) -> Iterator[Row]:
         """Pairs in the operator's relation that agree, meet the conditions, and are chosen by the policy."""
         absent = self.rows(node.absent) if node.absent is not None else []
-        per = node.policy.name == "recent" and bool(node.policy.per)
-        results, timely = {}, []
-        for i, j in self._meetings(node, left, right, keyed=not per):
-            if not self._timely(node, left[i], right[j]):
-                continue
-            pair = pair_of(left, right, i, j)
-            if pair is None and node.policy.name != "unrestricted":
-                continue
-            if per and pair is not None:
-                timely.append(pair)
-            rows = list(self._candidate(node, left[i], right[j], absent))
-            if rows:
-                results[pair or (i, j)] = rows
-        if node.policy.name == "unrestricted":
-            chosen: Iterable[object] = results
-        else:
-            chosen = choose(node.policy, left, right, timely, set(results))  # type: ignore[arg-type]
-        for key in chosen:
-            yield from results[key]  # type: ignore[index]
+        if node.policy.name != "unrestricted":
+            yield from self._chosen(node, left, right, absent)
+            return
+        for i, j in self._meetings(node, left, right):
+            if self._timely(node, left[i], right[j]):
+                yield from self._candidate(node, left[i], right[j], absent)
 
-    def _meetings(self, node: Join, left: list[Row], right: list[Row], keyed: bool) -> Iterator[tuple[int, int]]:
+    def _chosen(self, node: Join, left: list[Row], right: list[Row], absent: list[Row]) -> Iterator[Row]:
+        """What a policy takes. `recent per` chooses by the temporal conditions alone, before the join."""
+        policy, sides = node.policy, (occurrences(left), occurrences(right))
+        chooser = Chooser(policy, *sides)
+        candidates: dict[Pair, list[tuple[OrderKey, Row]]] = {}
+        timely: list[tuple[Pair, OrderKey]] = []
+        for x, y in itertools.product(*sides):
+            pair = pair_of(x, y)
+            if pair is None:
+                continue
+            for one, other in itertools.product(x.rows, y.rows):
+                if not self._timely(node, one, other):
+                    continue
+                per = per_values(policy, one if pair.later == "right" else other)
+                timely.append((pair, per))
+                rows = [(per, row) for row in self._candidate(node, one, other, absent)]
+                if rows:
+                    candidates.setdefault(pair, []).extend(rows)
+        if policy.name == "chronological":
+            for pair in chooser.chronological(set(candidates)):
+                yield from (row for _, row in candidates[pair])
+            return
+        meetings = timely if policy.per else [(pair, ()) for pair in candidates]
+        for pair, chosen in chooser.recent(meetings):
+            yield from (row for per, row in candidates.get(pair, ()) if per == chosen)
+
+    def _meetings(self, node: Join, left: list[Row], right: list[Row]) -> Iterator[tuple[int, int]]:
         """Numbers of rows that agree on the variables that every row of both sides binds."""
-        shared = sorted(bound_vars(node.left) & bound_vars(node.right)) if keyed else []
+        shared = sorted(bound_vars(node.left) & bound_vars(node.right))
         index: dict[OrderKey, list[int]] = {}
         for j, row in enumerate(right):
             index.setdefault(_key(row, shared), []).append(j)

@@ -1,9 +1,13 @@
-"""Selection and consumption: which candidate pairs of a binary operator are taken (SEMANTICS 5)."""
+"""Selection and consumption: which candidate pairs of a binary operator are taken (SEMANTICS 5).
+
+A policy chooses among occurrences, not among the ways in which conditions bind further variables: an occurrence is the
+events it is made of, and all its rows are taken or left together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from augury.algebra.nodes import Policy
@@ -13,9 +17,41 @@ from augury.model import OrderKey, order_key
 Side = Literal["left", "right"]
 
 
+@dataclass
+class Occurrence:
+    """The rows that are made of the same events."""
+
+    number: int
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        return self.rows[0].start
+
+    @property
+    def end(self) -> int:
+        return self.rows[0].end
+
+    @property
+    def order(self) -> OrderKey:
+        return self.rows[0].order
+
+    def greatest(self, name: str | None) -> OrderKey:
+        """The greatest value of an attribute."""
+        return max(order_key(row.binding.get(name or "")) for row in self.rows)
+
+
+def occurrences(rows: Iterable[Row]) -> list[Occurrence]:
+    found: dict[OrderKey, Occurrence] = {}
+    for row in rows:
+        key = (row.start, row.end, tuple(p.id for p in row.parts))
+        found.setdefault(key, Occurrence(len(found))).rows.append(row)
+    return list(found.values())
+
+
 @dataclass(frozen=True)
 class Pair:
-    """A left and a right occurrence, by their numbers; `later` is the side that comes later in the order of events."""
+    """A left and a right occurrence, by number; `later` is the side that comes later in the order of events."""
 
     left: int
     right: int
@@ -29,65 +65,72 @@ class Pair:
         return self.left if side == "left" else self.right
 
 
-def pair_of(left: list[Row], right: list[Row], i: int, j: int) -> Pair | None:
+def pair_of(left: Occurrence, right: Occurrence) -> Pair | None:
     """The pair, unless it pairs an occurrence with itself."""
-    if left[i].parts and left[i].parts == right[j].parts:
+    if left.rows[0].parts and left.rows[0].parts == right.rows[0].parts:
         return None
-    return Pair(i, j, "right" if left[i].order <= right[j].order else "left")
+    return Pair(left.number, right.number, "right" if left.order <= right.order else "left")
 
 
-def choose(
-    policy: Policy, left: list[Row], right: list[Row], timely: Iterable[Pair], candidates: set[Pair]
-) -> set[Pair]:
-    """The pairs that the policy takes. `timely` are the pairs that meet the temporal conditions alone."""
-    rows = {"left": left, "right": right}
+def per_values(policy: Policy, row: Row) -> OrderKey:
+    """The values that `recent per (…)` looks at, of the earlier part."""
+    return tuple(order_key(row.binding[v]) if v in row.binding else () for v in policy.per)
 
-    def earlier(pair: Pair) -> Row:
-        return rows[pair.earlier][pair.number(pair.earlier)]
 
-    def tie(row: Row, longest: int) -> OrderKey:
-        match policy.ties:
+class Chooser:
+    """Chooses pairs of the occurrences of two sides."""
+
+    def __init__(self, policy: Policy, left: list[Occurrence], right: list[Occurrence]) -> None:
+        self.policy = policy
+        self.sides: dict[Side, list[Occurrence]] = {"left": left, "right": right}
+
+    def _earlier(self, pair: Pair) -> Occurrence:
+        return self.sides[pair.earlier][pair.number(pair.earlier)]
+
+    def _tie(self, occurrence: Occurrence, longest: int) -> OrderKey:
+        match self.policy.ties:
             case "longest":
                 return (longest,)
             case "shortest":
                 return (-longest,)
             case "by":
-                return order_key(row.binding.get(policy.by or ""))
+                return occurrence.greatest(self.policy.by)
 
-    def recency(pair: Pair) -> OrderKey:
-        row = earlier(pair)
-        return (row.end, tie(row, -row.start), row.order)
+    def recent(self, meetings: Iterable[tuple[Pair, OrderKey]]) -> set[tuple[Pair, OrderKey]]:
+        """For each later part, and each value of `per`, the most recent earlier part."""
 
-    if policy.name == "recent":
+        def recency(pair: Pair) -> OrderKey:
+            earlier = self._earlier(pair)
+            return (earlier.end, self._tie(earlier, -earlier.start), earlier.order)
+
         best: dict[OrderKey, Pair] = {}
-        for pair in timely if policy.per else candidates:
-            values = earlier(pair).binding
-            per = tuple(order_key(values[v]) if v in values else () for v in policy.per)
+        for pair, per in meetings:
             group = (pair.later, pair.number(pair.later), per)
             if group not in best or recency(pair) > recency(best[group]):
                 best[group] = pair
-        return set(best.values()) & candidates
+        return {(pair, group[2]) for group, pair in best.items()}
 
-    # Chronological: later parts in the order of events, each takes the first candidate that is left.
-    taken: set[Pair] = set()
-    used: set[tuple[Side, int]] = set()
-    later_parts = sorted(
-        {(p.later, p.number(p.later)) for p in candidates}, key=lambda k: (rows[k[0]][k[1]].order, k[0])
-    )
-    for side, number in later_parts:
-        if (side, number) in used:
-            continue
-        free = [
-            p for p in candidates
-            if (p.later, p.number(p.later)) == (side, number) and (p.earlier, p.number(p.earlier)) not in used
-        ]  # fmt: skip
-        if free:
-            first_start = min(earlier(p).start for p in free)
-            level = [p for p in free if earlier(p).start == first_start]
-            greatest = max(tie(earlier(p), earlier(p).end) for p in level)
-            first = min(
-                (p for p in level if tie(earlier(p), earlier(p).end) == greatest), key=lambda p: earlier(p).order
-            )
-            taken.add(first)
-            used |= {("left", first.left), ("right", first.right)}
-    return taken
+    def chronological(self, candidates: set[Pair]) -> set[Pair]:
+        """Later parts in the order of events; each takes the first candidate that is left, and both are used up."""
+        taken: set[Pair] = set()
+        used: set[tuple[Side, int]] = set()
+        later = {(p.later, p.number(p.later)) for p in candidates}
+        for side, number in sorted(later, key=lambda k: (self.sides[k[0]][k[1]].order, k[0])):
+            free = [
+                p
+                for p in candidates
+                if (p.later, p.number(p.later)) == (side, number) and (p.earlier, p.number(p.earlier)) not in used
+            ]
+            if free and (side, number) not in used:
+                first = self._first(free)
+                taken.add(first)
+                used |= {("left", first.left), ("right", first.right)}
+        return taken
+
+    def _first(self, pairs: list[Pair]) -> Pair:
+        """By start; ties on the start by the policy's rule, then in the order of events."""
+        start = min(self._earlier(p).start for p in pairs)
+        level = [p for p in pairs if self._earlier(p).start == start]
+        greatest = max(self._tie(self._earlier(p), self._earlier(p).end) for p in level)
+        best = [p for p in level if self._tie(self._earlier(p), self._earlier(p).end) == greatest]
+        return min(best, key=lambda p: self._earlier(p).order)

@@ -9,11 +9,12 @@ from typing import NamedTuple, assert_never
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function, RowError, apply
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild, variables
-from augury.clock import Clock, Duration, Timestamp
+from augury.clock import Clock, Duration
 from augury.errors import RunError
 from augury.model import Event, OrderKey, Term, Value, equal, order_key, show_value
 
 Binding = Mapping[str, Value]
+_TIMELY = ("+", "-", "min", "max")  # functions in which a time point may meet a duration
 
 
 class Proof(NamedTuple):
@@ -126,15 +127,6 @@ class Scalars:
         aggregates: Mapping[Aggregate, Value] | None = None,
     ) -> Value:
         match expr:
-            case Const(value=Duration() as duration):
-                return (
-                    self.clock.span(self.clock.length(duration.us))
-                    if self.clock.kind == "timestamp"
-                    else self._ticks(duration)
-                )
-            case Const(value=Timestamp()) if self.clock.kind == "logical":
-                raise RunError(f"rule `{self.rule}` names a calendar time, but the run is on the logical clock",
-                               hint="use --clock timestamp")  # fmt: skip
             case Const():
                 return expr.value
             case Var():
@@ -154,7 +146,7 @@ class Scalars:
                 return Term(expr.functor, tuple(self.evaluate(a, binding, labels, aggregates) for a in expr.args))
             case Apply():
                 args = tuple(self.evaluate(a, binding, labels, aggregates) for a in expr.args)
-                return self._apply(expr.function, args)
+                return self._apply(expr.function, self.on_clock(args) if expr.function in _TIMELY else args)
             case Aggregate():
                 assert aggregates is not None
                 return aggregates[expr]
@@ -163,8 +155,13 @@ class Scalars:
             case _:
                 assert_never(expr)
 
+    def on_clock(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """On the logical clock a duration beside a number is a number of ticks."""
+        if self.clock.kind == "timestamp" or not any(type(v) in (int, float) for v in values):
+            return values
+        return tuple(self._ticks(v) if isinstance(v, Duration) else v for v in values)
+
     def _ticks(self, duration: Duration) -> int | float:
-        """A duration on the logical clock is a number of ticks, exact also where it is not whole."""
         whole, rest = divmod(duration.us, self.clock.tick)
         return whole if rest == 0 else duration.us / self.clock.tick
 

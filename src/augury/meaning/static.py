@@ -187,9 +187,8 @@ def compare_or_bind(
             for pattern, value in ((left, right), (right, left)):
                 if isinstance(pattern, Var | Build) and not variables(pattern) <= binding.keys():
                     return match(pattern, scalars.evaluate(value, binding, named), binding)  # type: ignore[arg-type]
-        x = scalars.evaluate(left, binding, named)  # type: ignore[arg-type]
-        y = scalars.evaluate(right, binding, named)  # type: ignore[arg-type]
-        return binding if compare(condition.op, x, y) else None
+        sides = (scalars.evaluate(left, binding, named), scalars.evaluate(right, binding, named))  # type: ignore[arg-type]
+        return binding if compare(condition.op, *scalars.on_clock(sides)) else None
     except RowError as error:
         report(scalars.rule, str(error))
         return None

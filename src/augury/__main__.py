@@ -1,0 +1,5 @@
+"""`python -m augury` is `augury`."""
+
+from augury.cli import main
+
+main()

@@ -1,0 +1,334 @@
+"""The command line as a user meets it: what is printed, where, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """\
+event smoke(place: string, level: int).
+event heat(place: string).
+fire_alarm(P, L) <- (smoke(P, L) SEQ heat(P)).10s WHERE L > 2.
+"""
+EVENTS = """\
+{"type": "smoke", "place": "l1", "level": 3, "time": 1, "id": "s1"}
+{"type": "heat", "place": "l1", "time": 4, "id": "h1"}
+{"type": "heat", "args": ["l1"], "time": 6, "id": "h2"}
+"""
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Shell:
+    """A folder to work in and a way to run `augury` in it."""
+
+    folder: Path
+
+    def file(self, name: str, text: str) -> str:
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def augury(self, *args: str, stdin: str = "") -> Done:
+        done = subprocess.run(
+            [sys.executable, "-m", "augury", *args],
+            cwd=self.folder, input=stdin, capture_output=True, text=True, encoding="utf-8", check=False,
+            env={**os.environ, "COLUMNS": "100"},
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, done.stderr
+        return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    shell = Shell(tmp_path)
+    shell.file("fire.aug", PROGRAM)
+    shell.file("events.jsonl", EVENTS)
+    return shell
+
+
+def answers(done: Done) -> list[tuple[object, ...]]:
+    assert done.code == 0, done.err
+    items = [json.loads(line) for line in done.out.splitlines()]
+    return [(i["type"], *i["args"], i["start"], i["end"]) for i in items]
+
+
+def failed(done: Done, *texts: str) -> None:
+    """A clear message on standard error, nothing on standard output, exit code 1."""
+    assert (done.code, done.out) == (1, "")
+    for text in texts:
+        assert text in done.err, done.err
+
+
+# run
+
+
+def test_run_writes_json_lines(shell: Shell) -> None:
+    done = shell.augury("run", "fire.aug", "--events", "events.jsonl")
+    assert answers(done) == [("fire_alarm", "l1", 3, 1, 4), ("fire_alarm", "l1", 3, 1, 6)]
+    first = json.loads(done.out.splitlines()[0])
+    assert list(first) == ["type", "args", "start", "end", "id", "trace"]
+    assert first["trace"] == ["s1", "h1"]
+
+
+def test_run_reads_standard_input(shell: Shell) -> None:
+    done = shell.augury("run", "fire.aug", "--events", "-", stdin=EVENTS)
+    assert len(answers(done)) == 2
+
+
+def test_run_reads_csv_by_type(shell: Shell) -> None:
+    shell.file("smoke.csv", "place,level,time,id\nl1,3,1,s1\nl2,9,1,s2\n")
+    shell.file("heat.csv", "time,place\n4,l1\n")
+    done = shell.augury("run", "fire.aug", "--events", "smoke=smoke.csv", "--events", "heat=heat.csv")
+    assert answers(done) == [("fire_alarm", "l1", 3, 1, 4)]
+
+
+def test_run_reads_a_mixed_csv_of_undeclared_events(shell: Shell) -> None:
+    shell.file("p.aug", "e(X, Y) <- a(X) SEQ b(Y, X).")
+    shell.file("e.csv", "type,x,y,time\na,7,,1\nb,2.5,7,2\n")
+    assert answers(shell.augury("run", "p.aug", "--events", "e.csv")) == [("e", 7, 2.5, 1, 2)]
+
+
+def test_run_on_timestamps(shell: Shell) -> None:
+    shell.file("t.jsonl", EVENTS.replace('"time": 1,', '"time": "2026-01-01T00:00:01Z",').replace('"time": 4,', '"time": "2026-01-01 00:00:04",').replace('"time": 6,', '"time": "2026-01-01 02:00",'))  # fmt: skip
+    done = shell.augury("run", "fire.aug", "--events", "t.jsonl")
+    assert answers(done) == [("fire_alarm", "l1", 3, "2026-01-01T00:00:01Z", "2026-01-01T00:00:04Z")]
+
+
+def test_table_and_csv(shell: Shell) -> None:
+    table = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "table")
+    assert "fire_alarm('l1', 3)" in table.out
+    csv = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "csv")
+    assert csv.out.splitlines()[0] == "type,arg1,arg2,start,end,id,trace"
+    assert csv.out.splitlines()[1].startswith("fire_alarm,l1,3,1,4,")
+
+
+def test_output_goes_to_a_file_in_the_format_of_its_name(shell: Shell) -> None:
+    done = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--output", "out.csv")
+    assert (done.code, done.out) == (0, "")
+    assert len((shell.folder / "out.csv").read_text().splitlines()) == 3
+    failed(
+        shell.augury("run", "fire.aug", "--events", "events.jsonl", "--output", "no/such/out.csv"), "no/such/out.csv"
+    )
+
+
+def test_changes_tell_the_story(shell: Shell) -> None:
+    shell.file("told.jsonl", EVENTS + '{"op": "revoke", "id": "s1"}\n')
+    done = shell.augury("run", "fire.aug", "--events", "told.jsonl", "--changes")
+    assert [json.loads(line)["op"] for line in done.out.splitlines()] == ["insert", "insert", "retract", "retract"]
+    final = shell.augury(
+        "run", "fire.aug", "--events", "told.jsonl", "--changes", "--emit", "final", "--lateness", "1s"
+    )
+    assert [json.loads(line)["op"] for line in final.out.splitlines()] == ["insert", "insert"]
+    assert "late: 1" in final.err
+
+
+def test_until_and_as_of_and_retention(shell: Shell) -> None:
+    shell.file("w.aug", "quiet(X) <- o: a(X), w: extend(o, 5s), while w: not b(X).")
+    shell.file("w.jsonl", '{"type": "a", "args": [1], "time": 1}\n{"type": "b", "args": [1], "time": 3, "known": 20}\n')
+    assert answers(shell.augury("run", "w.aug", "--events", "w.jsonl")) == []
+    assert answers(shell.augury("run", "w.aug", "--events", "w.jsonl", "--as-of", "10", "--until", "9")) == [
+        ("quiet", 1, 1, 6)
+    ]
+    shell.file("r.aug", "e(X) <- a(X) SEQ b(X).")
+    assert answers(shell.augury("run", "r.aug", "--events", "w.jsonl")) == [("e", 1, 1, 3)]
+    assert answers(shell.augury("run", "r.aug", "--events", "w.jsonl", "--retention", "1s")) == []
+
+
+def test_facts_and_functions(shell: Shell) -> None:
+    shell.file("p.aug", "function twice(x: int): int. e(Y, twice(X)) <- a(X) WHERE region(X, Y).")
+    shell.file("f.py", "import augury\n\n@augury.function\ndef twice(x: int) -> int:\n    return 2 * x\n")
+    shell.file("region.csv", "id,name\n1,north\n2,south\n")
+    shell.file("a.jsonl", '{"type": "a", "args": [2], "time": 1}\n')
+    run = ("run", "p.aug", "--events", "a.jsonl", "--facts", "region=region.csv")
+    assert answers(shell.augury(*run, "--functions", "f.py")) == [("e", "south", 4, 1, 1)]
+    failed(shell.augury(*run), "`twice` is declared, but not registered", "--functions")
+    shell.file("f.py", "import augury\n\n@augury.function\ndef twice(x: int) -> int:\n    raise OSError('no luck')\n")
+    failed(shell.augury(*run, "--functions", "f.py"), "`twice` raised OSError: no luck", "in rule `e`", "twice(2)")
+
+
+def test_policy_from_outside(shell: Shell) -> None:
+    shell.file("p.aug", "e(X, Y) <- a(X) SEQ b(Y).")
+    shell.file("e.csv", "type,x,time\na,1,1\na,2,2\nb,3,3\n")
+    assert answers(shell.augury("run", "p.aug", "--events", "e.csv", "--policy", "recent")) == [("e", 2, 3, 2, 3)]
+    failed(
+        shell.augury("run", "p.aug", "--events", "e.csv", "--policy", "newest"),
+        "--policy",
+        "recent, chronological or unrestricted",
+    )
+
+
+# Mistakes
+
+
+def test_missing_files(shell: Shell) -> None:
+    failed(shell.augury("run", "no.aug", "--events", "events.jsonl"), "no.aug: no such file")
+    failed(shell.augury("run", "fire.aug", "--events", "no.jsonl"), "no.jsonl: no such file")
+    failed(shell.augury("check", "no.aug"), "no.aug: no such file")
+    failed(shell.augury("run", "fire.aug", "--events", "."), "is a directory")
+
+
+def test_empty_files(shell: Shell) -> None:
+    shell.file("empty.jsonl", "")
+    shell.file("header.csv", "type,time\n")
+    failed(shell.augury("run", "fire.aug", "--events", "empty.jsonl"), "empty.jsonl: is empty")
+    failed(shell.augury("run", "fire.aug", "--events", "header.csv"), "has a header, but no events")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"type": "smoke", ', "events.jsonl:4: malformed JSON"),
+        ("[1, 2]", "events.jsonl:4: not an object"),
+        ('{"type": "heat", "place": "l1"}', "events.jsonl:4: an event has a time"),
+        ('{"type": "heat", "place": 7, "time": 9}', "events.jsonl:4: `place` is declared as string, but is 7"),
+        (
+            '{"type": "smoke", "place": "l1", "level": 2.5, "time": 9}',
+            "events.jsonl:4: `level` is declared as int, but is 2.5",
+        ),
+        ('{"type": "smoke", "place": "l1", "time": 9}', "events.jsonl:4: `smoke` has no `level`"),
+        ('{"type": "smok", "args": [], "time": 9}', "events.jsonl:4: unknown event type `smok`"),
+        ('{"type": "heat", "place": "l1", "time": "noon"}', "events.jsonl:4: not a tick: 'noon'"),
+        (
+            '{"type": "heat", "place": "l1", "start": 9, "end": 8}',
+            "events.jsonl:4: the event starts at 9, after its end 8",
+        ),
+        ('{"op": "revoke"}', "events.jsonl:4: a revocation names the id"),
+        ('{"op": "remove", "id": "s1"}', "events.jsonl:4: unknown op 'remove'"),
+        ('{"type": "heat", "args": [1, 2], "time": 9}', "events.jsonl:4: `heat` is declared with 1 arguments, not 2"),
+        ('{"type": "heat", "place": 99999999999999999999, "time": 9}', "events.jsonl:4: an integer beyond 64 bits"),
+    ],
+)
+def test_a_wrong_line_is_named_and_the_rest_can_be_processed(shell: Shell, line: str, message: str) -> None:
+    shell.file("events.jsonl", EVENTS + line + "\n")
+    failed(shell.augury("run", "fire.aug", "--events", "events.jsonl"), message)
+    skipping = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--on-error", "skip")
+    assert len(answers(skipping)) == 2
+    assert "skipped: 1" in skipping.err
+    assert message in skipping.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("place,level\nl1,3\n", "s.csv:1: has no column `time`"),
+        ("place,level,time\nl1,3\n", "s.csv:2: 2 fields where the header has 3"),
+        ("place,lvl,time\nl1,3,1\n", "s.csv:2: `smoke` has no column `level`"),
+        ("place,level,time\nl1,high,1\n", "s.csv:2: `level` is declared as int, but is 'high'"),
+        ("place,level,level,time\nl1,3,3,1\n", "s.csv:1: the column `level` stands twice"),
+    ],
+)
+def test_a_wrong_csv(shell: Shell, text: str, message: str) -> None:
+    shell.file("s.csv", text)
+    failed(shell.augury("run", "fire.aug", "--events", "smoke=s.csv"), message)
+
+
+def test_a_csv_without_types(shell: Shell) -> None:
+    shell.file("s.csv", "place,level,time\nl1,3,1\n")
+    failed(shell.augury("run", "fire.aug", "--events", "s.csv"), "has no column `type`", "--events TYPE=s.csv")
+
+
+def test_two_events_of_one_id(shell: Shell) -> None:
+    shell.file("twice.jsonl", EVENTS + '{"type": "heat", "place": "l9", "time": 9, "id": "h1"}\n')
+    done = shell.augury("run", "fire.aug", "--events", "twice.jsonl")
+    assert len(answers(done)) == 2
+    assert "rejected: 1" in done.err
+
+
+def test_rows_that_cannot_be_computed_are_counted(shell: Shell) -> None:
+    shell.file("p.aug", "e(X) <- a(X) WHERE 1 / X > 0.")
+    shell.file("a.csv", "type,x,time\na,0,1\na,1,2\n")
+    done = shell.augury("run", "p.aug", "--events", "a.csv")
+    assert answers(done) == [("e", 1, 2, 2)]
+    assert "rule `e`: division by zero (1 times)" in done.err
+
+
+def test_a_wrong_program(shell: Shell) -> None:
+    shell.file("bad.aug", "e(X, Y) <- a(X) SEQ b(X)\nf <- c(.\n")
+    failed(shell.augury("check", "bad.aug"), "bad.aug:2:7", "error[E101]", "1 error")
+    failed(shell.augury("run", "bad.aug", "--events", "events.jsonl"), "error[E101]")
+
+
+def test_clocks_that_do_not_fit(shell: Shell) -> None:
+    failed(shell.augury("run", "fire.aug", "--events", "events.jsonl", "--until", "noon"), "not a tick: 'noon'")
+    shell.file("tick.aug", "tick 1ms. " + PROGRAM)
+    failed(shell.augury("run", "tick.aug", "--events", "events.jsonl", "--clock", "timestamp"), "declares its tick")
+    shell.file("unit.aug", "e(X) <- o: a(X), duration(o) > 5.")
+    shell.file("a.jsonl", '{"type": "a", "args": [1], "time": "2026-01-01"}\n')
+    failed(shell.augury("run", "unit.aug", "--events", "a.jsonl"), "E601", "needs a unit")
+
+
+def test_usage(shell: Shell) -> None:
+    assert shell.augury("run", "fire.aug").code == 2
+    assert shell.augury("run", "fire.aug", "--events", "events.jsonl", "--emit", "final").code == 2
+    assert shell.augury("fly").code == 2
+    assert shell.augury("--help").code == 0
+    assert shell.augury("--version").out.startswith("augury, version ")
+
+
+# check, fmt, explain, why, demo
+
+
+def test_check(shell: Shell) -> None:
+    done = shell.augury("check", "fire.aug")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "fire.aug: no errors, 0 warnings, 1 rule\n"
+
+
+def test_fmt(shell: Shell) -> None:
+    ugly = "% keep me\n  a( X )<-b(X)seq c( X )where X>1 .\n"
+    neat = "% keep me\na(X) <- b(X) SEQ c(X) WHERE X > 1.\n"
+    shell.file("u.aug", ugly)
+    assert shell.augury("fmt", "--check", "u.aug").code == 1
+    assert (shell.folder / "u.aug").read_text() == ugly
+    assert shell.augury("fmt", "u.aug").code == 0
+    assert (shell.folder / "u.aug").read_text() == neat
+    assert shell.augury("fmt", "--check", "u.aug").code == 0
+    assert shell.augury("fmt", "-", stdin=ugly).out == neat
+    shell.file("bad.aug", "a(")
+    failed(shell.augury("fmt", "bad.aug"), "E101")
+    assert (shell.folder / "bad.aug").read_text() == "a("
+
+
+def test_explain(shell: Shell) -> None:
+    text = shell.augury("explain", "fire.aug").out
+    assert "key       P" in text
+    assert "horizon   10s" in text
+    data = json.loads(shell.augury("explain", "fire.aug", "--format", "json").out)
+    assert data["rules"][0]["key"] == ["P"]
+    assert shell.augury("explain", "fire.aug", "--format", "mermaid").out.startswith("flowchart LR\n")
+
+
+def test_why(shell: Shell) -> None:
+    ask = ("why", "fire.aug", "--events", "events.jsonl", "--event")
+    one = shell.augury(*ask, 'fire_alarm("l1", 3) @ [1, 4]')
+    assert one.out.splitlines() == [
+        "fire_alarm('l1', 3) @ [1, 4]",
+        "└─ by rule fire_alarm",
+        "   ├─ smoke('l1', 3) @ 1  (input s1)",
+        "   └─ heat('l1') @ 4  (input h1)",
+    ]
+    assert shell.augury(*ask, "fire_alarm").out.count("by rule fire_alarm") == 2
+    data = json.loads(shell.augury(*ask, 'fire_alarm("l1", 3) @ [1, 4]', "--format", "json").out)
+    assert [p["id"] for p in data[0]["derivations"][0]["parts"]] == ["s1", "h1"]
+    failed(shell.augury(*ask, 'fire_alarm("l9", 3)'), "was not detected", "these were: fire_alarm('l1', 3) @ [1, 4]")
+    failed(shell.augury(*ask, "flood"), "no rule derives `flood`")
+    failed(shell.augury(*ask, "fire alarm"), "not an event: 'fire alarm'")
+
+
+def test_demo(shell: Shell) -> None:
+    done = shell.augury("demo")
+    assert done.code == 0
+    assert "fire_alarm('creek', 12.5)" in done.out
+    assert "by rule increase" in done.out
