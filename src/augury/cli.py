@@ -86,7 +86,7 @@ def main() -> None:
     except ProgramError as error:
         show_diagnostics(error.diagnostics)
         wrong = sum(d.severity == "error" for d in error.diagnostics)
-        _say(f"{wrong} error{'s' if wrong != 1 else ''}")
+        _say(_counted(wrong, "error"))
         sys.exit(1)
     except AuguryError as error:
         click.echo(_coloured("error", "red") + f": {error}", err=True)
@@ -101,6 +101,10 @@ def main() -> None:
 
 def _coloured(text: str, colour: str) -> str:
     return click.style(text, fg=colour, bold=True) if sys.stderr.isatty() else text
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _say(text: str) -> None:
@@ -167,9 +171,7 @@ def check(program: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str
     compiled = _compile(program, facts, functions, None)
     show_diagnostics(compiled.warnings)
     rules, warnings = len(compiled.plan.rules), len(compiled.warnings)
-    click.echo(
-        f"{', '.join(program)}: no errors, {warnings} warning{'s' if warnings != 1 else ''}, {rules} rule{'s' if rules != 1 else ''}"
-    )
+    click.echo(f"{', '.join(program)}: no errors, {_counted(warnings, 'warning')}, {_counted(rules, 'rule')}")
 
 
 @cli.command()
@@ -233,8 +235,19 @@ class _Run:
         for name, path in _fact_sources(facts):
             self.facts += read_fact_file(name, path, plan, self.clock, self.skipped)
 
-    def time(self, text: str | None) -> int | None:
-        return None if text is None else self.clock.read(text)
+    def time(self, option: str, text: str | None) -> int | None:
+        """The time that an option names."""
+        try:
+            return None if text is None else self.clock.read(text)
+        except DataError as error:
+            raise DataError(error.message, option, error.hint) from None
+
+    def length(self, option: str, text: str | None) -> int | None:
+        """The duration that an option names."""
+        try:
+            return length(text, self.program.plan.tick)
+        except RunError as error:
+            raise DataError(error.message, option) from None
 
     def evaluate(self, until: str | None, as_of: str | None, retention: str | None) -> Model:
         with working(f"evaluating {len(self.history):,} events"):
@@ -243,9 +256,9 @@ class _Run:
                 self.history,
                 self.clock,
                 self.facts,
-                self.time(until),
-                self.time(as_of),
-                length(retention),
+                self.time("--until", until),
+                self.time("--as-of", as_of),
+                self.length("--retention", retention),
             )
 
     def report(self, model: Model | None = None, aside: Iterable[tuple[HistoryItem, str]] = ()) -> None:
@@ -335,7 +348,7 @@ def run(
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
     job = _Run(program, events, facts, functions, policy, clock, on_error)
     if job.program.warnings:
-        _say(f"{len(job.program.warnings)} warnings; `augury check` shows them")
+        _say(f"{_counted(len(job.program.warnings), 'warning')}; `augury check` shows them")
     format_ = format_ or _format_of(output)
     width = sys.stdout.isatty() and output == "-"
     columns = Console().width if width else None
@@ -346,12 +359,12 @@ def run(
                 job.history,
                 job.clock,
                 job.facts,
-                job.time(until),
-                length(retention),
+                job.time("--until", until),
+                job.length("--retention", retention),
                 emit,
-                length(lateness),
+                job.length("--lateness", lateness),
             )
-        write(render(found, format_, job.clock, job.program.plan, columns), output, sys.stdout)
+        write(render(found, format_, job.clock, job.program.plan, columns, changes=True), output, sys.stdout)
         job.report(None, aside)
         return
     model = job.evaluate(until, as_of, retention)

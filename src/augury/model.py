@@ -214,6 +214,9 @@ class Event:
     known: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        if type(self.start) is not int or type(self.end) is not int:
+            raise DataError(f"{self.type}: its times are {self.start!r} and {self.end!r}, but a time point is an integer",
+                            hint='give calendar times in the dict form: {"type": …, "args": […], "time": "2026-01-31 10:00"}')  # fmt: skip
         if self.start > self.end:
             raise DataError(f"{self.type}: starts at {self.start}, after its end {self.end}")
 

@@ -97,7 +97,9 @@ def run(
     history = [item_from(item, program.plan, chosen) for item in given]
     known = facts_from(given_facts, program.plan, chosen)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
-    model = evaluate(program.plan, history, chosen, known, time["until"], time["as_of"], length(retention))
+    model = evaluate(
+        program.plan, history, chosen, known, time["until"], time["as_of"], length(retention, program.plan.tick)
+    )
     return Result(program, model, chosen)
 
 
@@ -116,9 +118,12 @@ def changes(
     return replay(program.plan, history, clock, facts, until, retention, emit, late)
 
 
-def length(duration: str | None) -> int | None:
+def length(duration: str | None, tick: int | None = None) -> int | None:
+    """A duration in microseconds; a bare number is seconds, or ticks where the program declares its tick."""
     if duration is None:
         return None
+    if duration.strip().isdigit():
+        return int(duration) * (tick or SECOND)
     try:
         return read_duration(duration)
     except ValueError as error:

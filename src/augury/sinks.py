@@ -36,25 +36,32 @@ def event_as_json(event: Event, clock: Clock, op: str | None = None) -> dict[str
     }
 
 
-def render(items: Sequence[Event | Change], format: Format, clock: Clock, plan: Plan, width: int | None = None) -> str:
-    """Answers or changes as text."""
+def render(
+    items: Sequence[Event | Change],
+    format: Format,
+    clock: Clock,
+    plan: Plan,
+    width: int | None = None,
+    changes: bool = False,
+) -> str:
+    """Answers or, with `changes`, changes as text."""
     rows: list[tuple[Event, str | None]] = [(i.event, i.op) if isinstance(i, Change) else (i, None) for i in items]
     match format:
         case "jsonl":
             return "".join(json.dumps(event_as_json(e, clock, op), ensure_ascii=False) + "\n" for e, op in rows)
         case "csv":
-            return _csv(rows, clock, plan)
+            return _csv(rows, clock, plan, changes)
         case "table":
-            return _table(rows, clock, width)
+            return _table(rows, clock, width, changes)
 
 
-def _csv(rows: list[tuple[Event, str | None]], clock: Clock, plan: Plan) -> str:
+def _csv(rows: list[tuple[Event, str | None]], clock: Clock, plan: Plan, changes: bool) -> str:
     """Attributes by name where all answers are of one declared type; numbered otherwise."""
     types = {e.type for e, _ in rows}
     most = max((len(e.args) for e, _ in rows), default=0)
     declared = plan.declared.get(next(iter(types))) if len(types) == 1 else None
     names = [a.name for a in declared] if declared else [f"arg{i + 1}" for i in range(most)]
-    ops = ["op"] if any(op for _, op in rows) else []
+    ops = ["op"] if changes else []
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*ops, "type", *names, "start", "end", "id", "trace"])
@@ -81,8 +88,7 @@ def _cell(value: Any) -> Any:
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list | bool) else plain
 
 
-def _table(rows: list[tuple[Event, str | None]], clock: Clock, width: int | None) -> str:
-    changes = any(op for _, op in rows)
+def _table(rows: list[tuple[Event, str | None]], clock: Clock, width: int | None, changes: bool) -> str:
     table = Table(box=None, pad_edge=False, header_style="bold")
     if changes:
         table.add_column("")

@@ -79,12 +79,12 @@ class Case:
         history = [item_from(read_event(line, clock, prefixes), program.plan, clock) for line in self.events]
         facts = facts_from(list(settings.get("facts", {}).items()), program.plan, clock)
         until, as_of = (None if (t := settings.get(k)) is None else clock.read(t) for k in ("until", "as_of"))
-        retention = length(settings.get("retention"))
+        retention = length(settings.get("retention"), program.plan.tick)
         if self.expected is not None:
             model = evaluate(program.plan, history, clock, facts, until, as_of, retention)
             compare_answers(self.expected, model.events, clock, prefixes)
         if "changes" in settings:
-            late = length(settings.get("lateness"))
+            late = length(settings.get("lateness"), program.plan.tick)
             changes, _ = replay(program.plan, history, clock, facts, until, retention, settings.get("emit", "early"),
                                 None if late is None else clock.length(late))  # fmt: skip
             found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in changes]

@@ -101,10 +101,11 @@ class Relative:
 
 @dataclass(frozen=True)
 class NoneInside:
-    """`while w: not q`: no occurrence of q inside w, closed."""
+    """`while w: not q`: no occurrence of q inside w, closed. `where` are the conditions of q that use outer variables."""
 
     window: str
     pattern: Node
+    where: tuple[Condition, ...] = ()
     span: Span = _SPAN
 
 
@@ -163,7 +164,8 @@ class Join:
     """Pairs of rows in a temporal relation that agree on shared variables.
 
     `where`, `windows` and `absent` are part of candidacy: a policy chooses among the pairs that meet them. `absent` is
-    NOT: no row of it starts after the left part ends and ends before the right part starts.
+    NOT: no row of it starts after the left part ends and ends before the right part starts; `absent_where` are the
+    conditions on it that use variables of the two parts.
     """
 
     op: str
@@ -172,6 +174,7 @@ class Join:
     where: tuple[Condition, ...] = ()
     windows: tuple[int, ...] = ()
     absent: Node | None = None
+    absent_where: tuple[Condition, ...] = ()
     policy: Policy = UNRESTRICTED
     span: Span = _SPAN
 
@@ -323,7 +326,7 @@ def condition_vars(condition: Condition) -> set[str]:
         case Relates() | Spans() | Relative():
             return set()
         case NoneInside():
-            return bound_vars(condition.pattern)
+            return bound_vars(condition.pattern).union(*(condition_vars(c) for c in condition.where))
 
 
 def condition_labels(condition: Condition) -> set[str]:

@@ -47,6 +47,9 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
         case Select():
             result = place(node.input, varying)
             for condition in ready_order(node.where, bound_vars(result)):
+                if isinstance(condition, NoneInside):
+                    pattern, where = _correlated(condition.pattern, bound_vars(result), varying)
+                    condition = replace(condition, pattern=pattern, where=where)
                 result = _attach(condition, result) if _varies(condition, varying) else _sink(condition, result)
             return result
         case Within():
@@ -58,15 +61,40 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
         case Repeat() | Kleene():
             return replace(node, input=place(node.input, varying))
         case Join():
-            absent = place(node.absent, varying) if node.absent is not None else None
-            return replace(node, left=place(node.left, varying), right=place(node.right, varying), absent=absent)
+            left, right = place(node.left, varying), place(node.right, varying)
+            if node.absent is None:
+                return replace(node, left=left, right=right)
+            absent, where = _correlated(node.absent, bound_vars(left) | bound_vars(right), varying)
+            return replace(node, left=left, right=right, absent=absent, absent_where=where)
         case Either():
             return replace(node, left=place(node.left, varying), right=place(node.right, varying))
         case Follow():
-            absent = place(node.absent, varying) if node.absent is not None else None
-            return replace(node, first=place(node.first, varying), then=place(node.then, varying), absent=absent)
+            between = place(node.absent, varying) if node.absent is not None else None
+            return replace(node, first=place(node.first, varying), then=place(node.then, varying), absent=between)
         case Scan() | Instant():
             return node
+
+
+def _correlated(absent: Node, outer: set[str], varying: Collection[str]) -> tuple[Node, tuple[Condition, ...]]:
+    """An absent pattern, and those of its conditions that use variables of what it is absent from.
+
+    NOT(c(Z) WHERE Z > X).[a(X), b]   →   absent c(Z), where Z > X
+    """
+    if not isinstance(absent, Select):
+        return place(absent, varying), ()
+    own = bound_vars(absent.input)
+    kept: list[Condition] = []
+    free: list[Condition] = []
+    for condition in ready_order(absent.where, own | outer):
+        foreign = condition_vars(condition) & outer - own
+        (free if foreign or _binds_any(free, condition) else kept).append(condition)
+    inner = place(replace(absent, where=tuple(kept)), varying) if kept else place(absent.input, varying)
+    return inner, tuple(free)
+
+
+def _binds_any(earlier: list[Condition], condition: Condition) -> bool:
+    """Whether an earlier condition binds a variable of this one."""
+    return any(binds(e, set()) & condition_vars(condition) for e in earlier)
 
 
 def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition]:
@@ -144,7 +172,7 @@ def _sink(condition: Condition, node: Node) -> Node:
         case Relative():
             return _sink_once(condition, node, set(), {condition.anchor})
         case NoneInside():
-            shared = bound_vars(condition.pattern) & bound_vars(node)
+            shared = condition_vars(condition) & bound_vars(node)
             return _sink_all(condition, node, shared, {condition.window} | _not_looked_for(condition, node))
     return _sink_all(condition, node, condition_vars(condition), condition_labels(condition))
 

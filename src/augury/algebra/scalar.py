@@ -204,6 +204,8 @@ def _to_number(value: Value, kind: type[int] | type[float]) -> Value:
 
 def _substring(text: Value, start: Value, length: Value = None) -> Value:
     at = int(_number(start)) - 1
+    if at < 0 or (length is not None and _number(length) < 0):
+        raise RowError("a position is counted from 1, and a length is not negative")
     return _text(text)[at:] if length is None else _text(text)[at : at + int(_number(length))]
 
 

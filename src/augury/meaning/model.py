@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from augury.algebra.aggregates import aggregate_of
-from augury.algebra.nodes import UNRESTRICTED, Collect, Join, Node, Repeat, Rule, Within, walk_all
+from augury.algebra.nodes import UNRESTRICTED, Collect, Join, Repeat, Rule, Within, walk_all
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
@@ -101,8 +101,7 @@ def evaluate(
     facts = list(facts)
     varying = {f.name for f in facts if f.since is not None or f.until is not None}
     scalars = Scalars(plan.functions, plan.aggregates, clock)
-    errors: dict[tuple[str, str], int] = {}
-    world = World(scalars, Static(plan.clauses, facts, scalars, lambda *_: None), errors=errors)
+    world = World(scalars, Static(plan.clauses, facts, scalars, lambda *_: None))
     world.static.report = world.report
     derived = plan.derived
     inputs: dict[Predicate, list[Event]] = {}
@@ -111,14 +110,14 @@ def evaluate(
     derivations: dict[OrderKey, dict[OrderKey, Derivation]] = {}
     for type, given in inputs.items():
         if type not in derived:
-            world.events[type] = sorted(given, key=lambda e: e.order)
+            world.publish(type, given)
     unbounded = (
         {label for label, found in all_properties(plan).items() if found.horizon is None}
         if retention is not None
         else set()
     )
     for stratum in strata(plan):
-        rules = tuple(replace(rule, body=_placed(rule, varying, retention, unbounded)) for rule in stratum.rules)
+        rules = tuple(_placed(rule, varying, retention, unbounded) for rule in stratum.rules)
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
         _Answer(world, stratum, seeds, derivations).run()
@@ -131,15 +130,17 @@ def evaluate(
         {e.id: list(derivations[e.content].values()) for e in found},
         {e.id: e for e in events},
         rejected,
-        errors,
+        {what: len(rows) for what, rows in world.errors.items()},
         found,
     )
 
 
-def _placed(rule: Rule, varying: set[str], retention: int | None, unbounded: set[str]) -> Node:
-    """The body with its conditions placed; a retention is a window on the rules that have no bound of their own."""
+def _placed(rule: Rule, varying: set[str], retention: int | None, unbounded: set[str]) -> Rule:
+    """The rule with its conditions placed; a retention is a window on the rules that have no bound of their own."""
     kept = retention is not None and rule.label in unbounded
-    return place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
+    body = place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
+    collect = rule.collect and replace(rule.collect, pattern=place(rule.collect.pattern, varying))
+    return replace(rule, body=body, collect=collect)
 
 
 class _Answer:
@@ -219,9 +220,7 @@ class _Answer:
 
     def _publish(self) -> None:
         for type in self.stratum.types:
-            self.world.events[type] = []
-        for event in sorted(self.found.values(), key=lambda e: e.order):
-            self.world.events[event.type, len(event.args)].append(event)
+            self.world.publish(type, [e for e in self.found.values() if (e.type, len(e.args)) == type])
 
     def _apply(self) -> list[tuple[Event, Derivation]]:
         """Every rule once: the events it derives from what stands now."""
@@ -247,7 +246,7 @@ class _Answer:
         try:
             args = tuple(scalars.evaluate(a, bound.binding, row.labels, values) for a in rule.args)
         except RowError as error:
-            self.world.report(rule.label, str(error))
+            self.world.report(rule.label, str(error), bound.binding)
             return
         parts = row.parts + tuple(p for p in collected if p not in row.parts)
         yield self._of(rule.type, args, start, end), Derivation(rule.label, parts, bound.proofs)
@@ -300,7 +299,7 @@ class _Answer:
                 given = [scalars.evaluate(part.args[0], b.binding, b.labels) if part.args else True for b in bound]
                 values[part] = aggregate_of(scalars.aggregates[part.function], given, part.distinct)
         except RowError as error:
-            self.world.report(rule.label, str(error))
+            self.world.report(rule.label, str(error), row.binding)
             return
         except Exception as error:
             raise RunError(

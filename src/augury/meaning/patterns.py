@@ -37,7 +37,7 @@ from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, holds
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_values
-from augury.meaning.rows import Named, Row, Scalars, agree, distinct, match_all
+from augury.meaning.rows import Binding, Named, Row, Scalars, agree, distinct, match_all
 from augury.meaning.static import Static, compare_or_bind
 from augury.model import Event, OrderKey, order_key
 
@@ -49,15 +49,23 @@ class World:
     scalars: Scalars
     static: Static
     events: dict[Predicate, list[Event]] = field(default_factory=dict)
-    errors: dict[tuple[str, str], int] = field(default_factory=dict)
+    errors: dict[tuple[str, str], set[OrderKey]] = field(default_factory=dict)
+    _known: dict[int, list[Row]] = field(default_factory=dict)
 
-    def report(self, rule: str, message: str) -> None:
-        """A row that could not be computed is counted, never dropped in silence."""
-        self.errors[rule, message] = self.errors.get((rule, message), 0) + 1
+    def publish(self, type: Predicate, events: Iterable[Event]) -> None:
+        """Says which events of a type there are; what was found before is forgotten."""
+        self.events[type] = sorted(events, key=lambda e: e.order)
+        self._known.clear()
+
+    def report(self, rule: str, message: str, binding: Binding) -> None:
+        """A row that could not be computed is counted once, never dropped in silence."""
+        self.errors.setdefault((rule, message), set()).add(tuple((v, order_key(x)) for v, x in sorted(binding.items())))
 
     def rows(self, node: Node) -> list[Row]:
-        """The occurrences of a pattern, in the order of events, each once."""
-        return distinct(self._rows(node))
+        """The occurrences of a pattern, in the order of events, each once; found once for the events there are."""
+        if id(node) not in self._known:
+            self._known[id(node)] = distinct(self._rows(node))
+        return self._known[id(node)]
 
     def _rows(self, node: Node) -> Iterator[Row]:
         match node:
@@ -159,7 +167,7 @@ class World:
         (first, back), (second, forth) = RELATIVE[condition.kind]
         start, end = at[first] + back * length, at[second] + forth * length
         if not (start >= MIN_TIME and end <= MAX_TIME):
-            self.report(self.scalars.rule, "a time beyond 64 bits")
+            self.report(self.scalars.rule, "a time beyond 64 bits", {})
             return None
         return Named(start, end) if start <= end else None
 
@@ -169,7 +177,15 @@ class World:
             return False
         if any(named.parts and named.parts == other.parts for named in row.labels.values()):
             return False
-        return agree(row.binding, other.binding) is not None
+        return self._blocks(row, other, condition.where)
+
+    def _blocks(self, row: Row, other: Row, where: tuple[Condition, ...]) -> bool:
+        """Whether an occurrence that must be absent agrees with the row and meets the conditions on both."""
+        binding = agree(row.binding, other.binding)
+        if binding is None:
+            return False
+        both = replace(other, binding=binding, labels=row.labels)
+        return any(True for _ in self.select(where, both))
 
     # Joins
 
@@ -236,7 +252,7 @@ class World:
             return
         for other in absent:
             between = left.end < other.start and other.end < right.start
-            if between and agree(row.binding, other.binding) is not None:
+            if between and self._blocks(row, other, node.absent_where):
                 return
         yield from self.select(node.where, row)
 

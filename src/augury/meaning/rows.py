@@ -182,7 +182,7 @@ def _has_wild(expr: Expr) -> bool:
     return isinstance(expr, Wild) or (isinstance(expr, Build) and any(_has_wild(a) for a in expr.args))
 
 
-Report = Callable[[str, str], None]
+Report = Callable[[str, str, Binding], None]
 
 
 def distinct(rows: Iterator[Row]) -> list[Row]:

@@ -190,7 +190,7 @@ def compare_or_bind(
         sides = (scalars.evaluate(left, binding, named), scalars.evaluate(right, binding, named))  # type: ignore[arg-type]
         return binding if compare(condition.op, *scalars.on_clock(sides)) else None
     except RowError as error:
-        report(scalars.rule, str(error))
+        report(scalars.rule, str(error), binding)
         return None
 
 
