@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from augury.algebra.nodes import (
@@ -32,11 +32,12 @@ from augury.algebra.nodes import (
     Spans,
     Unless,
     Within,
+    walk,
 )
 from augury.algebra.place import place
 from augury.algebra.program import Plan
 from augury.algebra.properties import Memory, all_properties, operator_key
-from augury.algebra.sharing import sharing
+from augury.algebra.sharing import canonical, sharing
 from augury.algebra.strata import strata
 from augury.algebra.terms import show
 from augury.clock import show_duration
@@ -54,6 +55,7 @@ class Tree:
     text: str
     children: tuple[Tree, ...] = ()
     kind: str = "operator"
+    form: str = ""  # equal for equal sub-plans
 
     def lines(self, first: str = "", rest: str = "") -> Iterator[str]:
         yield first + self.text
@@ -76,6 +78,7 @@ class Explained:
     key: tuple[str, ...]
     horizon: int | None
     longest: int | None
+    any_length: int | None
     memory: tuple[Memory, ...]
     settles: tuple[str, ...]
     stratum: int
@@ -102,14 +105,15 @@ def explain_rules(plan: Plan, modules: Iterable[s.Module]) -> list[Explained]:
     for stratum in strata(plan):
         for rule in stratum.rules:
             found = by_label[rule.label]
+            own = {canonical(node): node for node in walk(place(rule.body))}
             with_others = tuple(
-                f"{describe(x.node, plan).text} — also in {', '.join(o for o in x.rules if o != rule.label)}"
+                f"{describe(own[x.form], plan).text} — also in {', '.join(o for o in x.rules if o != rule.label)}"
                 for x in shared
                 if rule.label in x.rules
             )
             result.append(
                 Explained(
-                    rule.label, readings.get(rule.span, ""), rule_tree(rule, plan), found.key, found.horizon, found.longest,
+                    rule.label, readings.get(rule.span, ""), rule_tree(rule, plan), found.key, found.horizon, found.longest, found.any_length,
                     found.memory, found.settles, stratum.number, stratum.recursive, with_others,
                 )
             )  # fmt: skip
@@ -150,6 +154,10 @@ def _collect_tree(collect: Collect, plan: Plan) -> Tree:
 
 def describe(node: Node, plan: Plan) -> Tree:
     """A pattern as a tree of operators."""
+    return replace(_describe(node, plan), form=canonical(node))
+
+
+def _describe(node: Node, plan: Plan) -> Tree:
     match node:
         case Scan():
             kind = "derived" if (node.type, len(node.args)) in plan.derived else "input"
@@ -243,7 +251,8 @@ def _as_text(rule: Explained) -> str:
         "without bound" if rule.horizon is None else show_duration(rule.horizon) if rule.horizon else "nothing is kept"
     )
     longest = "" if rule.longest is None else f", its events last {show_duration(rule.longest)} at most"
-    lines.append(f"  horizon   {horizon}{longest}")
+    points = ", for point inputs" if rule.horizon is not None and rule.any_length is None else ""
+    lines.append(f"  horizon   {horizon}{points}{longest}")
     lines.extend(f"            {m.operator} {m.side}: {m.text}" for m in rule.memory)
     lines.extend(f"  certain   {text}" for text in rule.settles)
     lines.append(f"  stratum   {rule.stratum}{', recursive' if rule.recursive else ''}")
@@ -263,6 +272,7 @@ def _as_json(plan: Plan, rules: list[Explained]) -> dict[str, Any]:
                 "plan": rule.tree.as_json(),
                 "key": list(rule.key),
                 "horizon_us": rule.horizon,
+                "horizon_any_length_us": rule.any_length,
                 "longest_us": rule.longest,
                 "memory": [{"operator": m.operator, "side": m.side, "keep_us": m.keep} for m in rule.memory],
                 "certain": list(rule.settles),
@@ -299,7 +309,7 @@ def mermaid(plan: Plan) -> str:
         name = tree.text.removeprefix("absent: ")
         if tree.kind in ("input", "derived") and not tree.children:
             return event(name.split(": ")[-1].split("(")[0])
-        here, new = box(("operator", *tree.lines()), ("[", "]"), tree.text)  # type: ignore[arg-type]
+        here, new = box(("operator", tree.form) if tree.form else ("operator", *tree.lines()), ("[", "]"), tree.text)  # type: ignore[arg-type]
         if new:
             for child in tree.children:
                 arrow = "-. absent .->" if child.text.startswith("absent: ") else "-->"

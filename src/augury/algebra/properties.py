@@ -3,7 +3,7 @@ certain, and the key that correlates its events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from augury.algebra.nodes import (
@@ -57,14 +57,21 @@ class Properties:
     key: tuple[str, ...]
     settles: tuple[str, ...]
     longest: int | None = None
+    any_length: int | None = None
     contradiction: tuple[Reason, ...] = ()
 
     @property
     def horizon(self) -> int | None:
-        """How long the rule must remember anything at all; None is without a bound."""
-        if any(m.keep is None for m in self.memory):
-            return None
-        return max((m.keep for m in self.memory if m.keep is not None), default=0)
+        """How long the rule must remember anything at all, for inputs that are points; None is without a bound.
+
+        `any_length` is the same for inputs that may be intervals of any length.
+        """
+        return _greatest(self.memory)
+
+
+def _greatest(memory: Iterable[Memory]) -> int | None:
+    kept = [m.keep for m in memory]
+    return None if None in kept else max((k for k in kept if k is not None), default=0)
 
 
 def all_properties(plan: Plan) -> dict[str, Properties]:
@@ -89,13 +96,13 @@ def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = No
     """The properties of a rule as written. `lengths` bounds the events of derived types; other types are inputs."""
     body = place(rule.body)
     general = Timing(tick)
-    general.add(body)
+    everything = general.add(body)
     try:
         general.close()
     except Contradiction as found:
-        return Properties(general.table, (), correlation_key(rule), (), None, found.reasons)
+        return Properties(general.table, (), correlation_key(rule), (), contradiction=found.reasons)
     for branch in general.branches:
-        return Properties(general.table, (), correlation_key(rule), (), None, branch)
+        return Properties(general.table, (), correlation_key(rule), (), contradiction=branch)
     builder = Timing(tick, {} if lengths is None else lengths)
     whole = builder.add(body)
     try:
@@ -104,9 +111,13 @@ def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = No
         builder = Timing(tick)
         whole = builder.add(body)
         builder.close()
-    memory = tuple(_memories(builder, body, rule, whole))
     return Properties(
-        general.table, memory, correlation_key(rule), tuple(_settling(body)), _longest(builder, rule, whole)
+        general.table,
+        tuple(_memories(builder, body, rule, whole)),
+        correlation_key(rule),
+        tuple(_settling(body)),
+        _longest(builder, rule, whole),
+        _greatest(_memories(general, body, rule, everything)),
     )
 
 

@@ -1,0 +1,120 @@
+"""What `explain` says, as text, JSON and Mermaid."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import augury
+
+PROGRAM = """
+% two readings, the second a tenth higher
+increase(S, New) <- (wind(S, Old) SEQ wind(S, New)).30min WHERE New > Old * 1.1.
+alarm(P) <- NOT(localised(P)).[reported(P), increase(S, _)] WHERE near(P, S) POLICY recent.
+gust(S) <- (wind(S, A) SEQ wind(S, B)).30min WHERE B > A * 1.1.
+overdue(P) <- r: reported(P), w: extend(r, 3h), while w: not localised(P).
+calm(count()) <- d: day, w: extend_backward(d, 24h), while w: collect overdue(_).
+near('creek', 's1').
+"""
+
+TEXT = """\
+rule increase
+  reading   increase(S, New) <- (wind(S, Old) SEQ wind(S, New)).30min WHERE New > Old * 1.1
+  key       S
+  horizon   30min, its events last 30min at most
+            SEQ left: 30min
+            SEQ right: not stored
+  stratum   1
+  shares    SEQ, on S, within 30min, where New > Old * 1.1 — also in gust
+  plan      increase(S, New)
+            └─ SEQ, on S, within 30min, where New > Old * 1.1
+               ├─ wind(S, Old)
+               └─ wind(S, New)
+
+rule alarm
+  reading   alarm(P) <- NOT(localised(P)).[reported(P), increase(S, _)] WHERE near(P, S) POLICY recent
+  key       none: its events share no variable
+  horizon   without bound
+            SEQ left: without bound
+            SEQ right: not stored
+            NOT absent: without bound
+  certain   NOT: when the closing part starts
+  stratum   1
+  plan      alarm(P)
+            └─ NOT between, where near(P, S), recent
+               ├─ reported(P)
+               ├─ increase(S, _)
+               └─ absent: localised(P)
+
+rule gust
+  reading   gust(S) <- (wind(S, A) SEQ wind(S, B)).30min WHERE B > A * 1.1
+  key       S
+  horizon   30min, its events last 30min at most
+            SEQ left: 30min
+            SEQ right: not stored
+  stratum   1
+  shares    SEQ, on S, within 30min, where B > A * 1.1 — also in increase
+  plan      gust(S)
+            └─ SEQ, on S, within 30min, where B > A * 1.1
+               ├─ wind(S, A)
+               └─ wind(S, B)
+
+rule overdue
+  reading   overdue(P) <- r: reported(P), w: extend(r, 3h), while w: not localised(P)
+  key       P
+  horizon   3h, for point inputs, its events last 3h at most
+            WHILE NOT waiting: 3h
+            WHILE NOT absent: 0s
+  certain   while w: at end(w) = end(r) + 3h
+  stratum   1
+  plan      overdue(P) covering w
+            └─ where w = extend(r, 3h), none inside w
+               ├─ r: reported(P)
+               └─ absent: localised(P)
+
+rule calm
+  reading   calm(count()) <- d: day, w: extend_backward(d, 24h), while w: collect overdue(_)
+  key       none: its events share no variable
+  horizon   24h, for point inputs, its events last 24h at most
+            COLLECT waiting: 0s
+            COLLECT collected: 24h
+  stratum   2
+  plan      calm(count()) covering w
+            ├─ where w = extend_backward(d, 24h)
+            │  └─ d: day
+            └─ collect while w
+               └─ overdue(_)"""
+
+
+def test_text() -> None:
+    assert augury.compile(PROGRAM).explain() == TEXT
+
+
+def test_json_says_the_same() -> None:
+    data = json.loads(augury.compile(PROGRAM).explain("json"))
+    assert data["outputs"] == ["increase", "alarm", "gust", "overdue", "calm"]
+    rules = {rule["label"]: rule for rule in data["rules"]}
+    assert rules["increase"]["horizon_us"] == 30 * 60 * 1_000_000
+    assert rules["increase"]["memory"][1] == {"operator": "SEQ", "side": "right", "keep_us": -1}
+    assert rules["alarm"]["horizon_us"] is None
+    assert rules["calm"]["stratum"] == 2
+    assert rules["alarm"]["plan"]["children"][0]["children"][2] == {"text": "absent: localised(P)", "kind": "input"}
+
+
+def test_mermaid_has_equal_parts_once() -> None:
+    lines = augury.compile(PROGRAM).explain("mermaid").splitlines()
+    assert lines[0] == "flowchart LR"
+    assert sum('"wind"' in line for line in lines) == 1
+    assert sum('"SEQ, on S' in line for line in lines) == 1
+    assert any("-. absent .->" in line for line in lines)
+
+
+def test_left_associativity_is_shown() -> None:
+    assert "reading   e <- (a AND b) SEQ c" in augury.compile("e <- a AND b SEQ c.").explain()
+    assert "reading   e <- (a SEQ b) SEQ c" in augury.compile("e <- a SEQ b SEQ c.").explain()
+
+
+def test_an_unknown_format() -> None:
+    with pytest.raises(ValueError, match="unknown format `svg`; there is text, json, mermaid"):
+        augury.compile(PROGRAM).explain("svg")
