@@ -15,12 +15,48 @@ CASES = [
     for path in sorted(FOLDER.glob("*.toml"))
     for case in tomllib.loads(path.read_text(encoding="utf-8"))["case"]
 ]
+# What needs several files: the code, the files, and the message; the first file is the program.
+INCLUDES = {
+    "a file includes itself": (
+        "E103",
+        {"fire.aug": 'include "heat.aug".\n', "heat.aug": 'hot(L) <- heat(L).\ninclude "fire.aug".\n'},
+        """
+error[E103]: `fire.aug` includes itself
+ --> heat.aug:2:1
+2 | include "fire.aug".
+  | ^^^^^^^^^^^^^^^^^^
+  note: the way round: fire.aug → heat.aug → fire.aug
+""",
+    ),
+    "an included file is missing": (
+        "E107",
+        {"fire.aug": 'include "rules/heat.aug".\nfire(L) <- (smoke(L) SEQ heat(L)).10min.\n'},
+        """
+error[E107]: cannot include `rules/heat.aug`: no such file
+ --> fire.aug:1:1
+1 | include "rules/heat.aug".
+  | ^^^^^^^^^^^^^^^^^^^^^^^^
+  hint: it was looked for at rules/heat.aug
+""",
+    ),
+    "a mistake in an included file": (
+        "E301",
+        {"fire.aug": 'include "heat.aug".\n', "heat.aug": "hot(L, T) <- heat(L).\n"},
+        """
+error[E301]: `T` is not bound in the head
+ --> heat.aug:1:8
+1 | hot(L, T) <- heat(L).
+  |        ^
+  hint: an event, a static predicate or `=` must give it a value
+""",
+    ),
+}
 
 
-def message(program: str) -> str:
+def message(program: str | Path, name: str = "program.aug") -> str:
     """Everything that is said about a program, warnings included."""
     try:
-        return render_all(augury.compile(program, name="program.aug").warnings)
+        return render_all(augury.compile(program, name=name).warnings)
     except augury.ProgramError as error:
         return render_all(error.diagnostics)
 
@@ -30,10 +66,41 @@ def test_message(case: dict[str, str]) -> None:
     assert message(case["program"]) == case["message"].strip("\n")
 
 
+@pytest.mark.parametrize("name", INCLUDES)
+def test_message_of_several_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, files, expected = INCLUDES[name]
+    monkeypatch.chdir(tmp_path)
+    for path, text in files.items():
+        Path(path).write_text(text, encoding="utf-8")
+    first = next(iter(files))
+    assert message(Path(first), first) == expected.strip("\n")
+
+
 def test_there_are_a_hundred() -> None:
     assert len(CASES) >= 100
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_every_code_has_a_case(code: str) -> None:
-    assert any(f"[{code}]" in case["message"] for _, case in CASES)
+    assert any(f"[{code}]" in case["message"] for _, case in CASES) or any(code == c for c, _, _ in INCLUDES.values())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "% only a comment\n/* and another */",
+        "\x00\x01\x02",
+        "\ufefffire(L) <- smoke(L).",
+        "e(X) <- " + "(" * 200 + "a(X)" + ")" * 200 + ".",
+        "e(X) <- " + "(" * 200 + "a(X).",
+        "e(X" + " + 1" * 1000 + ") <- a(X).",
+        "e(X) <- " + " SEQ ".join(["a(X)"] * 1000) + ".",
+        "e(X) <- a(" + "9" * 5000 + ").",
+        "e(X) <- a('" + "x" * 100_000 + ").",
+        "e(X) <- a(X)\x0c b(X).\u2028",
+    ],
+    ids=lambda text: repr(text[:20]),
+)
+def test_nothing_but_diagnostics_comes_out(text: str) -> None:
+    message(text)

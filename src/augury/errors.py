@@ -8,11 +8,12 @@ AuguryError                 anything that Augury raises on purpose
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
+from itertools import takewhile
 from typing import Literal
 
 Severity = Literal["error", "warning"]
@@ -35,7 +36,9 @@ class Source:
         return line, offset - self._line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        return self.text.splitlines()[number - 1] if self.text else ""
+        start = self._line_starts[number - 1]
+        end = self._line_starts[number] - 1 if number < len(self._line_starts) else len(self.text)
+        return self.text[start:end].rstrip("\r")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,22 @@ class Span:
     @property
     def text(self) -> str:
         return self.source.text[self.start : self.end]
+
+    @property
+    def quoted(self) -> str:
+        """The text on one line, between backticks."""
+        return f"`{' '.join(self.text.split())}`"
+
+    def part(self, pattern: str) -> Span:
+        """The first part that matches, or its group `it`; all of it where nothing does."""
+        found = re.search(pattern, self.text, re.IGNORECASE | re.DOTALL)
+        if found is None:
+            return self
+        start, end = found.span("it" if "it" in found.groupdict() else 0)
+        return Span(self.source, self.start + start, self.start + end)
+
+    def __contains__(self, other: Span) -> bool:
+        return self.source is other.source and self.start <= other.start and other.end <= self.end
 
 
 NOWHERE = Span(Source("", ""), 0, 0)
@@ -97,16 +116,31 @@ class Diagnostic:
         return "\n".join(lines)
 
 
+WIDEST = 160
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\t" else "�" for c in text)
+
+
 def _excerpt(span: Span) -> Iterator[str]:
+    """The line of a span with carets below; of a very long line, what is around the span."""
     if not span.source.name and not span.source.text:
         return
     line, column = span.source.place(span.start)
-    text = span.source.line(line) if line <= len(span.source.text.splitlines()) else ""
+    text = span.source.line(line)
     width = max(1, min(span.end - span.start, len(text) - column + 1))
+    at = column - 1
+    if len(text) > WIDEST:
+        cut = max(0, min(at - WIDEST // 4, len(text) - WIDEST))
+        text = ("…" if cut else "") + text[cut : cut + WIDEST] + ("…" if cut + WIDEST < len(text) else "")
+        at = at - cut + (1 if cut else 0)
+        width = min(width, WIDEST - at + 1)
+    text = _printable(text)
     gutter = " " * len(str(line))
     yield f"{gutter}--> {span.source.name}:{line}:{column}"
     yield f"{line} | {text}"
-    pad = "".join("\t" if c == "\t" else " " for c in text[: column - 1])
+    pad = "".join("\t" if c == "\t" else " " for c in text[:at])
     yield f"{gutter} | {pad}{'^' * width}"
 
 
@@ -145,9 +179,17 @@ def render_all(diagnostics: Iterable[Diagnostic]) -> str:
 
 @dataclass
 class Findings:
-    """Collects diagnostics, so that all are reported together."""
+    """Collects diagnostics, so that all are reported together, each mistake once.
+
+    What follows from a mistake is none of its own: nothing is said about names in `unread`, whose definitions could not
+    be read, nor about statements that are not `sound`. IRIs are shown with their prefix.
+    """
 
     items: list[Diagnostic] = field(default_factory=list)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)
+    _seen: set[tuple[str, str, Span]] = field(default_factory=set)
+    _wrong: dict[Source, list[tuple[int, int]]] = field(default_factory=dict)
 
     def add(
         self,
@@ -157,9 +199,31 @@ class Findings:
         *notes: Note,
         hint: str | None = None,
     ) -> None:
-        finding = Diagnostic(code, message, span, notes, hint)
-        if finding not in self.items:
-            self.items.append(finding)
+        message = self._short(message)
+        if (code, message, span) in self._seen:
+            return
+        self._seen.add((code, message, span))
+        short = tuple(Note(self._short(note.text), note.span) for note in notes)
+        self.items.append(Diagnostic(code, message, span, short, self._short(hint) if hint else None))
+        if self.items[-1].severity == "error":
+            self.doubt(span)
+
+    def _short(self, text: str) -> str:
+        for prefix, iri in self.prefixes.items():
+            if iri and iri in text:
+                text = re.sub(rf"<?{re.escape(iri)}([A-Za-z_][\w-]*)>?", rf"{prefix}:\1", text)
+        return _printable(text)
+
+    def doubt(self, span: Span) -> None:
+        """Keeps later checks silent about a place that is wrong, or whose meaning depends on something unread."""
+        insort(self._wrong.setdefault(span.source, []), (span.start, span.end))
+
+    def sound(self, span: Span) -> bool:
+        """Whether nothing is wrong inside so far, so that a later check may speak about it."""
+        places = self._wrong.get(span.source, [])
+        first = bisect_left(places, (span.start, 0))
+        inside = takewhile(lambda place: place[0] < max(span.end, span.start + 1), places[first:])
+        return not any(end <= span.end for _, end in inside)
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -173,12 +237,47 @@ class Findings:
             raise ProgramError(self.sorted())
 
 
-def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
-    """A known name that was probably meant.
+def counted(number: int, noun: str) -> str:
+    """
+    >>> counted(1, "argument"), counted(2, "argument")
+    ('1 argument', '2 arguments')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
-    >>> nearest("wnid", ["wind", "fire"])
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """A known name that was probably meant: a misspelling, or one of the two is a part of the other.
+
+    >>> nearest("time", ["datetime", "speed"])
+    'datetime'
+    """
+    names = sorted(known)
+    small = name.lower()
+    parts = (k for k in names if min(len(small), len(k)) > 3 and (small in k.lower() or k.lower() in small))
+    return misspelt(name, names) or next(parts, None)
+
+
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """A known name that is a slip or two away: fewer for short names, none for the shortest.
+
+    >>> misspelt("wnid", ["wind", "fire"])
     'wind'
     """
-    names = {k.lower(): k for k in sorted(known, reverse=True)}
-    match = get_close_matches(name.lower(), names, n=1, cutoff=alike) if len(name) > 1 else []
-    return names[match[0]] if match else None
+    allowed = 0 if len(name) < 3 else 1 if len(name) < 6 else 2 if len(name) < 10 else 3
+    close = [(_slips(name.lower(), k.lower()), k) for k in known if abs(len(k) - len(name)) <= allowed]
+    slips, best = min(close, default=(allowed + 1, None))
+    return best if slips <= allowed else None
+
+
+def _slips(x: str, y: str) -> int:
+    """How many letters are missing, too many, wrong or swapped with the next one."""
+    before: list[int] = []
+    last = list(range(len(y) + 1))
+    for i, a in enumerate(x, 1):
+        row = [i]
+        for j, b in enumerate(y, 1):
+            row.append(min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b)))
+            if i > 1 and j > 1 and a == y[j - 2] and x[i - 2] == b:
+                row[j] = min(row[j], before[j - 2] + 1)
+        before, last = last, row
+    return last[-1]

@@ -7,9 +7,10 @@ from typing import Literal, cast
 
 from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Relates, Spans, Unless
 from augury.algebra.relations import ALLEN
+from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Duration
-from augury.errors import Span
+from augury.errors import Span, counted
 from augury.language import syntax as s
 from augury.language.show import show_node
 from augury.language.symbols import MOMENTS, Symbols
@@ -45,13 +46,20 @@ class Expressions:
                 return Build(node.name, tuple(self.match(a) for a in node.args), node.span)
             case s.Arith():
                 self._computed(node)
+            case s.Chain():
+                self.error("E207", f"`{show_node(node)}` cannot be an argument", node.span,
+                           "a condition stands after WHERE, or as a literal of its own")  # fmt: skip
             case _:
                 self.error("E207", f"`{show_node(node)}` cannot be an argument", node.span)
         return _WRONG
 
     def _computed(self, node: s.Node) -> None:
+        if self.in_static_rule:
+            self.error("E208", "an argument of a static predicate cannot compute", node.span,
+                       f"put a variable there and compute in the body: `… :- X = {show_node(node)}`")  # fmt: skip
+            return
         self.error("E208", "an argument of a body cannot compute", node.span,
-                   f"match a variable and say `WHERE X = {show_node(node)}`")  # fmt: skip
+                   f"put a variable there, `X`, and say `WHERE X = {show_node(node)}`")  # fmt: skip
 
     def value(self, node: s.Node, arithmetic: bool = False) -> Expr:
         """Something to compute."""
@@ -59,7 +67,9 @@ class Expressions:
             case Var() | Const():
                 return node
             case Wild():
-                self.error("E209", "`_` has no value", node.span, "name the variable")
+                self.error(
+                    "E209", "`_` has no value that could be used", node.span, "give the variable a name, in both places"
+                )
             case s.Name():
                 if arithmetic and node.text in self.symbols.functions and self.symbols.functions[node.text].takes(0):
                     return Apply(node.text, (), node.span)
@@ -78,6 +88,10 @@ class Expressions:
             label = node.args[0]
             self.known_label(label.text, label.span)
             return Moment(cast(Literal["start", "end", "duration"], node.name), label.text, node.span)
+        if node.name in MOMENTS and node.name not in symbols.functions and node.name not in symbols.functors:
+            self.error("E212", f"`{node.name}` takes a label", node.span,
+                       f"name the occurrence, `o: order(N)`, and write `{node.name}(o)`")  # fmt: skip
+            return _WRONG
         function = symbols.functions.get(node.name)
         if (
             node.name in symbols.aggregates
@@ -96,19 +110,23 @@ class Expressions:
             self.may_aggregate = True
             return Aggregate(node.name, args, node.distinct, node.span)
         if node.distinct:
-            self.error("E210", "`distinct` belongs to an aggregate", node.span)
+            self.error("E210", "`distinct` belongs to an aggregate", node.span.part(r"\bdistinct\b"))
         if function is not None:
             if not function.takes(count):
-                self.error("E206", f"`{node.name}` takes {function.arity} arguments, not {count}", node.span)
+                self.error("E206", f"`{node.name}` takes {_arity(function)}, not {count}", node.span)
                 return _WRONG
             return Apply(node.name, tuple(self.value(a, True) for a in node.args), node.span)
         if node.name in symbols.functors:
             return Build(node.name, tuple(self.value(a) for a in node.args), node.span)
-        symbols.unknown(
-            "function", node.name, node.span, {*symbols.functions, *symbols.aggregates, *symbols.functors} - {"+", "-", "*", "/", "//", "**"},
-            "register it from Python, or declare it: `function name(x: float): float.`; to build a nested term, "
-            "declare the argument as `term`",
-        )  # fmt: skip
+        known = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
+        hint = f"register it from Python, or declare it: `function {node.name}(x: float): float.`"
+        if count == 1 and isinstance(node.args[0], s.Name) and node.args[0].text in self.labels:
+            hint = "the times of a label are " + ", ".join(f"`{m}({node.args[0].text})`" for m in MOMENTS)
+        elif self.may_aggregate:
+            hint += f"; the aggregates are {', '.join(sorted(symbols.aggregates))}"
+        else:
+            hint += "; to build a nested term, declare the argument of the head as `term`"
+        symbols.unknown("function", node.name, node.span.part(r"^[^(]+"), {k for k in known if k.isidentifier()}, hint)
         return _WRONG
 
     def head_argument(self, node: s.Node, type: str) -> Expr:
@@ -153,14 +171,18 @@ class Expressions:
             case s.Binary() if (
                 node.op.lower() in ALLEN and isinstance(node.left, s.Name) and isinstance(node.right, s.Name)
             ):
-                known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]
+                known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]  # both are reported
                 return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(known) else []
             case s.Binary() if node.op == "SEQ":
                 self.error("E211", "WHERE takes everything to its right, and a condition cannot hold a pattern", node.span,
                            "put parentheses around the pattern with its WHERE: `(a(X) WHERE X > 3) SEQ b(Y)`")  # fmt: skip
                 return []
             case s.Binary():
-                self.error("E212", f"`{node.op.lower()}` relates two labels", node.span, self._relation_hint(node))
+                self.relation(node)
+                return []
+            case s.Where():
+                self.error("E213", "WHERE stands twice in one pattern", node.span.part(r"\bwhere\b"),
+                           "join conditions with `and`: `WHERE T > 30 and T < 90`")  # fmt: skip
                 return []
             case s.Chain():
                 return self._chain(node)
@@ -177,10 +199,16 @@ class Expressions:
                            "a condition is a comparison, a static predicate or a relation of labels")  # fmt: skip
                 return []
 
-    def _relation_hint(self, node: s.Binary) -> str:
-        if node.op == "BEFORE":
-            return "between patterns the operator is SEQ"
-        return "write `o: a(X), w: b(Y), o during w`; between patterns use an operator such as SEQ or DURING"
+    def relation(self, node: s.Binary) -> None:
+        """Reports a relation of Allen between what are not two labels."""
+        op = node.op.lower()
+        hint = f"name the two patterns, `o: a(X), s: b(Y)`, and write `o {op} s`"
+        strange = [side for side in (node.left, node.right) if not isinstance(side, s.Name)]
+        if len(strange) == 1:
+            self.error("E212", f"`{show_node(strange[0])}` is not a label", strange[0].span, hint)
+        else:
+            between = "; between patterns the operator is SEQ" if op == "before" else ""
+            self.error("E212", f"`{op}` relates two labels", node.span, hint + between)
 
     def _chain(self, node: s.Chain) -> list[Condition]:
         values = [self.value(o) for o in node.operands]
@@ -207,7 +235,7 @@ class Expressions:
                 self.error("E214", f"the event `{name}` cannot be negated on its own: absence needs an interval", node.span,
                            f"write `NOT({name}(…)).[first, second]` or `while w: not {name}(…)`")  # fmt: skip
                 return []
-            found = self._atom(inner)
+            found = self._atom(inner, negated=True)
             return [
                 Unless(c.name, c.args, node.span) if isinstance(c, Holds) else _negated(c)
                 for c in found
@@ -218,7 +246,7 @@ class Expressions:
         self.error("E213", f"`{show_node(node)}` is not a condition", node.span)
         return []
 
-    def _atom(self, node: s.Call | s.Name) -> list[Condition]:
+    def _atom(self, node: s.Call | s.Name, negated: bool = False) -> list[Condition]:
         """A static predicate, or a function that is true or false."""
         symbols = self.symbols
         name, args = (node.name, node.args) if isinstance(node, s.Call) else (node.text, ())
@@ -227,12 +255,22 @@ class Expressions:
         if name in symbols.functions and isinstance(node, s.Call):
             return [Compare("=", self._call(node), Const(True), node.span)]
         if symbols.is_event(name):
-            self.error("E205", f"the event `{name}` stands where a condition is expected", node.span,
-                       "join events with SEQ, AND and the other operators, or as literals of their own")  # fmt: skip
+            if self.in_static_rule:
+                self.error("E205", f"the event `{name}` stands in a static rule", node.span,
+                           "a rule that reads events is written with `<-`")  # fmt: skip
+            else:
+                self.error("E205", f"the event `{name}` stands where a condition is expected", node.span,
+                           "join events with SEQ, AND and the other operators, or as literals of their own")  # fmt: skip
             return []
         known = {*symbols.clauses, *symbols.static, *symbols.facts, *(f for f in symbols.functions if f.isidentifier())}
-        symbols.unknown("static predicate", name, node.span, known,
-                        f"write facts or rules for it, give them with --facts {name}=FILE, or declare it: `static {name}(…).`")  # fmt: skip
+        hint = f"write facts or rules for it, give them with --facts {name}=FILE, or declare it: `static {name}(…).`"
+        if not self.in_static_rule:
+            hint += (
+                f"; absence of an event is written `NOT({name}(…)).[a, b]` or `while w: not {name}(…)`"
+                if negated
+                else "; an event stands outside WHERE, as in `(a(X) WHERE X > 3) AND b(X)`"
+            )
+        symbols.unknown("static predicate", name, node.span.part(r"^[^(]+"), known, hint)
         return []
 
     def static_args(self, name: str, args: tuple[s.Node, ...]) -> tuple[Expr, ...]:
@@ -240,6 +278,14 @@ class Expressions:
         types = [a.type for a in declared.attributes] if declared else ["iri" if ":" in name else "any"] * len(args)
         types += ["any"] * (len(args) - len(types))
         return tuple(self.typed(self.match(a), t) for a, t in zip(args, types, strict=False))
+
+
+def _arity(function: Function) -> str:
+    """How many arguments a function takes, in words."""
+    takes = [n for n in range(8) if function.takes(n)]
+    if len(takes) == 1:
+        return counted(takes[0], "argument")
+    return f"{takes[0]} or more arguments" if takes[-1] == 7 else f"{takes[0]} to {takes[-1]} arguments"
 
 
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from math import isinf
+from typing import Any, TypeAlias
 
-from lark import Lark, Token, Transformer, UnexpectedInput
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken, VisitError
+from lark import Lark, Token, Tree, UnexpectedInput
+from lark.exceptions import VisitError
 from lark.tree import Meta
-from lark.visitors import v_args
+from lark.visitors import Transformer_NonRecursive, v_args
 
 from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import Findings, Note, Source, Span
 from augury.language import syntax as s
+from augury.language.statements import COLON, Chunk, chunks
+from augury.language.syntax_errors import explain, next_statement
 from augury.model import MAX_INT, Iri
 
 KNOWN_PREFIXES = {
@@ -26,16 +29,8 @@ KNOWN_PREFIXES = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "owl": "http://www.w3.org/2002/07/owl#",
 }
-_COLON = "\ua789"  # stands for the colon of a prefixed name: same length, so spans stay true
-_PIECES = re.compile(
-    r"""(?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
-      | (?P<comment>[%\#][^\n]*|/\*.*?\*/)
-      | (?P<iri><[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"{}|\\^`]*>)
-      | (?P<end>\.(?!\s*\[)(?=\s|$|[%\#]|/\*))
-      | (?P<pname>(?<![\w])[A-Za-z_]\w*:[A-Za-z_][\w-]*)
-      | (?P<other>\w+|\s+|.)""",
-    re.VERBOSE | re.DOTALL,
-)
+DEEPEST = 200
+Integer: TypeAlias = int  # inside the reader, `int` is a rule of the grammar
 
 Loader = Callable[[str, Span], Source | None]
 
@@ -46,20 +41,12 @@ def _grammar() -> Lark:
     return Lark(text, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
-@dataclass
-class _Chunk:
-    """One statement's characters: comments blanked, prefixed names marked."""
-
-    start: int
-    text: str
-    comments: s.Comments
-    closed: bool
-
-
 def read(source: Source, findings: Findings, load: Loader | None = None) -> list[s.Module]:
     """The modules of a source, included ones first. Syntax errors go to `findings`; what could be read is returned."""
     modules: list[s.Module] = []
-    _read(source, findings, load, dict(KNOWN_PREFIXES), modules, (source.name,))
+    prefixes = dict(KNOWN_PREFIXES)
+    findings.prefixes.update(prefixes)
+    _read(source, findings, load, prefixes, modules, (source.name,))
     return modules
 
 
@@ -73,83 +60,93 @@ def _read(
 ) -> None:
     statements: list[s.Statement] = []
     trailing: tuple[str, ...] = ()
-    for chunk in _chunks(source, prefixes):
+    for chunk in chunks(source, prefixes):
         if not chunk.text.strip():
             trailing = chunk.comments.before
             continue
-        statement = _parse(chunk, source, findings, prefixes)
-        if statement is None:
-            continue
-        if isinstance(statement, s.Prefix):
-            prefixes[statement.name] = statement.iri
-        if isinstance(statement, s.Include) and load is not None:
-            included = load(statement.path, statement.span)
-            if included is not None and included.name in open_files:
-                findings.add("E103", f"`{statement.path}` includes itself", statement.span,
-                             Note("the way round: " + " → ".join([*open_files, included.name])))  # fmt: skip
-            elif included is not None and all(m.span.source.name != included.name for m in modules):
-                _read(included, findings, load, prefixes, modules, (*open_files, included.name))
-        statements.append(statement)
+        for statement in _parse(chunk, source, findings, prefixes):
+            if isinstance(statement, s.Prefix):
+                prefixes[statement.name] = findings.prefixes[statement.name] = statement.iri
+            if isinstance(statement, s.Include) and load is not None:
+                included = load(statement.path, statement.span)
+                if included is not None and included.name in open_files:
+                    findings.add("E103", f"`{statement.path}` includes itself", statement.span,
+                                 Note("the way round: " + " → ".join([*open_files, included.name])))  # fmt: skip
+                elif included is not None and all(m.span.source.name != included.name for m in modules):
+                    _read(included, findings, load, prefixes, modules, (*open_files, included.name))
+            statements.append(statement)
     modules.append(s.Module(tuple(statements), trailing, Span(source, 0, len(source.text))))
 
 
-def _chunks(source: Source, prefixes: dict[str, str]) -> Iterator[_Chunk]:
-    """The statements of a text. `prefixes` is read anew for each, because a statement may declare one."""
-    text = source.text
-    start, pieces, before, blank = 0, [], [], False
-    at, seen_code = 0, False
-    while at < len(text):
-        piece = _PIECES.match(text, at)
-        assert piece is not None, "the last alternative matches anything"
-        kind, value = piece.lastgroup, piece.group()
-        at = piece.end()
-        match kind:
-            case "comment":
-                before.append(value.strip())
-                pieces.append(" " * len(value))
-            case "pname" if value.partition(":")[0] in prefixes:
-                pieces.append(value.replace(":", _COLON, 1))
-                seen_code = True
-            case "pname":
-                # Only the label is taken, so that `o:order` and `o: order` read alike.
-                at = piece.start() + value.index(":") + 1
-                pieces.append(value[: value.index(":") + 1])
-                seen_code = True
-            case "end":
-                pieces.append(".")
-                rest = re.compile(r"[ \t]*([%#][^\n]*|/\*.*?\*/[ \t]*(?=\n|$))").match(text, at)
-                after = rest.group(1).strip() if rest else ""
-                yield _Chunk(start, "".join(pieces), s.Comments(tuple(before), after, blank), True)
-                at = rest.end() if rest else at
-                start, pieces, before, blank, seen_code = at, [], [], False, False
-            case _:
-                if not value.isspace():
-                    seen_code = True
-                elif not seen_code and not before and value.count("\n") > 1 and start > 0:
-                    blank = True
-                pieces.append(value)
-    yield _Chunk(start, "".join(pieces), s.Comments(tuple(before), "", blank), False)
+def _parse(chunk: Chunk, source: Source, findings: Findings, prefixes: dict[str, str]) -> Iterator[s.Statement]:
+    """The statement of a chunk; several where a full stop is missing before a line that begins one."""
+    tree = _tree(chunk)
+    while isinstance(tree, UnexpectedInput):
+        at = next_statement(tree, chunk)
+        first, rest = chunk.split(at or 0)
+        shorter = _tree(first) if at is not None else tree
+        if isinstance(shorter, UnexpectedInput):
+            explain(tree, chunk, source, findings)
+            _unread(chunk, findings)
+            return
+        yield from _statement(shorter, first, source, findings, prefixes)
+        chunk, tree = rest, _tree(rest)
+    yield from _statement(tree, chunk, source, findings, prefixes)
 
 
-def _parse(chunk: _Chunk, source: Source, findings: Findings, prefixes: dict[str, str]) -> s.Statement | None:
-    reader = _Reader(source, chunk.start, prefixes, findings)
+def _tree(chunk: Chunk) -> Tree[Token] | UnexpectedInput:
     try:
-        tree = _grammar().parse(chunk.text)
-        statement = reader.transform(tree)
+        return _grammar().parse(chunk.text)
     except UnexpectedInput as error:
-        _explain(error, chunk, source, findings)
-        return None
+        return error
+
+
+def _statement(
+    tree: Tree[Token], chunk: Chunk, source: Source, findings: Findings, prefixes: dict[str, str]
+) -> Iterator[s.Statement]:
+    statement = _transform(tree, _Reader(source, chunk.start, prefixes, findings))
+    if statement is None:
+        _unread(chunk, findings)
+        return
+    if not chunk.closed:
+        end = chunk.start + len(chunk.text.rstrip())
+        findings.add("E102", "a full stop is missing", Span(source, end, end + 1), hint="end every statement with `.`")
+    yield replace(statement, comments=chunk.comments)
+
+
+def _transform(tree: Tree[Token], reader: _Reader) -> s.Statement | None:
+    try:
+        statement = reader.transform(tree)
     except VisitError as error:
         if isinstance(error.orig_exc, _Refused):
             return None
         raise
-    if not chunk.closed:
-        end = chunk.start + len(chunk.text.rstrip())
-        findings.add("E102", "the statement does not end with a full stop", Span(source, max(end - 1, 0), end),
-                     hint="end every statement with `.`")  # fmt: skip
-        return None
     assert isinstance(statement, s.Statement)
-    return replace(statement, comments=chunk.comments)
+    if isinstance(statement, s.EventRule | s.StaticRule) and _too_deep(statement):
+        reader.findings.add("E101", f"more than {DEEPEST} parts are nested in one another", statement.head.span,
+                            hint="derive an event from some of them")  # fmt: skip
+        return None
+    return statement
+
+
+def _too_deep(statement: s.EventRule | s.StaticRule) -> bool:
+    """Whether later passes, which follow the nesting, might run out of stack."""
+    level: list[s.Node] = [statement.head, *statement.body]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in s.children(node)]
+        if not level:
+            return len(statement.body) > DEEPEST
+    return True
+
+
+def _unread(chunk: Chunk, findings: Findings) -> None:
+    """Nothing is said about names that a statement may define, if it could not be read: those before an arrow."""
+    lines = [re.split(r"<-|←|:-", line) for line in chunk.text.splitlines()]
+    heads = [parts[0] for parts in lines if len(parts) > 1] or [chunk.text]
+    for head in heads:
+        findings.unread |= set(re.findall(r"[^\W\d]\w*", head))
+        for prefix, local in re.findall(rf"(?<!\w)(\w+){COLON}([\w-]+)", head):
+            findings.unread.add(findings.prefixes[prefix] + local)
 
 
 class _Refused(Exception):
@@ -157,7 +154,7 @@ class _Refused(Exception):
 
 
 @v_args(meta=True)
-class _Reader(Transformer[Token, Any]):
+class _Reader(Transformer_NonRecursive[Token, Any]):
     """Lark's tree to ours."""
 
     def __init__(self, source: Source, offset: int, prefixes: dict[str, str], findings: Findings) -> None:
@@ -187,7 +184,7 @@ class _Reader(Transformer[Token, Any]):
         return s.Prefix(_label(items[0]), items[1][1:-1], span=self._span(meta))
 
     def attribute(self, meta: Meta, items: list[Any]) -> s.Attribute:
-        return s.Attribute(_label(items[0]), str(items[1]).lower(), self._span(meta))
+        return s.Attribute(_label(items[0]), str(items[1]).lower(), self._span(meta), self._token(items[1]))
 
     def attributes(self, meta: Meta, items: list[Any]) -> tuple[s.Attribute, ...]:
         return tuple(i for i in items if i is not None)
@@ -199,7 +196,7 @@ class _Reader(Transformer[Token, Any]):
         return s.StaticDecl(self._name(items[0]), items[1], span=self._span(meta))
 
     def function_decl(self, meta: Meta, items: list[Any]) -> s.FunctionDecl:
-        result = str(items[2]).lower() if items[2] else "any"
+        result = str(items[2]).lower() if len(items) > 2 else "any"
         return s.FunctionDecl(str(items[0]), items[1], result, span=self._span(meta))
 
     def policy(self, meta: Meta, items: list[Any]) -> s.Policy:
@@ -248,7 +245,7 @@ class _Reader(Transformer[Token, Any]):
         return s.While(_label(items[0]), True, items[1], self._span(meta))
 
     def last(self, meta: Meta, items: list[Any]) -> s.Last:
-        return s.Last(int(items[1]), items[0].type == "EXACTLY", items[2], self._span(meta))
+        return s.Last(self._integer(items[1]), items[0].type == "EXACTLY", items[2], self._span(meta))
 
     def cut(self, meta: Meta, items: list[Any]) -> s.Cut:
         return s.Cut(self._span(meta))
@@ -268,7 +265,7 @@ class _Reader(Transformer[Token, Any]):
     def infix_not(self, meta: Meta, items: list[Any]) -> s.Not:
         sequence, _, negated = items
         if not isinstance(sequence, s.Binary) or sequence.op != "SEQ":
-            raise self._refuse("E104", "NOT between patterns follows a sequence", self._span(meta),
+            raise self._refuse("E104", "NOT between patterns follows a sequence", self._token(items[1]),
                                "write `a SEQ b NOT c` or `NOT(c).[a, b]`")  # fmt: skip
         return s.Not(negated, (sequence.left, sequence.right), sequence.policy, self._span(meta))
 
@@ -276,7 +273,7 @@ class _Reader(Transformer[Token, Any]):
         _, policy, negated, first, second = items
         if second is None:
             if not isinstance(first, s.Binary) or first.op != "SEQ":
-                raise self._refuse("E104", "the brackets of NOT hold two patterns", self._span(meta),
+                raise self._refuse("E104", "the brackets of NOT hold two patterns", self._span(meta).part(r"\[[^\[]*\]$"),
                                    "write `NOT(c).[a, b]`")  # fmt: skip
             return s.Not(negated, (first.left, first.right), policy or first.policy, self._span(meta))
         return s.Not(negated, (first, second), policy, self._span(meta))
@@ -300,12 +297,12 @@ class _Reader(Transformer[Token, Any]):
     def negative(self, meta: Meta, items: list[Any]) -> s.Node:
         operand = items[1]
         if isinstance(operand, Const) and type(operand.value) in (int, float):
-            return Const(-operand.value, self._span(meta))  # type: ignore[operator]
+            return Const(0 - operand.value, self._span(meta))  # type: ignore[operator]
         return s.Arith("-", (operand,), self._span(meta))
 
     def repeat(self, meta: Meta, items: list[Any]) -> s.Power:
         pattern, count, consecutive = items
-        return s.Power(pattern, int(count), consecutive is not None, self._span(meta))
+        return s.Power(pattern, self._integer(count), consecutive is not None, self._span(meta))
 
     def window(self, meta: Meta, items: list[Any]) -> s.Window:
         return s.Window(items[0], self._length(items[1]), self._span(meta))
@@ -351,13 +348,10 @@ class _Reader(Transformer[Token, Any]):
         return Const(_unquote(items[0]), self._span(meta))
 
     def int(self, meta: Meta, items: list[Any]) -> Const:
-        value = int(items[0])
-        if value > MAX_INT:
-            raise self._refuse("E105", "an integer beyond 64 bits", self._span(meta))
-        return Const(value, self._span(meta))
+        return Const(self._integer(items[0]), self._span(meta))
 
     def float(self, meta: Meta, items: list[Any]) -> Const:
-        return Const(float(items[0]), self._span(meta))
+        return self._float(items[0])
 
     def duration(self, meta: Meta, items: list[Any]) -> Const:
         return self._duration(items[0])
@@ -365,7 +359,7 @@ class _Reader(Transformer[Token, Any]):
     def timestamp(self, meta: Meta, items: list[Any]) -> Const:
         text = items[0][1:].strip()
         if text.isdigit():
-            return Const(int(text), self._span(meta))
+            return Const(self._integer(items[0], text), self._span(meta))
         try:
             return Const(Timestamp(read_timestamp(text[1:-1])), self._span(meta))
         except ValueError as error:
@@ -382,24 +376,38 @@ class _Reader(Transformer[Token, Any]):
 
     def _name(self, token: Token) -> str:
         """A prefixed name is its IRI; any other name is itself."""
-        if _COLON not in token:
+        if COLON not in token:
             return str(token)
-        prefix, _, local = token.partition(_COLON)
+        prefix, _, local = token.partition(COLON)
         return self.prefixes[prefix] + local
 
     def _duration(self, token: Token) -> Const:
         try:
-            return Const(Duration(read_duration(token)), self._token(token))
+            length = read_duration(str(token))
         except ValueError as error:
             raise self._refuse("E106", str(error), self._token(token)) from error
+        if length > MAX_INT:
+            raise self._refuse("E105", "the duration is beyond 64 bits of microseconds", self._token(token))
+        return Const(Duration(length), self._token(token))
 
     def _length(self, token: Token) -> Const:
         match token.type:
             case "DURATION":
                 return self._duration(token)
             case "FLOAT":
-                return Const(float(token), self._token(token))
-        return Const(int(token), self._token(token))
+                return self._float(token)
+        return Const(self._integer(token), self._token(token))
+
+    def _integer(self, token: Token, digits: str | None = None) -> Integer:
+        digits = (digits or str(token)).lstrip("0") or "0"
+        if len(digits) > len(str(MAX_INT)) or int(digits) > MAX_INT:
+            raise self._refuse("E105", "the integer is beyond 64 bits", self._token(token))
+        return int(digits)
+
+    def _float(self, token: Token) -> Const:
+        if isinf(float(token)):
+            raise self._refuse("E105", "the number is beyond 64 bits", self._token(token))
+        return Const(float(token), self._token(token))
 
 
 _COMPARISONS = {
@@ -415,96 +423,3 @@ def _unquote(token: str) -> str:
 
 def _label(token: str) -> str:
     return token.rstrip(":").rstrip()
-
-
-_CLOSERS = {"(": ")", "[": "]", "{": "}"}
-_KINDS = (
-    ({"NAME", "LPAR"}, "a pattern, condition or value"),
-    ({"SEQ"}, "an operator"),
-    ({"COMMA"}, "`,`"),
-    ({"RPAR"}, "`)`"),
-    ({"RSQB"}, "`]`"),
-    ({"RBRACE"}, "`}`"),
-    ({"_ARROW"}, "`<-`"),
-    ({"_END"}, "`.`"),
-    ({"LABEL"}, "a name and a colon"),
-    ({"IRI"}, "an IRI such as <http://example.org/>"),
-    ({"INT"}, "a number"),
-    ({"DURATION"}, "a duration such as 6h"),
-    ({"STRING"}, "a string"),
-    ({"POLICY_NAME"}, "recent, chronological or unrestricted"),
-    ({"VAR"}, "a variable"),
-    ({"NAME"}, "a name"),
-)
-
-
-def _expected(names: set[str]) -> str:
-    found: list[str] = []
-    left = set(names)
-    for needed, text in _KINDS:
-        if needed <= left:
-            found.append(text)
-            left -= needed | ({"VAR", "INT", "STRING", "IRI", "DURATION", "LABEL"} if "NAME" in needed else set())
-    return ", ".join(found[:-1]) + (" or " if len(found) > 1 else "") + found[-1] if found else "something else"
-
-
-def _explain(error: UnexpectedInput, chunk: _Chunk, source: Source, findings: Findings) -> None:
-    """A syntax error in words: the place, what was found, what could stand there, and a likely cause."""
-    bracket = _unbalanced(chunk)
-    if bracket is not None:
-        at, message = bracket
-        findings.add("E101", message, Span(source, chunk.start + at, chunk.start + at + 1))
-        return
-    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
-        token, at = error.token, error.token.start_pos or 0
-        found, expected = str(token).replace(_COLON, ":"), set(error.accepts or error.expected)
-        end = at + len(token)
-    elif isinstance(error, UnexpectedCharacters):
-        at, expected = error.pos_in_stream or 0, set(error.allowed or ())
-        word = re.compile(r"\w+|->|=>|:=|&&|\|\||.").match(chunk.text, at)
-        found = word.group() if word else ""
-        end = at + max(len(found), 1)
-    else:
-        at = len(chunk.text.rstrip()) - 1
-        assert isinstance(error, UnexpectedToken | UnexpectedEOF)
-        found, end, expected = "the end", at + 1, set(error.expected)
-    span = Span(source, chunk.start + at, chunk.start + end)
-    hint = _hint(found, chunk.text, at)
-    found = found if found == "the end" else f"`{found}`"
-    findings.add("E101", f"unexpected {found}; expected {_expected(expected)}", span, hint=hint)
-
-
-def _unbalanced(chunk: _Chunk) -> tuple[int, str] | None:
-    stack: list[tuple[str, int]] = []
-    for piece in _PIECES.finditer(chunk.text):
-        char = piece.group()
-        if char in _CLOSERS:
-            stack.append((char, piece.start()))
-        elif char in _CLOSERS.values():
-            if not stack:
-                return piece.start(), f"`{char}` closes nothing"
-            opener, at = stack.pop()
-            if _CLOSERS[opener] != char:
-                return at, f"`{opener}` is closed by `{char}`"
-    return (stack[-1][1], f"`{stack[-1][0]}` is never closed") if stack else None
-
-
-def _hint(found: str, text: str, at: int) -> str | None:
-    before = text[:at]
-    if found in ("<-", "←", ":-") and re.search(r"<-|←|:-", before):
-        return "a statement ends with `.`; is the one before missing its full stop?"
-    if found in ("->", "=>", ":=") or (found == ">" and before.endswith(("-", "="))):
-        return "a rule is written `head <- body.`"
-    if found in ("'", '"'):
-        return "a string ends on the line it begins on, with the quote it began with"
-    if found in ("&&", "&", ";"):
-        return "literals are separated by `,`; patterns are joined by AND"
-    if found in ("||", "|"):
-        return "patterns are joined by OR"
-    if found == ":":
-        return "a label is a lower-case name, `o: order(N)`; a prefix must be declared, `prefix wt: <http://…>.`"
-    if found == ".":
-        return "a window follows a pattern in parentheses, `(a SEQ b).10`, with no space after the full stop"
-    if re.fullmatch(r"[A-Za-z_]\w*", found):
-        return "two things stand side by side; is an operator or a comma missing?"
-    return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, TYPES, Function
-from augury.errors import Findings, Note, Span, nearest
+from augury.errors import Findings, Note, Span, counted, nearest
 from augury.language import syntax as s
 
 MOMENTS = ("start", "end", "duration")
@@ -38,6 +38,9 @@ class Symbols:
 
     def unknown(self, what: str, name: str, span: Span, known: Iterable[str], hint: str) -> None:
         """Reports a name that nothing defines, with the nearest one that something does."""
+        if name in self.findings.unread:
+            self.findings.doubt(span)
+            return
         close = nearest(name, known)
         self.findings.add("E201", f"unknown {what} `{name}`", span,
                           hint=f"did you mean `{close}`?" if close else hint)  # fmt: skip
@@ -50,11 +53,12 @@ def collect_symbols(
     aggregates: Mapping[str, AggregateFunction],
     facts: Iterable[str],
 ) -> Symbols:
+    prefixes: dict[str, s.Prefix] = {}
     symbols = Symbols(findings, {**FUNCTIONS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
     for statement in statements(modules):
         match statement:
             case s.Prefix():
-                symbols.prefixes[statement.name] = statement.iri
+                _declare_prefix(statement, prefixes, symbols)
             case s.EventDecl():
                 _declare(statement, symbols.events, symbols)
             case s.StaticDecl():
@@ -66,13 +70,19 @@ def collect_symbols(
             case s.StaticRule(head=s.Call(name=name) | s.Name(text=name)):
                 symbols.clauses.setdefault(name, statement.head.span)
     _collect_functors(modules, symbols)
-    for name, span in symbols.heads.items():
+    events = {name: name_of(decl) for name, decl in symbols.events.items()} | symbols.heads
+    for name, span in events.items():
         if symbols.is_static(name):
-            _both(name, span, symbols.clauses.get(name), symbols)
-    for name, decl in symbols.events.items():
-        if symbols.is_static(name) and name not in symbols.heads:
-            _both(name, decl.span, symbols.clauses.get(name), symbols)
+            _both(name, span, symbols)
     return symbols
+
+
+def _declare_prefix(prefix: s.Prefix, seen: dict[str, s.Prefix], symbols: Symbols) -> None:
+    previous = seen.setdefault(prefix.name, prefix)
+    if previous.iri != prefix.iri:
+        symbols.findings.add("E203", f"the prefix `{prefix.name}` is declared twice, differently", prefix.span,
+                             Note("declared here first", previous.span))  # fmt: skip
+    symbols.prefixes[prefix.name] = prefix.iri
 
 
 def statements(modules: list[s.Module]) -> Iterator[s.Statement]:
@@ -80,11 +90,21 @@ def statements(modules: list[s.Module]) -> Iterator[s.Statement]:
         yield from module.statements
 
 
-def _both(name: str, event: Span, static: Span | None, symbols: Symbols) -> None:
-    notes = (Note("static here", static),) if static else (Note("its facts are given from outside"),)
+def name_of(decl: s.EventDecl | s.StaticDecl | s.FunctionDecl) -> Span:
+    """The name in a declaration."""
+    return decl.span.part(r"^\w+\s+(?P<it>[\w:-]+)")
+
+
+def _both(name: str, event: Span, symbols: Symbols) -> None:
+    if name in symbols.clauses:
+        note = Note("static here", symbols.clauses[name])
+    elif name in symbols.static:
+        note = Note("declared as static here", name_of(symbols.static[name]))
+    else:
+        note = Note("its facts are given from outside")
     symbols.findings.add(
-        "E202", f"`{name}` is both an event and a static predicate", event, *notes,
-        hint="event rules use `<-`, static rules and facts use `:-`; give one of them another name",
+        "E202", f"`{name}` is both an event and a static predicate", event, note,
+        hint="event rules are written with `<-`, static rules with `:-`, facts with neither; give one of the two another name",
     )  # fmt: skip
 
 
@@ -94,8 +114,8 @@ def _declare(
     _check_attributes(decl.attributes, symbols)
     previous = table.get(decl.name)
     if previous is not None and previous.attributes != decl.attributes:
-        symbols.findings.add("E203", f"`{decl.name}` is declared twice, differently", decl.span,
-                             Note("declared here first", previous.span))  # fmt: skip
+        symbols.findings.add("E203", f"`{decl.name}` is declared twice, differently", name_of(decl),
+                             Note("declared here first", name_of(previous)))  # fmt: skip
     table.setdefault(decl.name, decl)  # type: ignore[arg-type]
 
 
@@ -103,24 +123,30 @@ def _check_attributes(attributes: tuple[s.Attribute, ...], symbols: Symbols) -> 
     seen: dict[str, Span] = {}
     for attribute in attributes:
         if attribute.name in seen:
-            symbols.findings.add("E203", f"attribute `{attribute.name}` stands twice", attribute.span)
-        seen[attribute.name] = attribute.span
+            symbols.findings.add("E203", f"two attributes are called `{attribute.name}`", attribute.span.part(r"\w+"),
+                                 Note("the other one", seen[attribute.name]))  # fmt: skip
+        seen[attribute.name] = attribute.span.part(r"\w+")
         if attribute.type not in TYPES:
-            symbols.unknown("type", attribute.type, attribute.span, TYPES, "the types are " + ", ".join(TYPES))
+            symbols.unknown("type", attribute.type, attribute.type_span, TYPES, "the types are " + ", ".join(TYPES))
 
 
 def _declare_function(decl: s.FunctionDecl, symbols: Symbols) -> None:
     _check_attributes(decl.attributes, symbols)
     if decl.result not in TYPES:
-        symbols.unknown("type", decl.result, decl.span, TYPES, "the types are " + ", ".join(TYPES))
-    types = tuple(a.type for a in decl.attributes)
+        symbols.unknown("type", decl.result, decl.span.part(r"\w+$"), TYPES, "the types are " + ", ".join(TYPES))
+    types = tuple(known_type(a.type) for a in decl.attributes)
     given = symbols.functions.get(decl.name)
     if given is not None and not given.registered:
-        symbols.findings.add("E203", f"`{decl.name}` is a built-in function", decl.span, hint="choose another name")
+        symbols.findings.add("E203", f"`{decl.name}` is a built-in function", name_of(decl), hint="choose another name")
     elif given is not None and given.call is not _missing and not given.takes(len(types)):
-        symbols.findings.add("E206", f"`{decl.name}` is declared with {len(types)} arguments, but Python registered it with {given.arity}", decl.span)  # fmt: skip
+        symbols.findings.add("E206", f"`{decl.name}` is declared with {counted(len(types), 'argument')}, but Python registered it with {given.arity}", name_of(decl))  # fmt: skip
     elif given is None or given.call is _missing:
-        symbols.functions[decl.name] = Function(decl.name, types, decl.result, _missing, registered=True)
+        symbols.functions[decl.name] = Function(decl.name, types, known_type(decl.result), _missing, registered=True)
+
+
+def known_type(type: str) -> str:
+    """The type, or any where there is none of that name, which was reported."""
+    return type if type in TYPES else "any"
 
 
 def _missing(*args: object) -> object:

@@ -217,6 +217,7 @@ class Attribute:
     name: str
     type: str
     span: Span = _SPAN
+    type_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from itertools import pairwise
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import (
@@ -12,32 +12,30 @@ from augury.algebra.nodes import (
     Clause,
     Collect,
     Condition,
-    Either,
-    Instant,
     Join,
     Label,
     Node,
     NoneInside,
     Policy,
     Relative,
-    Repeat,
     Rule,
-    Scan,
     Select,
-    Within,
     bound_vars,
     condition_vars,
 )
 from augury.algebra.program import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
 from augury.algebra.scalar import Function
-from augury.algebra.terms import Aggregate, Const, Expr, Var, Wild, walk
-from augury.clock import Duration, Timestamp
-from augury.errors import Findings, Note, Span
+from augury.algebra.terms import Aggregate, Const, Var, walk
+from augury.clock import Duration
+from augury.errors import Findings, Note, Span, misspelt
 from augury.language import syntax as s
 from augury.language.expressions import Expressions
+from augury.language.patterns import Patterns, read_policy
 from augury.language.show import show_node
-from augury.language.symbols import Symbols, collect_symbols, statements
+from augury.language.symbols import Symbols, collect_symbols, known_type, statements
+
+__all__ = ["read_policy", "translate"]
 
 
 def translate(
@@ -59,7 +57,7 @@ def translate(
                 assert isinstance(statement.length.value, Duration)
                 symbols.tick = statement.length.value.us
                 if symbols.tick == 0:
-                    findings.add("E215", "a tick has a length", statement.span)
+                    findings.add("E215", "a tick cannot last no time", statement.length.span, hint="write `tick 1ms.`")
                     symbols.tick = None
             case s.Output():
                 output_seen = True
@@ -69,6 +67,7 @@ def translate(
                     else:
                         symbols.unknown("derived event", name.text, name.span, symbols.heads,
                                         "an output is an event that some rule derives")  # fmt: skip
+    _doubt_before_loose_windows(modules, findings)
     rules: list[Rule] = []
     clauses: list[Clause] = []
     counts: dict[str, int] = {}
@@ -97,25 +96,27 @@ def translate(
     )
 
 
+def _doubt_before_loose_windows(modules: list[s.Module], findings: Findings) -> None:
+    """`(a SEQ b). 10min.` is two statements; of the first, nothing is said that the window would change."""
+    for module in modules:
+        for before, after in pairwise(module.statements):
+            if isinstance(after, s.StaticRule) and isinstance(after.head, Const):
+                findings.doubt(before.span)
+
+
 def _attributes(decl: s.EventDecl | s.StaticDecl) -> tuple[Attribute, ...]:
-    return tuple(Attribute(a.name, a.type) for a in decl.attributes)
+    return tuple(Attribute(a.name, known_type(a.type)) for a in decl.attributes)
 
 
 def _unique_label(rule: Rule, labels: dict[str, Span], findings: Findings) -> None:
     if rule.label in labels:
-        findings.add(
-            "E216", f"two rules are labelled `{rule.label}`", rule.span, Note("the other one", labels[rule.label])
-        )
+        findings.add("E216", f"two rules are labelled `{rule.label}`", _label_of(rule.span),
+                     Note("the other one", _label_of(labels[rule.label])))  # fmt: skip
     labels[rule.label] = rule.span
 
 
-def read_policy(policy: s.Policy) -> Policy:
-    return Policy(
-        cast(Literal["unrestricted", "recent", "chronological"], policy.name),
-        cast(Literal["longest", "shortest", "by"], policy.ties),
-        policy.by,
-        policy.per,
-    )
+def _label_of(rule: Span) -> Span:
+    return rule.part(r"^rule\s+(?P<it>\w+)")
 
 
 def _head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node, ...]] | None:
@@ -127,6 +128,12 @@ def _head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node
         case Var():
             symbols.findings.add("E217", f"`{node.name}` is a variable; a head is an event", node.span,
                                  hint=f"write `{node.name}()` or begin it with a small letter")  # fmt: skip
+        case Const(value=Duration() | int() | float() | bool()):
+            symbols.findings.add("E217", f"`{show_node(node)}` stands alone", node.span,
+                                 hint=f"a window follows its full stop directly: `(…).{show_node(node)}`")  # fmt: skip
+        case s.Binary(op="AND" | "OR"):
+            symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
+                                 hint="a rule derives one event; write one rule for each")  # fmt: skip
         case _:
             symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
                                  hint=f"a rule is written `name(arguments) {arrow} body.`")  # fmt: skip
@@ -178,6 +185,7 @@ class _EventRule:
         self.findings = symbols.findings
         self.policy = read_policy(statement.policy) if statement.policy else default
         self.reader = Expressions(symbols)
+        self.patterns = Patterns(self.reader, self.policy)
 
     def translate(self, counts: dict[str, int]) -> Rule | None:
         statement, reader = self.statement, self.reader
@@ -186,11 +194,11 @@ class _EventRule:
         body = _Body([], [], [])
         for literal in statement.body:
             self._literal(literal, body)
-        if not body.patterns:
-            if head is not None:
-                self._no_event(statement)
-            return None
-        if head is None:
+        self._check_anchors(body.relatives)
+        if not body.patterns and self.findings.sound(statement.span):
+            self._no_event(statement)
+        if not body.patterns or head is None:
+            self.findings.unread.add(head[0] if head else "")
             return None
         node = self._join(body.patterns)
         collect = self._collect(body, node)
@@ -204,7 +212,8 @@ class _EventRule:
         types += ["any"] * len(head_args)
         args = tuple(reader.head_argument(a, t) for a, t in zip(head_args, types, strict=False))
         reader.may_aggregate = False
-        if collect is not None and not any(isinstance(p, Aggregate) for a in args for p in walk(a)):
+        aggregates = any(isinstance(p, Aggregate) for a in args for p in walk(a))
+        if collect is not None and not aggregates and self.findings.sound(statement.head.span):
             self.findings.add("E220", "the rule collects, but its head has no aggregate", collect.span,
                               hint="write, for instance, `count(X)` in the head; to ask for presence use a pattern")  # fmt: skip
         counts[name] = counts.get(name, 0) + 1
@@ -213,9 +222,12 @@ class _EventRule:
         return Rule(label, name, args, node, covers, collect, None, statement.span)
 
     def _no_event(self, statement: s.EventRule) -> None:
-        hint = "a rule over static predicates is written with `:-`" if any(
-            isinstance(x, s.Call | s.Name) for x in statement.body
-        ) else "name the event that the rule waits for"  # fmt: skip
+        if any(isinstance(x, s.While | s.Last) for x in statement.body):
+            hint = "`collect` looks back from a labelled event: `o: order(N), last 5: collect …`"
+        elif any(isinstance(x, s.Call | s.Name) for x in statement.body):
+            hint = "a rule over static predicates is written with `:-`"
+        else:
+            hint = "name the event that the rule waits for"
         self.findings.add("E221", "the body of an event rule has no event", statement.head.span, hint=hint)
 
     def _define_labels(self, body: tuple[s.Node, ...]) -> None:
@@ -223,9 +235,22 @@ class _EventRule:
             if isinstance(literal, s.Labelled):
                 previous = self.reader.labels.get(literal.label)
                 if previous is not None:
-                    self.findings.add("E222", f"the label `{literal.label}` is used twice", literal.span,
+                    self.findings.add("E222", f"the label `{literal.label}` is used twice", literal.span.part(r"\w+"),
                                       Note("used here first", previous))  # fmt: skip
-                self.reader.labels[literal.label] = literal.span
+                self.reader.labels.setdefault(literal.label, literal.span.part(r"\w+"))
+
+    def _check_anchors(self, relatives: list[Relative]) -> None:
+        """Intervals counted from one another have no first one."""
+        anchors = {r.label: r.anchor for r in relatives}
+        for relative in relatives:
+            way = [relative.label]
+            while way[-1] in anchors and anchors[way[-1]] not in way:
+                way.append(anchors[way[-1]])
+            if anchors.get(way[-1]) == relative.label and self.findings.sound(relative.span):
+                self.findings.add("E224", f"the interval `{relative.label}` is counted from itself", relative.span,
+                                  Note("the cycle: " + " → ".join([*way, relative.label])),
+                                  hint="count from the label of an event")  # fmt: skip
+                return
 
     # Literals
 
@@ -235,15 +260,19 @@ class _EventRule:
                 relative = self._relative(literal, call)
                 if relative is not None:
                     body.relatives.append(relative)
+            case s.Labelled(body=s.Call() as call) if self._meant_relative(call):
+                close = misspelt(call.name, RELATIVE)
+                self.findings.add("E201", f"unknown relative temporal event `{call.name}`", call.span.part(r"\w+"),
+                                  hint=f"did you mean `{close}`?")  # fmt: skip
             case s.Labelled():
-                pattern = self._pattern(literal.body)
+                pattern = self.patterns.pattern(literal.body)
                 if pattern is not None:
                     body.patterns.append(Label(literal.label, pattern, literal.span))
             case s.While(collect=False):
-                self.reader.known_label(literal.window, literal.span)
-                pattern = self._pattern(literal.body)
+                self.reader.known_label(literal.window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
+                pattern = self.patterns.pattern(literal.body)
                 if pattern is not None:
-                    body.conditions.append(NoneInside(literal.window, pattern, literal.span))
+                    body.conditions.append(NoneInside(literal.window, pattern, span=literal.span))
             case s.While() | s.Last():
                 if body.collect is not None:
                     self.findings.add("E223", "a rule has one `collect`", literal.span,
@@ -251,11 +280,15 @@ class _EventRule:
                                       hint="derive two events and join them")  # fmt: skip
                 body.collect = literal
             case s.Cut():
-                self.findings.add("E218", "a cut belongs to a static rule", literal.span)
+                self.findings.add("E218", "a cut belongs to a static rule", literal.span,
+                                  hint="to take one of several events, use a policy: `a SEQ[recent] b`")  # fmt: skip
+            case s.Group() if not all(self._is_condition(item) for item in literal.items):
+                self.findings.add("E228", "a list of literals stands where one is expected", literal.span,
+                                  hint="write the literals without parentheses, or join patterns with AND")  # fmt: skip
             case _ if self._is_condition(literal):
                 body.conditions.extend(self.reader.conditions(literal))
             case _:
-                pattern = self._pattern(literal)
+                pattern = self.patterns.pattern(literal)
                 if pattern is not None:
                     body.patterns.append(pattern)
 
@@ -277,10 +310,17 @@ class _EventRule:
                 return True
         return False
 
+    def _meant_relative(self, call: s.Call) -> bool:
+        """Whether `extends(o, 6h)` looks like a relative temporal event."""
+        match call.args:
+            case (s.Name(text=anchor), Const(value=Duration())) if anchor in self.reader.labels:
+                return not self.symbols.is_event(call.name) and misspelt(call.name, RELATIVE) is not None
+        return False
+
     def _relative(self, literal: s.Labelled, call: s.Call) -> Relative | None:
         match call.args:
             case (s.Name() as anchor, Const(value=Duration()) as length):
-                if anchor.text == literal.label or not self.reader.known_label(anchor.text, anchor.span):
+                if not self.reader.known_label(anchor.text, anchor.span):
                     return None
                 return Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
             case (s.Name() as anchor, Const(value=int() | float()) as length):
@@ -300,12 +340,12 @@ class _EventRule:
             return None
         window = literal.window if isinstance(literal, s.While) else None
         if window is not None:
-            self.reader.known_label(window, literal.span)
-        pattern = self._pattern(literal.body)
+            self.reader.known_label(window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
+        pattern = self.patterns.pattern(literal.body)
         if pattern is None:
             return None
         if isinstance(literal, s.Last) and literal.count == 0:
-            self.findings.add("E225", "the last 0 are none", literal.span)
+            self.findings.add("E225", "the last 0 are none", literal.span.part(r"\d+"), hint="collect at least one")
         # Conditions on what only the collected have filter them; the others filter the rule's rows.
         own = bound_vars(pattern) - bound_vars(positive)
         where: list[Condition] = []
@@ -328,104 +368,3 @@ class _EventRule:
         for pattern in patterns[1:]:
             node = Join("AND", node, pattern, policy=self.policy, span=self.statement.span)
         return node
-
-    # Patterns
-
-    def _pattern(self, node: s.Node) -> Node | None:
-        match node:
-            case s.Call():
-                return self._scan(node.name, node.args, node.span)
-            case s.Name():
-                return self._scan(node.text, (), node.span)
-            case Const(value=Timestamp() | int() as time) if not isinstance(time, bool):
-                return Instant(node, node.span)
-            case s.Where():
-                return self._where(node)
-            case s.Window():
-                inner = self._pattern(node.pattern)
-                return Within(inner, self.reader.length(node.length), node.span) if inner else None
-            case s.Power():
-                return self._repeat(node)
-            case s.Not(between=(first, second)):
-                return self._not(node, first, second)
-            case s.Binary():
-                return self._binary(node)
-            case Var():
-                self.findings.add("E226", f"`{node.name}` is a variable where an event is expected", node.span,
-                                  hint=f"write `{node.name}()` for the event, or begin its name with a small letter")  # fmt: skip
-            case s.Labelled():
-                self.findings.add("E227", "a label names a literal of its own, not a part of a pattern", node.span,
-                                  hint="write `o: order(N), s: shipped(N), o before s`; a prefix must be declared")  # fmt: skip
-            case Wild():
-                self.findings.add("E226", "`_` stands where an event is expected", node.span)
-            case s.Not():
-                self.findings.add("E214", "an event cannot be negated on its own: absence needs an interval", node.span,
-                                  hint="write `NOT(c).[a, b]` or `while w: not c`")  # fmt: skip
-            case s.Group():
-                self.findings.add("E228", "a list of literals stands where one pattern is expected", node.span,
-                                  hint="join patterns with AND or SEQ")  # fmt: skip
-            case _:
-                self.findings.add("E228", f"`{show_node(node)}` stands where an event pattern is expected", node.span)
-        return None
-
-    def _scan(self, name: str, args: tuple[s.Node, ...], span: Span) -> Node | None:
-        symbols = self.symbols
-        if symbols.is_static(name) and not symbols.is_event(name):
-            self.findings.add("E204", f"the static predicate `{name}` stands where an event is expected", span,
-                              hint="a static predicate is a condition: put it after WHERE, or as a literal of its own")  # fmt: skip
-            return None
-        if (
-            name in RELATIVE
-            and not symbols.is_event(name)
-            and args
-            and isinstance(args[0], s.Name)
-            and args[0].text in self.reader.labels
-        ):
-            self.findings.add("E224", f"the interval `{name}(…)` has no label", span, hint=f"write `w: {name}(…)`")
-            return None
-        declared = symbols.events.get(name)
-        types = [a.type for a in declared.attributes] if declared else []
-        types += ["any"] * len(args)
-        matched: list[Expr] = [self.reader.typed(self.reader.match(a), t) for a, t in zip(args, types, strict=False)]
-        return Scan(name, tuple(matched), span)
-
-    def _where(self, node: s.Where) -> Node | None:
-        inner = self._pattern(node.pattern)
-        conditions = self.reader.conditions(node.condition)
-        if inner is None:
-            return None
-        return Select(inner, tuple(conditions), node.span) if conditions else inner
-
-    def _repeat(self, node: s.Power) -> Node | None:
-        inner = self._pattern(node.pattern)
-        if node.count == 0:
-            self.findings.add("E225", "a pattern is repeated at least once", node.span)
-            return None
-        if inner is None or node.count == 1:
-            return inner
-        return Repeat(inner, node.count, node.consecutive, policy=self.policy, span=node.span)
-
-    def _not(self, node: s.Not, first: s.Node, second: s.Node) -> Node | None:
-        negated, left, right = self._pattern(node.negated), self._pattern(first), self._pattern(second)
-        if negated is None or left is None or right is None:
-            return None
-        policy = read_policy(node.policy) if node.policy else self.policy
-        return Join("SEQ", left, right, absent=negated, policy=policy, span=node.span)
-
-    def _binary(self, node: s.Binary) -> Node | None:
-        if node.op not in OPERATORS and node.op != "OR":
-            self.findings.add("E212", f"`{node.op.lower()}` relates two labels", node.span,
-                              hint=self.reader._relation_hint(node))  # fmt: skip
-            return None
-        if isinstance(node.left, s.Binary) and not node.left.parens and node.left.op != node.op:
-            self.findings.add("W301", f"`{node.left.op}` and `{node.op}` are mixed without parentheses", node.span,
-                              Note(f"it reads as {show_node(node)}"), hint="`augury fmt` writes the parentheses")  # fmt: skip
-        left, right = self._pattern(node.left), self._pattern(node.right)
-        if left is None or right is None:
-            return None
-        if node.op == "OR":
-            if node.policy is not None:
-                self.findings.add("E229", "OR selects nothing: it takes no policy", node.policy.span)
-            return Either(left, right, node.span)
-        policy = read_policy(node.policy) if node.policy else self.policy
-        return Join(node.op, left, right, policy=policy, span=node.span)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from augury.algebra.program import Plan
 from augury.errors import Findings
 from augury.language.checks.arity import check_arity
@@ -15,5 +17,12 @@ CHECKS = (check_arity, check_scope, check_static, check_cycles, check_times, che
 
 
 def check(plan: Plan, findings: Findings) -> None:
+    """Runs every check on what was read without a mistake; the rest would only give errors that follow from those."""
+    sound = replace(
+        plan,
+        rules=tuple(rule for rule in plan.rules if findings.sound(rule.span)),
+        clauses=tuple(clause for clause in plan.clauses if findings.sound(clause.span)),
+    )
+    findings.unread |= {rule.type for rule in plan.rules} | {clause.name for clause in plan.clauses}
     for one in CHECKS:
-        one(plan, findings)
+        one(sound, findings)

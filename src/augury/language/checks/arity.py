@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.algebra.nodes import AnyOf, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
 from augury.algebra.program import Plan
-from augury.errors import Findings, Note, Span, nearest
+from augury.errors import Findings, Note, Span, counted, misspelt
 
 Uses = dict[str, list[tuple[int, Span]]]
 
@@ -12,16 +12,24 @@ Uses = dict[str, list[tuple[int, Span]]]
 def check_arity(plan: Plan, findings: Findings) -> None:
     heads: Uses = {}
     read: Uses = {}
+    readers: dict[str, set[str]] = {}
     for rule in plan.rules:
-        heads.setdefault(rule.type, []).append((len(rule.args), rule.span))
+        heads.setdefault(rule.type, []).append((len(rule.args), head_of(rule.span)))
         for scan in scans(rule):
             read.setdefault(scan.type, []).append((len(scan.args), scan.span))
+            readers.setdefault(scan.type, set()).add(rule.type)
     for name, uses in _merged(heads, read).items():
         _check_event(name, uses, plan, findings)
     for name, uses in read.items():
         if name not in heads and name not in plan.declared:
-            _check_unknown(name, uses[0][1], {*heads, *plan.declared}, plan, findings)
+            # `windy <- wind` is no misspelling: an event may be named after what it is made of.
+            _check_unknown(name, uses[0][1], {*heads, *plan.declared} - readers[name], plan, findings)
     _check_static(plan, findings)
+
+
+def head_of(rule: Span) -> Span:
+    """The head of a rule or clause, without its label."""
+    return rule.part(r"^(?:rule\s+\w+\s*:\s*)?(?P<it>.*?)\s*(?:<-|←|:-|$)")
 
 
 def scans(rule: Rule) -> list[Scan]:
@@ -39,17 +47,17 @@ def _check_event(name: str, uses: list[tuple[int, Span]], plan: Plan, findings: 
     for count, span in uses:
         if declared is not None and count != len(declared):
             written = ", ".join(a.name for a in declared)
-            findings.add("E206", f"`{name}` has {count} arguments, but is declared with {len(declared)}", span,
-                         hint=f"it is declared as {name}({written})")  # fmt: skip
+            findings.add("E206", f"`{name}` has {counted(count, 'argument')} here, but is declared with {len(declared)}", span,
+                         hint=f"it is declared as `{name}({written})`")  # fmt: skip
         elif declared is None and count != arity:
-            findings.add("W302", f"`{name}` is used with {count} and with {arity} arguments: two types", span,
-                         Note("the other use", first))  # fmt: skip
+            findings.add("W302", f"`{name}` has {counted(count, 'argument')} here and {arity} elsewhere: these are two event types", span,
+                         Note("elsewhere", first))  # fmt: skip
             return
 
 
 def _check_unknown(name: str, span: Span, known: set[str], plan: Plan, findings: Findings) -> None:
-    close = nearest(name, known, 0.8) if len(name) > 3 else None
-    if close is None:
+    close = misspelt(name, known) if len(name) > 3 else None
+    if close is None or name in findings.unread:
         return
     if plan.declared:
         findings.add("E201", f"unknown event `{name}`", span,
@@ -87,18 +95,20 @@ def _check_static(plan: Plan, findings: Findings) -> None:
     defined: dict[str, dict[int, Span]] = {}
     for clause in plan.clauses:
         defined.setdefault(clause.name, {}).setdefault(len(clause.args), clause.span)
-    for name, attributes in plan.static.items():
-        for arity, span in defined.get(name, {}).items():
-            if arity != len(attributes):
-                findings.add("E206", f"`{name}` has {arity} arguments, but is declared with {len(attributes)}", span)
-    for atom, _ in static_atoms(plan):
-        arity = len(atom.args)
-        declared = plan.static.get(atom.name)
+    for name, places in defined.items():
+        (first, elsewhere), *others = places.items()
+        for arity, span in others if name not in plan.static else ():
+            findings.add("W302", f"`{name}` has {counted(arity, 'argument')} here and {first} elsewhere: these are two static predicates", head_of(span),
+                         Note("elsewhere", head_of(elsewhere)))  # fmt: skip
+    uses = [(clause.name, len(clause.args), head_of(clause.span)) for clause in plan.clauses]
+    uses += [(atom.name, len(atom.args), atom.span.part(r"^(?:not\s+)?(?P<it>.*)")) for atom, _ in static_atoms(plan)]
+    for name, arity, span in uses:
+        declared = plan.static.get(name)
         if declared is not None and arity != len(declared):
-            findings.add(
-                "E206", f"`{atom.name}` has {arity} arguments, but is declared with {len(declared)}", atom.span
-            )
-        elif declared is None and atom.name in defined and arity not in defined[atom.name]:
-            other, span = next(iter(defined[atom.name].items()))
-            findings.add("E206", f"`{atom.name}` has {arity} arguments here, but is defined with {other}", atom.span,
-                         Note("defined here", span))  # fmt: skip
+            written = ", ".join(a.name for a in declared)
+            findings.add("E206", f"`{name}` has {counted(arity, 'argument')} here, but is declared with {len(declared)}", span,
+                         hint=f"it is declared as `{name}({written})`")  # fmt: skip
+        elif declared is None and name in defined and arity not in defined[name]:
+            other, place = next(iter(defined[name].items()))
+            findings.add("E206", f"`{name}` has {counted(arity, 'argument')} here, but is defined with {other}", span,
+                         Note("defined here", head_of(place)))  # fmt: skip

@@ -9,11 +9,12 @@ from augury.algebra.properties import interval_table
 from augury.algebra.strata import Edge, components, cycle, edges, recursive_parts
 from augury.algebra.terms import Build, Var, computes, variables
 from augury.errors import Findings, Note
+from augury.language.checks.arity import head_of
 
 _WORDS = {
     "negation": "the absence that it asks for",
     "grouping": "what it collects",
-    "temporal": "the event that its relative temporal event is counted from",
+    "temporal": "the event that {} is counted from",
 }
 
 
@@ -25,9 +26,9 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
         reads.setdefault(edge.head, set()).add(edge.reads)
     for group in components(derived, reads):
         inside = [e for e in found if e.head in group and e.reads in group]
-        for edge in inside:
-            if edge.kind in _WORDS and not (edge.kind != "temporal" and _ends_before(edge, plan.tick)):
-                _unstratified(edge, group, reads, findings)
+        wrong = [e for e in inside if e.kind in _WORDS and (e.kind == "temporal" or not _ends_before(e, plan.tick))]
+        for edge in sorted(wrong, key=lambda e: e.span.start)[:1]:
+            _unstratified(edge, group, reads, findings)
         if inside:
             _check_computing(plan, group, findings)
             _check_policies(plan, group, findings)
@@ -44,9 +45,10 @@ def _unstratified(
     hint = (
         "count from an event that does not depend on this rule"
         if edge.kind == "temporal"
-        else "only events that surely end before the derived one may depend on it; bound the window before a later event"
+        else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
-    findings.add("E404", f"`{edge.head[0]}` depends on itself through {_WORDS[edge.kind]}", edge.span,
+    words = _WORDS[edge.kind].format(edge.span.quoted)
+    findings.add("E404", f"`{edge.head[0]}` depends on itself through {words}", edge.span,
                  Note(_shown(way)), hint=hint)  # fmt: skip
 
 
@@ -78,7 +80,7 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
             if rule.predicate in inner and target in inner:
                 way = [rule.predicate, *cycle(target, rule.predicate, short, inner)]
                 findings.add(
-                    "E403", f"the recursive rule `{rule.label}` computes new values at the same time, without end", rule.span,
+                    "E403", f"the recursive rule `{rule.label}` computes new values at the same time, without end", head_of(rule.span),
                     Note(_shown(way)),
                     hint="let the cycle pass through SEQ or NOT, which lengthen the interval",
                 )  # fmt: skip
@@ -123,5 +125,5 @@ def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> N
                 and node.op != "SEQ"
                 and recursive_parts(node, group)
             ):
-                findings.add("E405", f"`{node.policy.name}` on the recursive operator {node.op}", node.span,
+                findings.add("E405", f"`{node.policy.name}` cannot select on {node.op}, which is recursive here", node.span,
                              hint=f"only SEQ may be recursive under a policy; write `{node.op}[unrestricted]`")  # fmt: skip

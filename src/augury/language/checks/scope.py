@@ -32,15 +32,12 @@ from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.program import Plan
 from augury.algebra.terms import Aggregate, Expr, Var, plain_variables, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Findings, Note, Span
+from augury.errors import Findings, Note, Span, misspelt
 
 
 def check_scope(plan: Plan, findings: Findings) -> None:
     for rule in plan.rules:
         _Scope(rule, findings).check()
-    for clause in plan.clauses:
-        terms = [*clause.args, *(t for c in clause.body for t in terms_of(c))]
-        _singletons(terms, findings)
 
 
 def terms_of(condition: Condition) -> Iterator[Expr]:
@@ -72,7 +69,7 @@ def occurrences(terms: list[Expr]) -> list[Var]:
     return [part for term in terms for part in walk_terms(term) if isinstance(part, Var)]
 
 
-def _singletons(terms: list[Expr], findings: Findings, reported: set[str] | None = None) -> None:
+def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None = None) -> None:
     found = occurrences(terms)
     counts = Counter(v.name for v in found)
     for variable in found:
@@ -95,6 +92,7 @@ class _Scope:
 
     def check(self) -> None:
         rule = self.rule
+        sound = self.findings.sound(rule.span)
         self._pattern(rule.body)
         bound = bound_vars(rule.body)
         collected = set(bound)
@@ -106,7 +104,8 @@ class _Scope:
             self._head(arg, collected)
         self._not_locals()
         self._policies()
-        _singletons(self.terms, self.findings, self.reported)
+        if sound:
+            singletons(self.terms, self.findings, self.reported)
 
     def _head(self, arg: Expr, bound: set[str]) -> None:
         inside = {v for p in walk_terms(arg) if isinstance(p, Aggregate) for v in variables(p)}
@@ -134,7 +133,10 @@ class _Scope:
                     missing = condition_vars(condition) - known
                 for name in sorted(missing):
                     self._unbound(name, place, list(terms_of(condition)))
-            known |= binds(condition, known) if isinstance(condition, Holds) else condition_vars(condition)
+            if isinstance(condition, Holds):
+                known |= binds(condition, known)
+            elif not isinstance(condition, NoneInside):
+                known |= condition_vars(condition)
         return known
 
     def _missing_of_equation(self, condition: Compare, known: set[str]) -> set[str]:
@@ -143,6 +145,8 @@ class _Scope:
         return min((m for m in sides if m), key=len) if not all(sides) else sides[0] | sides[1]
 
     def _unbound(self, name: str, place: str, terms: list[Expr]) -> None:
+        if name in self.reported:
+            return
         where = next((v.span for v in occurrences(terms) if v.name == name), self.rule.span)
         self.reported.add(name)
         branch = self._branch(name)
@@ -154,15 +158,22 @@ class _Scope:
             return  # the mistake is that it is used outside NOT; reported there
         negated = self._inside_negation(name)
         notes = (Note("it occurs only under negation", negated),) if negated else ()
+        close = misspelt(name, self._once() - {name})
         hint = (
-            "an absent event has no values to use"
+            "an absent event has no values to use; a condition on it stands with it, `while w: not (q(X) WHERE X > 3)`"
             if negated
-            else "`_` stands for any value" if place == "a negation"
+            else f"did you mean `{close}`?" if close
+            else "give it a value before, or write `_` where any value will do" if place == "a negation"
             else "the condition is attached to a part of the pattern; put the WHERE around all of it"
             if place != "the head" and any(name in variables(*scan.args) for scan in walk(self.rule.body) if isinstance(scan, Scan))
             else "an event, a static predicate or `=` must give it a value"
         )  # fmt: skip
         self.findings.add("E301", f"`{name}` is not bound in {place}", where, *notes, hint=hint)
+
+    def _once(self) -> set[str]:
+        """The bound variables that nothing else uses: one of them may be meant by a misspelling."""
+        counts = Counter(v.name for v in occurrences(self.terms))
+        return {name for name in bound_vars(self.rule.body) if counts[name] == 1}
 
     def _branch(self, name: str) -> Span | None:
         for node in walk(self.rule.body):
@@ -202,8 +213,18 @@ class _Scope:
         for node in joins:
             policy = node.policy
             if policy.per and policy.name != "recent":
-                self.findings.add("E229", f"`per` belongs to `recent`, not to `{policy.name}`", node.span)
+                self.findings.add(
+                    "E229", f"`per` belongs to `recent`, not to `{policy.name}`", self._of_policy(node, "per")
+                )
             for name in (*((policy.by,) if policy.by else ()), *policy.per):
                 if not any(name in bound_vars(other) for other in joins):
-                    self.findings.add("E301", f"`{name}` is not bound in the policy", node.span,
+                    self.findings.add("E301", f"`{name}` is not bound in the policy", self._of_policy(node, name),
                                       hint="name a variable of the pattern that the policy is about")  # fmt: skip
+
+    def _of_policy(self, node: Join | Repeat, word: str) -> Span:
+        """The place of a word of a policy: in the operator's brackets, after POLICY, or else the operator."""
+        inside = node.span.part(rf"\[[^]]*?(?P<it>\b{word}\b)")
+        if inside != node.span:
+            return inside
+        after = self.rule.span.part(rf"\bpolicy\b.*?(?P<it>\b{word}\b)")
+        return after if after != self.rule.span else node.span

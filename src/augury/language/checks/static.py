@@ -27,7 +27,7 @@ from augury.algebra.program import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
 from augury.algebra.terms import Build, Expr, Var, Wild, computes, variables
 from augury.errors import Findings, Note, Span
-from augury.language.checks.scope import occurrences, terms_of
+from augury.language.checks.scope import occurrences, singletons, terms_of
 
 Mode = tuple[bool, ...]
 
@@ -37,19 +37,41 @@ def check_static(plan: Plan, findings: Findings) -> None:
     modes = _Modes(plan, findings)
     modes.follow()
     _check_building(plan, modes, findings)
+    for clause in plan.clauses:
+        if not clause.body:
+            _check_fact(clause, findings)
+        elif clause not in modes.unbound and findings.sound(clause.span):
+            singletons([*clause.args, *(t for c in clause.body for t in terms_of(c))], findings)
+
+
+def _check_fact(fact: Clause, findings: Findings) -> None:
+    found = occurrences(list(fact.args))
+    for variable in found:
+        once = sum(v.name == variable.name for v in found) == 1
+        if once and not variable.name.startswith("_"):
+            findings.add("W303", f"`{variable.name}` is a variable, so the fact holds for every value", variable.span,
+                         hint=f"write `'{variable.name}'` for that name, or `_` where any value will do")  # fmt: skip
 
 
 def _check_negation(plan: Plan, findings: Findings) -> None:
     reads = static_reads(plan.clauses)
     plain = {head: set(targets) for head, targets in reads.items()}
+    absences = {c.span for clause in plan.clauses for c in clause.body if isinstance(c, Unless)}
     for group in components(plain, plain):
-        for head in group:
-            for target, (negated, span) in reads.get(head, {}).items():
-                if negated and target in group:
-                    way = [head, *cycle(target, head, plain, group)]
-                    findings.add("E401", f"`{head[0]}` depends on its own absence", span,
-                                 Note("the cycle: " + " → ".join(name for name, _ in way)),
-                                 hint="a negated predicate, or one before a cut, must not depend on the rule it stands in")  # fmt: skip
+        wrong = [
+            (span, head, target)
+            for head in group
+            for target, (negated, span) in reads.get(head, {}).items()
+            if negated and target in group
+        ]
+        for span, head, target in sorted(wrong, key=lambda w: w[0].start)[:1]:
+            way = [head, *cycle(target, head, plain, group)]
+            how, what = (
+                ("on its own absence", "negated") if span in absences else ("on itself before a cut", "before a cut")
+            )
+            findings.add("E401", f"`{head[0]}` depends {how}", span,
+                         Note("the cycle: " + " → ".join(name for name, _ in way)),
+                         hint=f"what is {what} must not depend on the rule it stands in")  # fmt: skip
 
 
 class _Modes:
@@ -57,6 +79,7 @@ class _Modes:
 
     def __init__(self, plan: Plan, findings: Findings) -> None:
         self.findings = findings
+        self.unbound: list[Clause] = []
         self.clauses: dict[Predicate, list[Clause]] = {}
         for clause in plan.clauses:
             self.clauses.setdefault((clause.name, len(clause.args)), []).append(clause)
@@ -122,9 +145,16 @@ class _Modes:
 
     def _unbound(self, clause: Clause, name: str, place: str, terms: list[Expr], caller: Span | None) -> None:
         span = next((v.span for v in occurrences(terms) if v.name == name), clause.span)
-        notes = (Note("called here without a value for it", caller),) if caller else ()
-        self.findings.add("E301", f"`{name}` is not bound in {place}", span, *notes,
-                          hint="a static predicate or `=` in the body must give it a value, or the call must")  # fmt: skip
+        self.unbound.append(clause)
+        if caller is not None and place != "the head" and name in variables(*clause.args):
+            self.findings.add("E301", f"`{clause.name}` is called without a value for `{name}`, which it needs", caller,
+                              Note("needed here", span),
+                              hint="an event or another condition must give it a value first")  # fmt: skip
+            return
+        hint = "a static predicate or `=` in the body must give it a value"
+        if caller is None and name in variables(*clause.args):
+            hint += ", or the call must"
+        self.findings.add("E301", f"`{name}` is not bound in {place}", span, hint=hint)
 
 
 def mode_of(args: tuple[Expr, ...], bound: set[str]) -> Mode:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from augury.algebra.nodes import Either, Rule, walk
 from augury.algebra.program import Plan
 from augury.algebra.properties import all_properties
+from augury.algebra.relations import Reason
+from augury.clock import show_duration
 from augury.errors import NOWHERE, Findings, Note
+from augury.language.checks.arity import head_of
 
 
 def check_times(plan: Plan, findings: Findings) -> None:
@@ -12,12 +16,38 @@ def check_times(plan: Plan, findings: Findings) -> None:
     for rule in plan.rules:
         found = by_label[rule.label]
         if found.contradiction:
-            reasons = sorted(found.contradiction, key=lambda r: r.span.start)
-            first, *others = [(r.text, r.span if r.span is not NOWHERE else None) for r in reasons]
-            against = " and ".join(text for text, _ in others) or "itself"
-            findings.add("E501", f"rule `{rule.label}` can never be detected: {first[0]} contradicts {against}",
-                         first[1] or rule.span, *(Note(text, span) for text, span in others if span))  # fmt: skip
-        elif found.horizon is None:
-            widest = next(m for m in found.memory if m.keep is None)
-            findings.add("W304", f"rule `{rule.label}` remembers events without bound", widest.span,
+            _contradiction(rule, found.contradiction, plan.tick, findings)
+        elif found.horizon is None and findings.sound(rule.span):
+            widest = next(m.span for m in found.memory if m.keep is None)
+            findings.add("W304", f"rule `{rule.label}` remembers events without bound",
+                         head_of(rule.span) if widest == rule.span else widest,
                          hint="give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention")  # fmt: skip
+
+
+def _contradiction(rule: Rule, reasons: tuple[Reason, ...], tick: int | None, findings: Findings) -> None:
+    first, *others = sorted(reasons, key=lambda r: r.span.start)
+    against = "contradicts " + (" and ".join(dict.fromkeys(_written(r) for r in others)) or "itself")
+    notes = [Note(_written(r), r.span) for r in others if r.span not in (NOWHERE, first.span)]
+    if others and first.text.startswith("the window") and all(r.span in first.span for r in others):
+        against, notes = f"is too short for {first.span.quoted}", []
+    short = tick is not None and any(r.text.startswith("the window") for r in reasons)
+    hint = (
+        f"times differ by whole ticks: what comes later comes at least {show_duration(tick or 0)} later"
+        if short
+        else None
+    )
+    where = f"a branch of OR in rule `{rule.label}`" if _in_branch(rule, reasons) else f"rule `{rule.label}`"
+    findings.add("E501", f"{where} can never be detected: {_written(first)} {against}",
+                 head_of(rule.span) if first.span is NOWHERE else first.span, *notes, hint=hint)  # fmt: skip
+
+
+def _written(reason: Reason) -> str:
+    """What was written, where it says enough by itself."""
+    if reason.span is NOWHERE or reason.text.startswith("the window") or len(reason.span.quoted) > 60:
+        return reason.text
+    return reason.span.quoted
+
+
+def _in_branch(rule: Rule, reasons: tuple[Reason, ...]) -> bool:
+    sides = [side for node in walk(rule.body) if isinstance(node, Either) for side in (node.left, node.right)]
+    return any(all(reason.span in side.span for reason in reasons) for side in sides)

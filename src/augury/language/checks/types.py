@@ -20,6 +20,7 @@ Kinds = frozenset[str]
 _ALL: Kinds = frozenset({"number", "string", "bool", "timestamp", "duration", "iri", "term", "list"})
 _NUMBER: Kinds = frozenset({"number"})
 _ARITHMETIC: Kinds = frozenset({"number", "timestamp", "duration"})
+_UNIT = "a number compared with a duration needs a unit, such as 5s"
 
 
 def kinds_of(type: str) -> Kinds:
@@ -33,6 +34,7 @@ class _Use:
     span: Span
     why: str
     firm: bool
+    declared: bool = False
 
 
 @dataclass
@@ -43,19 +45,19 @@ class _Classes:
     uses: dict[object, list[_Use]] = field(default_factory=dict)
 
     def find(self, item: object) -> object:
-        while self.parent.get(item, item) != item:
-            item = self.parent[item]
+        while (above := self.parent.get(item, item)) != item:
+            item = self.parent[item] = self.parent.get(above, above)  # the way up is halved each time
         return item
 
     def join(self, x: object, y: object) -> None:
         first, second = self.find(x), self.find(y)
         if first != second:
             self.parent[second] = first
-            self.uses[first] = self.uses.pop(first, []) + self.uses.pop(second, [])
+            self.uses.setdefault(first, []).extend(self.uses.pop(second, []))
 
-    def use(self, item: object, kinds: Kinds, span: Span, why: str, firm: bool = True) -> None:
+    def use(self, item: object, kinds: Kinds, span: Span, why: str, firm: bool = True, declared: bool = False) -> None:
         if kinds != _ALL:
-            self.uses.setdefault(self.find(item), []).append(_Use(kinds, span, why, firm))
+            self.uses.setdefault(self.find(item), []).append(_Use(kinds, span, why, firm, declared))
 
 
 def check_types(plan: Plan, findings: Findings, clock: Kind | None = None) -> None:
@@ -115,7 +117,7 @@ class _Types:
             kinds = kinds_of(declared.type)
             why = f"`{name}` declares `{declared.name}` as {declared.type}"
             if isinstance(arg, Var):
-                self.classes.use((scope, arg.name), kinds, arg.span, why)
+                self.classes.use((scope, arg.name), kinds, arg.span, why, declared=True)
             elif not isinstance(arg, Wild):
                 found = self._kinds(arg, scope)
                 if not found & kinds and kinds != _ALL and not (isinstance(arg, Const) and arg.value is None):
@@ -149,12 +151,12 @@ class _Types:
         left, right = self._kinds(condition.left, scope), self._kinds(condition.right, scope)
         ordered = condition.op not in ("=", "!=")
         if not left & right:
-            unit = {"number", "duration"} <= left | right
+            unit = left | right == {"number", "duration"}
             self.findings.add(
                 "E601",
                 f"{_described(condition.left)} ({_listed(left)}) is compared with {_described(condition.right)} ({_listed(right)})",
                 condition.span,
-                hint="on timestamps a number compared with a duration needs a unit, such as 5s" if unit else None,
+                hint=_UNIT if unit else None,
             )
             return
         match condition.left, condition.right:
@@ -188,17 +190,15 @@ class _Types:
             case Aggregate():
                 row = self.plan.aggregates[expr.function]
                 for arg in expr.args:
-                    self._argument(arg, kinds_of(row.argument), f"an argument of `{expr.function}`", scope)
+                    self._argument(arg, kinds_of(row.argument), f"it is an argument of `{expr.function}`", scope)
                 return kinds_of(row.result)
             case Apply():
                 return self._apply(expr, scope)
         return _ALL
 
     def _durations(self, kinds: Kinds) -> Kinds:
-        """On a logical clock a duration is a number of ticks."""
-        if "duration" not in kinds or self.clock == "timestamp":
-            return kinds
-        return _NUMBER if self.clock == "logical" else kinds | _NUMBER
+        """Beside a number, on a logical clock, a duration is a number of ticks."""
+        return kinds if "duration" not in kinds or self.clock == "timestamp" else kinds | _NUMBER
 
     def _apply(self, expr: Apply, scope: tuple[str, str]) -> Kinds:
         row = self.plan.functions[expr.function]
@@ -221,7 +221,11 @@ class _Types:
             return kinds
         found = self._kinds(arg, scope)
         if not found & kinds:
-            self.findings.add("E601", f"{_described(arg)} is {_a(found)}, but {why}", arg.span)
+            self.findings.add(
+                "E601",
+                f"{_described(arg)} is {_a(found)}, but {why.removeprefix('it is ')} must be {_a(kinds)}",
+                arg.span,
+            )
         return found & kinds or kinds
 
     def report(self) -> None:
@@ -241,8 +245,13 @@ class _Types:
                         break
 
     def _conflict(self, use: _Use, other: _Use | None) -> None:
-        notes = (Note(f"but {other.why}", other.span),) if other else ()
-        self.findings.add("E601", f"types do not fit: {use.why}", use.span, *notes)
+        if other is None:
+            return
+        # The declaration is taken as right; of two uses, the later one is shown first.
+        first, second = sorted((use, other), key=lambda u: (u.declared, -u.span.start))
+        self.findings.add("E601", f"{first.span.quoted} cannot be both {_a(first.kinds)} and {_a(second.kinds)}", first.span,
+                          Note(first.why), Note(second.why, second.span),
+                          hint=_UNIT if first.kinds | second.kinds == {"number", "duration"} else None)  # fmt: skip
 
 
 def _kind(const: Const) -> Kinds:
@@ -258,4 +267,6 @@ def _listed(kinds: Kinds) -> str:
 
 
 def _a(kinds: Kinds) -> str:
-    return f"a {_listed(kinds)}"
+    if kinds == _ARITHMETIC:
+        return "a number or a time"
+    return " or ".join(f"an {kind}" if kind == "iri" else f"a {kind}" for kind in sorted(kinds))

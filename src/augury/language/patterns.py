@@ -1,0 +1,173 @@
+"""Syntax to the algebra's patterns (SEMANTICS 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from augury.algebra.nodes import Either, Instant, Join, Node, Policy, Repeat, Scan, Select, Within
+from augury.algebra.relations import OPERATORS, RELATIVE
+from augury.algebra.terms import Const, Expr, Var, Wild
+from augury.clock import Timestamp
+from augury.errors import Findings, Note, Span
+from augury.language import syntax as s
+from augury.language.expressions import Expressions
+from augury.language.show import show_node
+from augury.language.symbols import Symbols
+
+
+def read_policy(policy: s.Policy) -> Policy:
+    return Policy(
+        cast(Literal["unrestricted", "recent", "chronological"], policy.name),
+        cast(Literal["longest", "shortest", "by"], policy.ties),
+        policy.by,
+        policy.per,
+    )
+
+
+@dataclass
+class Patterns:
+    """Reads the patterns of one rule. `policy` holds where an operator names none."""
+
+    reader: Expressions
+    policy: Policy
+
+    @property
+    def symbols(self) -> Symbols:
+        return self.reader.symbols
+
+    @property
+    def findings(self) -> Findings:
+        return self.reader.symbols.findings
+
+    def pattern(self, node: s.Node) -> Node | None:
+        match node:
+            case s.Call():
+                return self._scan(node.name, node.args, node.span)
+            case s.Name():
+                return self._scan(node.text, (), node.span)
+            case Const(value=Timestamp() | int() as time) if not isinstance(time, bool):
+                return Instant(node, node.span)
+            case s.Where():
+                return self._where(node)
+            case s.Window():
+                inner = self.pattern(node.pattern)
+                return Within(inner, self.reader.length(node.length), node.span) if inner else None
+            case s.Power():
+                return self._repeat(node)
+            case s.Not(between=(first, second)):
+                return self._not(node, first, second)
+            case s.Binary():
+                return self._binary(node)
+            case Var():
+                self.findings.add("E226", f"`{node.name}` is a variable where an event is expected", node.span,
+                                  hint=f"write `{node.name}()` for the event, or begin its name with a small letter")  # fmt: skip
+            case s.Labelled():
+                self.findings.add("E227", "a label names a literal of its own, not a part of a pattern", node.span.part(r"\w+\s*:"),
+                                  hint="write `o: order(N), s: shipped(N), o before s`")  # fmt: skip
+            case Wild():
+                self.findings.add("E226", "`_` stands where an event is expected", node.span,
+                                  hint="`_` stands for an argument; name the event")  # fmt: skip
+            case s.Not():
+                absent = show_node(node.negated)
+                self.findings.add("E214", "an event cannot be negated on its own: absence needs an interval", node.span,
+                                  hint=f"write `NOT({absent}).[a, b]` or `while w: not {absent}`")  # fmt: skip
+            case s.Group():
+                self.findings.add("E228", "a list of literals stands where one pattern is expected", node.span,
+                                  hint="join patterns with AND or SEQ")  # fmt: skip
+            case _:
+                self.findings.add("E228", f"`{show_node(node)}` stands where an event is expected", node.span,
+                                  hint=_no_pattern(node))  # fmt: skip
+        return None
+
+    def _scan(self, name: str, args: tuple[s.Node, ...], span: Span) -> Node | None:
+        symbols = self.symbols
+        if symbols.is_static(name) and not symbols.is_event(name):
+            self.findings.add("E204", f"the static predicate `{name}` stands where an event is expected", span,
+                              hint="a static predicate is a condition: put it after WHERE, or as a literal of its own")  # fmt: skip
+            return None
+        if (
+            name in RELATIVE
+            and not symbols.is_event(name)
+            and args
+            and isinstance(args[0], s.Name)
+            and args[0].text in self.reader.labels
+        ):
+            self.findings.add("E224", f"the interval {span.quoted} has no label", span,
+                              hint=f"write `w: {' '.join(span.text.split())}`")  # fmt: skip
+            return None
+        if name in self.findings.unread and not symbols.is_event(name):
+            self.findings.doubt(span)
+        declared = symbols.events.get(name)
+        types = [a.type for a in declared.attributes] if declared else []
+        types += ["any"] * len(args)
+        matched: list[Expr] = [self.reader.typed(self.reader.match(a), t) for a, t in zip(args, types, strict=False)]
+        return Scan(name, tuple(matched), span)
+
+    def _where(self, node: s.Where) -> Node | None:
+        inner = self.pattern(node.pattern)
+        conditions = self.reader.conditions(node.condition)
+        if inner is None:
+            return None
+        return Select(inner, tuple(conditions), node.span) if conditions else inner
+
+    def _repeat(self, node: s.Power) -> Node | None:
+        inner = self.pattern(node.pattern)
+        if node.count == 0:
+            self.findings.add("E225", "a pattern is repeated at least once", node.span.part(r"\^\s*0+"))
+            return None
+        if inner is None or node.count == 1:
+            return inner
+        return Repeat(inner, node.count, node.consecutive, policy=self.policy, span=node.span)
+
+    def _not(self, node: s.Not, first: s.Node, second: s.Node) -> Node | None:
+        negated, left, right = self.pattern(node.negated), self.pattern(first), self.pattern(second)
+        if negated is None or left is None or right is None:
+            return None
+        policy = read_policy(node.policy) if node.policy else self.policy
+        return Join("SEQ", left, right, absent=negated, policy=policy, span=node.span)
+
+    def _binary(self, node: s.Binary, whole: bool = True) -> Node | None:
+        if node.op not in OPERATORS and node.op != "OR":
+            self.reader.relation(node)
+            return None
+        if whole:
+            self._check_mixed(node)
+        chained = isinstance(node.left, s.Binary) and not node.left.parens
+        left = self._binary(node.left, whole=False) if chained else self.pattern(node.left)  # type: ignore[arg-type]
+        right = self.pattern(node.right)
+        if left is None or right is None:
+            return None
+        if node.op == "OR":
+            if node.policy is not None:
+                self.findings.add("E229", "OR takes no policy: it selects nothing", node.policy.span)
+            return Either(left, right, node.span)
+        policy = read_policy(node.policy) if node.policy else self.policy
+        return Join(node.op, left, right, policy=policy, span=node.span)
+
+    def _check_mixed(self, node: s.Binary) -> None:
+        """Different operators in one chain without parentheses: legal, but easily misread."""
+        ops = [node.op]
+        part = node.left
+        while isinstance(part, s.Binary) and not part.parens:
+            ops.insert(0, part.op)
+            part = part.left
+        different = [f"`{op}`" for op in dict.fromkeys(ops)]
+        if len(different) > 1:
+            words = ", ".join(different[:-1]) + " and " + different[-1]
+            self.findings.add("W301", f"{words} are mixed without parentheses", node.span,
+                              Note(f"it reads as {show_node(node)}"), hint="`augury fmt` writes the parentheses")  # fmt: skip
+
+
+def _no_pattern(node: s.Node) -> str | None:
+    """What to do with something that is no pattern, where it is plain."""
+    match node:
+        case s.Chain() | s.Arith() if node.span.text.startswith("@"):
+            return "a calendar time stands in quotes: @'2026-01-31'"
+        case s.Chain():
+            return "a condition follows WHERE, or stands as a literal of its own after a comma"
+        case s.WithinSet():
+            return f"the window of a pattern is written `(…).{show_node(node.length)}`"
+        case Const(value=str()):
+            return "an event is a name without quotes"
+    return None

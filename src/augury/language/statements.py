@@ -1,0 +1,76 @@
+"""Program text cut into statements at its full stops, so that every statement gets its own syntax error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from augury.errors import Source
+from augury.language.syntax import Comments
+
+COLON = "\ua789"  # stands for the colon of a prefixed name: same length, so spans stay true
+PIECES = re.compile(
+    r"""(?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
+      | (?P<comment>[%\#][^\n]*|/\*.*?\*/)
+      | (?P<iri><[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"{}|\\^`]*>)
+      | (?P<end>\.(?!\s*\[)(?=\s|$|[%\#]|/\*))
+      | (?P<pname>(?<![\w])[A-Za-z_]\w*:[A-Za-z_][\w-]*)
+      | (?P<other>\w+|\s+|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_REST_OF_LINE = re.compile(r"[ \t]*([%#][^\n]*|/\*.*?\*/[ \t]*(?=\n|$))")
+
+
+@dataclass
+class Chunk:
+    """One statement's characters: comments blanked, prefixed names marked."""
+
+    start: int
+    text: str
+    comments: Comments
+    closed: bool
+
+    def split(self, at: int) -> tuple[Chunk, Chunk]:
+        return (
+            Chunk(self.start, self.text[:at], self.comments, False),
+            Chunk(self.start + at, self.text[at:], Comments(), self.closed),
+        )
+
+
+def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[Chunk]:
+    """The statements of a text. `prefixes` is read anew for each, because a statement may declare one."""
+    text = source.text
+    start, pieces, before, blank = 0, [], [], False
+    at, seen_code = 0, False
+    while at < len(text):
+        piece = PIECES.match(text, at)
+        assert piece is not None, "the last alternative matches anything"
+        kind, value = piece.lastgroup, piece.group()
+        at = piece.end()
+        match kind:
+            case "comment":
+                before.append(value.strip())
+                pieces.append(re.sub(r"[^\n]", " ", value))
+            case "pname" if value.partition(":")[0] in prefixes:
+                pieces.append(value.replace(":", COLON, 1))
+                seen_code = True
+            case "pname":
+                # Only the label is taken, so that `o:order` and `o: order` read alike.
+                at = piece.start() + value.index(":") + 1
+                pieces.append(value[: value.index(":") + 1])
+                seen_code = True
+            case "end":
+                pieces.append(".")
+                rest = _REST_OF_LINE.match(text, at)
+                after = rest.group(1).strip() if rest else ""
+                yield Chunk(start, "".join(pieces), Comments(tuple(before), after, blank), True)
+                at = rest.end() if rest else at
+                start, pieces, before, blank, seen_code = at, [], [], False, False
+            case _:
+                if not value.isspace():
+                    seen_code = True
+                elif not seen_code and not before and value.count("\n") > 1 and start > 0:
+                    blank = True
+                pieces.append({COLON: "\ufffd", "\ufeff": " "}.get(value, value))  # a byte order mark is a blank
+    yield Chunk(start, "".join(pieces), Comments(tuple(before), "", blank), False)

@@ -1,0 +1,396 @@
+"""Syntax errors in words. Each cause is one function that looks at the place where reading stopped; the first that
+recognises it speaks. Where none does, the message says what was found and what could have stood there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lark import UnexpectedInput
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+
+from augury.errors import Findings, Note, Source, Span, misspelt
+from augury.language.statements import COLON, PIECES, Chunk
+
+OPERATORS = (
+    "SEQ", "AND", "PAR", "OR", "EQUALS", "MEETS", "DURING", "STARTS", "FINISHES", "WHERE", "WITHIN",
+    "before", "after", "met_by", "overlaps", "overlapped_by", "started_by", "contains", "finished_by",
+)  # fmt: skip
+RULE_FORM = "a rule is written `head <- body.`"
+_ABSENCE = "absence is written `NOT(c).[a, b]` or `while w: not c`"
+
+# What other languages write, and what this one writes instead.
+_FOREIGN = {
+    **dict.fromkeys(("&&", "&", "∧"), "patterns and conditions are joined by AND, literals by `,`"),
+    **dict.fromkeys(("||", "|", "∨"), "patterns and conditions are joined by OR"),
+    ";": "literals are separated by `,`; a statement ends with `.`",
+    **dict.fromkeys(("!", "¬", "~"), _ABSENCE),
+    "?": "a variable begins with a capital letter and has no question mark",
+    "[": "a nested term is written `pair(X, Y)`; there are no lists in brackets",
+    **dict.fromkeys("‘’‚`´", "a string stands in straight quotes, 'so' or \"so\""),
+    **dict.fromkeys("“”„«»", "a string stands in straight quotes, 'so' or \"so\""),
+    **dict.fromkeys("–—−", "a minus is written `-`"),
+    **dict.fromkeys("×⋅", "multiplication is written `*`"),
+}
+_STATEMENTS = {
+    "include": 'include "weather.aug".',
+    "prefix": "prefix wt: <http://example.org/weather#>.",
+    "event": "event wind(loc: string, speed: float).",
+    "static": "static store(id: string, region: string).",
+    "function": "function index(t: float, h: float): float.",
+    "policy": "policy recent.",
+    "tick": "tick 1ms.",
+    "output": "output fire, alarm.",
+    "rule": "rule label: head <- body.",
+}
+_LITERALS = {
+    "while": "while w: not …` or `while w: collect …",
+    "last": "last 5: collect …",
+    "exactly": "exactly 5: collect …",
+    "collect": "while w: collect …` or `last 5: collect …",
+}
+_UNITS = ("us", "ms", "s", "sec", "seconds", "min", "minutes", "h", "hours", "d", "days", "w", "weeks")
+_ARROWS = re.compile(r"<--+|<==+|-+>|=+>|::?=|→|⇒|⇐")
+_WORD = re.compile(r"[^\W\d]\w*")
+_BLANK = re.compile(r"\s*")
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where reading stopped: what was found there, and the terminals that could have stood there instead."""
+
+    text: str
+    at: int
+    end: int
+    found: str
+    expected: frozenset[str]
+    known_character: bool = True
+
+    @property
+    def before(self) -> str:
+        return self.text[: self.at].rstrip()
+
+    @property
+    def previous(self) -> str:
+        """The word or sign before."""
+        found = re.search(r"(\w+|<-|:-|[<>=!]+|\S)$", self.before)
+        return found.group() if found else ""
+
+    @property
+    def adjacent(self) -> str:
+        """The character directly before."""
+        return self.text[self.at - 1 : self.at]
+
+    @property
+    def is_word(self) -> bool:
+        return _WORD.fullmatch(self.found) is not None
+
+    @property
+    def operand_expected(self) -> bool:
+        return {"NAME", "LPAR"} <= self.expected
+
+    @property
+    def operator_expected(self) -> bool:
+        return "SEQ" in self.expected or "COMMA" in self.expected
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What is wrong, from where to where in the statement, and what to do. `other` is a second place, with its words."""
+
+    message: str
+    start: int
+    end: int
+    hint: str | None = None
+    code: str = "E101"
+    other: tuple[str, int] | None = None
+
+
+def explain(error: UnexpectedInput, chunk: Chunk, source: Source, findings: Findings) -> None:
+    """Reports a syntax error: the place, what is wrong there, and a likely cause."""
+    spot = _spot(error, chunk.text)
+    cause = next((c for c in (look(spot) for look in CAUSES) if c is not None), None) or _unexpected(spot)
+
+    def span(start: int, end: int) -> Span:
+        return Span(source, chunk.start + start, chunk.start + end)
+
+    notes = (Note(cause.other[0], span(cause.other[1], cause.other[1] + 1)),) if cause.other else ()
+    findings.add(cause.code, cause.message, span(cause.start, cause.end), *notes, hint=cause.hint)
+
+
+def next_statement(error: UnexpectedInput, chunk: Chunk) -> int | None:
+    """Where the next statement seems to begin, when a full stop is missing: at what was not expected, if that begins a
+    line and stands no deeper than the statement itself."""
+    spot = _spot(error, chunk.text)
+    line = spot.text.rfind("\n", 0, spot.at) + 1
+    first = _BLANK.match(spot.text).end()  # type: ignore[union-attr]
+    margin = first - (spot.text.rfind("\n", 0, first) + 1)
+    if spot.text[line : spot.at].strip() or spot.at - line > margin or not spot.before or not spot.found:
+        return None
+    return spot.at if _WORD.match(spot.found) else None
+
+
+def _spot(error: UnexpectedInput, text: str) -> Spot:
+    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
+        at = error.token.start_pos or 0
+        found = str(error.token).replace(COLON, ":")
+        return Spot(text, at, at + len(found), found, frozenset(error.accepts or error.expected))
+    if isinstance(error, UnexpectedCharacters):
+        at = error.pos_in_stream or 0
+        word = re.compile(r"\w+|&&|\|\||.", re.DOTALL).match(text, at)
+        found = word.group() if word else ""
+        known = found in _FOREIGN or bool(_WORD.match(found)) or found in "'\"/:<>=-.@"
+        return Spot(text, at, at + max(len(found), 1), found, frozenset(error.allowed or ()), known)
+    assert isinstance(error, UnexpectedToken | UnexpectedEOF)
+    end = len(text.rstrip())
+    return Spot(text, end, end + 1, "", frozenset(error.expected))
+
+
+# Causes
+
+
+def open_comment(spot: Spot) -> Cause | None:
+    """`/* …` to the end of the file."""
+    for piece in PIECES.finditer(spot.text):
+        if piece.lastgroup == "other" and spot.text.startswith("/*", piece.start()):
+            return Cause("the comment is never closed", piece.start(), piece.start() + 2, "a comment ends with `*/`")
+    return None
+
+
+def open_string(spot: Spot) -> Cause | None:
+    """`'smoke).`"""
+    for piece in PIECES.finditer(spot.text):
+        if piece.group() in ("'", '"'):
+            return Cause("the string is never closed", piece.start(), piece.end(),
+                         "a string ends on the line it begins on, with the quote it began with")  # fmt: skip
+    return None
+
+
+def unbalanced(spot: Spot) -> Cause | None:
+    """`(a(X) SEQ b(X)`, `[a, b)`, `a(X))`."""
+    stack: list[tuple[str, int]] = []
+    for piece in PIECES.finditer(spot.text):
+        char, at = piece.group(), piece.start()
+        if char in _CLOSERS:
+            stack.append((char, at))
+        elif char in _CLOSERS.values():
+            if not stack:
+                return Cause(f"`{char}` closes nothing", at, at + 1)
+            opener, opened = stack.pop()
+            if _CLOSERS[opener] != char:
+                return Cause(f"`{char}` cannot close `{opener}`", at, at + 1, f"close it with `{_CLOSERS[opener]}`",
+                             other=("opened here", opened))  # fmt: skip
+    if not stack:
+        return None
+    opener, opened = stack[-1]
+    return Cause(f"`{opener}` is never closed", opened, opened + 1)
+
+
+def wrong_arrow(spot: Spot) -> Cause | None:
+    """`smoke(L) -> fire(L)`."""
+    for arrow in _ARROWS.finditer(spot.text, max(spot.at - 3, 0), spot.at + 3):
+        if arrow.start() <= spot.at < arrow.end():
+            return Cause(f"`{arrow.group()}` is not an arrow of the language", arrow.start(), arrow.end(), RULE_FORM)
+    return None
+
+
+def second_arrow(spot: Spot) -> Cause | None:
+    """`a(X) <- b(X), c(X) <- d(X).`"""
+    if spot.found in ("<-", "←", ":-") and re.search(r"<-|←|:-", spot.before):
+        return Cause(f"a second `{spot.found}` in one statement", spot.at, spot.end,
+                     "a statement ends with `.`; is the one before missing its full stop?")  # fmt: skip
+    return None
+
+
+def foreign(spot: Spot) -> Cause | None:
+    """`a(X) && b(X)`, `fire(?L)`."""
+    if spot.previous == "!" and spot.is_word:
+        return Cause("unexpected `!`", len(spot.before) - 1, len(spot.before), _FOREIGN["!"])
+    if spot.found in _FOREIGN and not (spot.found == "[" and not spot.operand_expected):
+        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end, _FOREIGN[spot.found])
+    return None
+
+
+def label_or_prefix(spot: Spot) -> Cause | None:
+    """`O: order(N)`, `a(X) SEQ o: b(X)`, `wt:storm(L)`."""
+    word = re.search(r"\w+\s*$", spot.text[: spot.at])
+    if spot.found != ":" or word is None:
+        return None
+    name = word.group().strip()
+    if name[:1].isupper():
+        return Cause(f"`{name}` cannot be a label: a label begins with a small letter", word.start(), spot.at,
+                     f"write `{name[0].lower()}{name[1:]}: …`, here and where it is used")  # fmt: skip
+    if _WORD.match(spot.text, spot.end):
+        return Cause(f"`{name}` is not a declared prefix", word.start(), spot.at,
+                     f"declare it: `prefix {name}: <http://…>.`; a label stands before a literal of its own")  # fmt: skip
+    if not spot.text[: word.start()].strip():
+        return Cause(f"`{name}:` stands before a head", word.start(), spot.end,
+                     f"a rule is named so: `rule {name}: head <- body.`")  # fmt: skip
+    return Cause("a label names a literal of its own, not a part of a pattern", word.start(), spot.end,
+                 "write `o: order(N), s: shipped(N), o before s`")  # fmt: skip
+
+
+def unknown_unit(spot: Spot) -> Cause | None:
+    """`10parsecs`."""
+    number = re.search(r"(?P<lead>within\s*|\.\s*|^\s*tick\s+)?\d+(?P<space>\s*)$", spot.text[: spot.at], re.IGNORECASE)
+    if not spot.is_word or number is None or (number["space"] and not number["lead"]):
+        return None
+    close = misspelt(spot.found, _UNITS)
+    hint = f"did you mean `{close}`?" if close else "units are us, ms, s, min, h, d and w: 90s, 30 min, 2 days"
+    return Cause(f"`{spot.found}` is not a unit of time", spot.at, spot.end, hint, "E106")
+
+
+def loose_window(spot: Spot) -> Cause | None:
+    """`(a SEQ b) 10min`, `(a SEQ b).W`, `wind.speed`."""
+    if spot.found[:1].isdigit() and spot.previous == ")" and spot.operator_expected:
+        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end, f"a window is written `(…).{spot.found}`")
+    if spot.adjacent == "." and spot.text[spot.at - 2 : spot.at - 1] == ")":
+        return Cause("the length of a window is a number or a duration", spot.at, spot.end, "write `(…).10min`")
+    if spot.adjacent == "." and spot.is_word:
+        return Cause("a full stop stands inside a statement", spot.at - 1, spot.at,
+                     "a name has no full stop; a statement ends with one and a space")  # fmt: skip
+    return None
+
+
+def nothing_before(spot: Spot) -> Cause | None:
+    """`SEQ b(X)`, `a(X) SEQ AND b(X)`: the word was read as a name, because no operator could stand there."""
+    if spot.previous.upper() not in {o.upper() for o in OPERATORS} or not (spot.is_word or spot.found == "("):
+        return None
+    if not spot.operator_expected:
+        return None
+    start = len(spot.before) - len(spot.previous)
+    return Cause(f"something is missing before `{spot.previous}`", start, len(spot.before))
+
+
+def nothing_after(spot: Spot) -> Cause | None:
+    """`a(X) SEQ.`, `a(X, )`, `head <- .`"""
+    if spot.found not in (")", "]", "}", ",", ".", "") or not spot.operand_expected or not spot.previous:
+        return None
+    end = len(spot.before)
+    hint = None
+    if spot.previous in ("+", "*"):
+        hint = "a repetition is written `P ^ 3`"
+    elif spot.previous == "," and spot.found == ".":
+        hint = "the last literal is followed by `.` alone"
+    return Cause(f"something is missing after `{spot.previous}`", end - len(spot.previous), end, hint)
+
+
+def statement_form(spot: Spot) -> Cause | None:
+    """`prefix wt <http://…>.`, `event wind(loc, speed).`, `while not b(X)`."""
+    words = re.match(r"\s*([a-z]+)\s+[\w'\"<]", spot.text, re.IGNORECASE)
+    if words and words[1].lower() in _STATEMENTS and "_ARROW" not in spot.expected - {"_END"}:
+        return _expecting(spot, f"it is written `{_STATEMENTS[words[1].lower()]}`")
+    if words and words[1].lower() in _STATEMENTS and spot.before.strip().lower() == words[1].lower():
+        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end,
+                     f"it is written `{_STATEMENTS[words[1].lower()]}`")  # fmt: skip
+    literal = re.match(r"\s*([a-z]+)\b", re.split(r",|<-|←", spot.text[: spot.at])[-1], re.IGNORECASE)
+    if literal and literal[1].lower() in _LITERALS and not spot.before.endswith(")"):
+        return Cause(
+            f"unexpected `{spot.found}`", spot.at, spot.end, f"it is written `{_LITERALS[literal[1].lower()]}`"
+        )
+    return None
+
+
+def misspelt_operator(spot: Spot) -> Cause | None:
+    """`a(X) SEG b(X)`."""
+    if not spot.is_word or "SEQ" not in spot.expected or not re.match(r"\s+[\w(@]", spot.text[spot.end :]):
+        return None
+    meant = misspelt(spot.found, (*OPERATORS, "NOT", "POLICY"))
+    return Cause(f"unknown operator `{spot.found}`", spot.at, spot.end, f"did you mean `{meant}`?") if meant else None
+
+
+def side_by_side(spot: Spot) -> Cause | None:
+    """`a(X) b(X)`, `a(X Y)`."""
+    if not spot.operator_expected or not re.match(r"[\w'\"@(_]", spot.found):
+        return None
+    if "_ARROW" in spot.expected and "RPAR" not in spot.expected:
+        return Cause(f"unexpected `{spot.found}` after the head", spot.at, spot.end, RULE_FORM)
+    if "RPAR" in spot.expected and _in_call(spot):
+        return Cause(f"a comma is missing before `{spot.found}`", spot.at, spot.end)
+    return Cause(f"an operator or a comma is missing before `{spot.found}`", spot.at, spot.end,
+                 "patterns are joined by an operator such as SEQ or AND, literals by `,`")  # fmt: skip
+
+
+def _in_call(spot: Spot) -> bool:
+    """Whether the innermost open parenthesis holds arguments."""
+    depth = 0
+    for at in range(spot.at - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(spot.text[at], 0)
+        if depth < 0:
+            return re.search(r"\w\s*$", spot.text[:at]) is not None
+    return False
+
+
+CAUSES: tuple[Callable[[Spot], Cause | None], ...] = (
+    open_comment,
+    open_string,
+    unbalanced,
+    wrong_arrow,
+    second_arrow,
+    label_or_prefix,
+    unknown_unit,
+    loose_window,
+    nothing_after,
+    nothing_before,
+    foreign,
+    statement_form,
+    misspelt_operator,
+    side_by_side,
+)
+
+
+# What else could have stood there
+
+_KINDS = (
+    ({"NAME", "LPAR"}, "a pattern, condition or value"),
+    ({"LABEL", "VAR"}, "an attribute and its type"),
+    ({"SEQ"}, "an operator"),
+    ({"COMMA"}, "`,`"),
+    ({"RPAR"}, "`)`"),
+    ({"RSQB"}, "`]`"),
+    ({"RBRACE"}, "`}`"),
+    ({"_ARROW"}, "`<-`"),
+    ({"NOT", "_COLLECT"}, "`not` or `collect`"),
+    ({"_COLLECT"}, "`collect`"),
+    ({"COLON"}, "`:`"),
+    ({"_END"}, "`.`"),
+    ({"$END"}, "the end of the statement"),
+    ({"LABEL"}, "a name and a colon"),
+    ({"IRI"}, "an IRI such as <http://example.org/>"),
+    ({"INT"}, "a number"),
+    ({"DURATION"}, "a duration such as 6h"),
+    ({"STRING"}, "a string"),
+    ({"POLICY_NAME"}, "recent, chronological or unrestricted"),
+    ({"VAR"}, "a variable"),
+    ({"NAME"}, "a name"),
+)
+
+
+def _unexpected(spot: Spot) -> Cause:
+    if not spot.known_character:
+        return Cause(f"unexpected character `{_printable(spot.found)}`", spot.at, spot.end)
+    return _expecting(spot)
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else " ".join(f"U+{ord(c):04X}" for c in text)
+
+
+def _expecting(spot: Spot, hint: str | None = None) -> Cause:
+    found = f"`{_printable(spot.found)}`" if spot.found else "end of the statement"
+    expected = _expected(spot.expected)
+    return Cause(f"unexpected {found}" + (f"; expected {expected}" if expected else ""), spot.at, spot.end, hint)
+
+
+def _expected(names: frozenset[str]) -> str:
+    found: list[str] = []
+    left = set(names)
+    for needed, text in _KINDS:
+        if needed <= left:
+            found.append(text)
+            left -= needed
+            if needed == {"NAME", "LPAR"}:
+                left -= {"VAR", "INT", "STRING", "IRI", "DURATION", "LABEL", "NOT"}
+    return ", ".join(found[:-1]) + (" or " if len(found) > 1 else "") + found[-1] if found else ""
