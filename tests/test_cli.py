@@ -256,7 +256,7 @@ def test_rows_that_cannot_be_computed_are_counted(shell: Shell) -> None:
 
 def test_a_wrong_program(shell: Shell) -> None:
     shell.file("bad.aug", "e(X, Y) <- a(X) SEQ b(X)\nf <- c(.\n")
-    failed(shell.augury("check", "bad.aug"), "bad.aug:2:7", "error[E101]", "1 error")
+    failed(shell.augury("check", "bad.aug"), "bad.aug:1:6", "error[E102]", "bad.aug:2:7", "error[E101]", "3 errors")
     failed(shell.augury("run", "bad.aug", "--events", "events.jsonl"), "error[E101]")
 
 

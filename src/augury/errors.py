@@ -269,6 +269,25 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
     return best if slips <= allowed else None
 
 
+class Spelling:
+    """Finds misspellings among many names: only those that agree after a letter is left out of each are compared."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._names: dict[str, set[str]] = {}
+        for name in known:
+            for key in _shortened(name):
+                self._names.setdefault(key, set()).add(name)
+
+    def misspelt(self, name: str, but: Iterable[str] = ()) -> str | None:
+        found: set[str] = set().union(*(self._names.get(key, set()) for key in _shortened(name)))
+        return misspelt(name, sorted(found.difference(but)))
+
+
+def _shortened(name: str) -> set[str]:
+    small = name.lower()
+    return {small, *(small[:i] + small[i + 1 :] for i in range(len(small)))}
+
+
 def _slips(x: str, y: str) -> int:
     """How many letters are missing, too many, wrong or swapped with the next one."""
     before: list[int] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import AnyOf, Clause, Condition, Holds, Rule, Unless, conditions, event_types, walk_all
@@ -32,7 +33,7 @@ class Plan:
     aggregates: Mapping[str, AggregateFunction] = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
         """The rules of each derived type, in the order of the text."""
         found: dict[Predicate, tuple[Rule, ...]] = {}
@@ -40,7 +41,7 @@ class Plan:
             found[rule.predicate] = (*found.get(rule.predicate, ()), rule)
         return found
 
-    @property
+    @cached_property
     def event_types(self) -> set[Predicate]:
         """Every event type that is declared, read or derived."""
         read = {t for rule in self.rules for t in rule_reads(rule)}

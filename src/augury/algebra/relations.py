@@ -115,11 +115,24 @@ class Reason:
 
 
 class Contradiction(Exception):
-    """A set of bounds that no times meet; `reasons` are those of a shortest contradictory cycle."""
+    """A set of bounds that no times meet; `reasons` are those of a contradictory cycle."""
 
     def __init__(self, reasons: tuple[Reason, ...]) -> None:
         self.reasons = reasons
         super().__init__(" and ".join(r.text for r in reasons))
+
+
+# A limit as one number that adds up: the value, less a little for each strict bound on the way.
+_STRICT = 1 << 20
+_NONE = 1 << 120
+
+
+def _number(limit: Limit) -> int:
+    return limit.value * _STRICT - limit.strict
+
+
+def _limit(number: int) -> Limit:
+    return Limit(-(-number // _STRICT), number % _STRICT != 0)
 
 
 class Bounds(Generic[P]):
@@ -133,52 +146,82 @@ class Bounds(Generic[P]):
 
     def __init__(self, tick: int | None = None) -> None:
         self.tick = tick
-        self._limits: dict[tuple[P, P], tuple[Limit, tuple[Reason, ...]]] = {}
-        self.points: dict[P, None] = {}
+        self.points: dict[P, int] = {}
+        self._count = 0
+        self._said: dict[tuple[int, int], tuple[int, Reason | None]] = {}
+        self._closed: list[list[int]] = []
 
     def add(self, x: P, y: P, limit: Limit, reason: Reason | None = None) -> None:
         """Says that `x - y` is at most `limit`. Where the tick is known, a strict bound is the next smaller whole one."""
         if self.tick is not None and limit.strict:
             limit = Limit((limit.value - 1) // self.tick * self.tick)
-        self.points[x] = self.points[y] = None
-        self._tighten(x, y, limit, (reason,) if reason else ())
+        pair = (self._point(x), self._point(y))
+        known = self._said.get(pair)
+        if known is None or _number(limit) < known[0]:
+            self._said[pair] = (_number(limit), reason)
+            if self._closed:
+                self._closed[pair[0]][pair[1]] = min(self._closed[pair[0]][pair[1]], _number(limit))
 
-    def _tighten(self, x: P, y: P, limit: Limit, reasons: tuple[Reason, ...]) -> None:
-        known = self._limits.get((x, y))
-        if known is None or limit.tighter(known[0]):
-            self._limits[x, y] = (limit, reasons)
+    def same(self, x: P, y: P) -> None:
+        """Says that a new point `x` is the point `y`."""
+        self.points[x] = self._point(y)
+
+    def _point(self, name: P) -> int:
+        if name not in self.points:
+            self.points[name] = self._count
+            self._count += 1
+        return self.points[name]
 
     def close(self) -> None:
         """All implied bounds (shortest paths). Raises Contradiction where a point would come before itself."""
-        for point in self.points:
-            self._tighten(point, point, Limit(0), ())
-            self._check(point)
-        for via in self.points:
-            for x in self.points:
-                first = self._limits.get((x, via))
-                if first is None:
-                    continue
-                for y in self.points:
-                    second = self._limits.get((via, y))
-                    if second is not None:
-                        self._tighten(x, y, first[0].plus(second[0]), _joined(first[1], second[1]))
-                self._check(x)
+        count = self._count
+        table = [[_NONE] * count for _ in range(count)]
+        for point in range(count):
+            table[point][point] = 0
+        for (x, y), (number, _) in self._said.items():
+            table[x][y] = min(table[x][y], number)
+        for via in range(count):
+            through = table[via]
+            for x in range(count):
+                first = table[x][via]
+                if first < _NONE and x != via:
+                    table[x] = [d if d <= first + t else first + t for d, t in zip(table[x], through, strict=True)]
+            if any(table[x][x] < 0 for x in range(count)):
+                raise Contradiction(self._cycle())
+        self._closed = table
 
-    def _check(self, point: P) -> None:
-        limit, reasons = self._limits[point, point]
-        if limit.impossible:
-            raise Contradiction(reasons)
+    def _cycle(self) -> tuple[Reason, ...]:
+        """The reasons on a cycle whose bounds add up to less than nothing (Bellman and Ford)."""
+        distance = dict.fromkeys(range(self._count), 0)
+        previous: dict[int, tuple[int, Reason | None]] = {}
+        last = -1
+        for _ in range(self._count + 1):
+            last = -1
+            for (x, y), (number, reason) in self._said.items():
+                if distance[y] + number < distance[x]:
+                    distance[x] = distance[y] + number
+                    previous[x] = (y, reason)
+                    last = x
+        for _ in self.points:  # back far enough to be on the cycle
+            last = previous[last][0]
+        reasons: dict[tuple[str, Span], Reason] = {}
+        point = last
+        while True:
+            point, reason = previous[point]
+            if reason is not None:
+                reasons[reason.text, reason.span] = reason
+            if point == last:
+                return tuple(reasons.values())
 
     def limit(self, x: P, y: P) -> Limit | None:
-        """The tightest known bound on `x - y`; None where there is none."""
-        found = self._limits.get((x, y))
-        return found[0] if found else None
+        """The tightest implied bound on `x - y`, once closed; None where there is none."""
+        if x not in self.points or y not in self.points:
+            return None
+        number = self._closed[self.points[x]][self.points[y]]
+        # Sums of no bound and some bound stay far beyond any time.
+        return _limit(number) if number < _NONE // 2 else None
 
     def surely_before(self, x: P, y: P) -> bool:
         """Whether `x < y` in every case."""
         limit = self.limit(x, y)
         return limit is not None and limit.impossible
-
-
-def _joined(first: tuple[Reason, ...], second: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    return first + tuple(r for r in second if r not in first)

@@ -84,6 +84,7 @@ def components(nodes: Iterable[Predicate], reads: dict[Predicate, set[Predicate]
     index: dict[Predicate, int] = {}
     low: dict[Predicate, int] = {}
     stack: list[Predicate] = []
+    open_nodes: set[Predicate] = set()
     result: list[list[Predicate]] = []
     for root in sorted(nodes):
         if root in index:
@@ -91,24 +92,28 @@ def components(nodes: Iterable[Predicate], reads: dict[Predicate, set[Predicate]
         work = [(root, iter(sorted(reads.get(root, ()))))]
         index[root] = low[root] = len(index)
         stack.append(root)
+        open_nodes.add(root)
         while work:
             node, targets = work[-1]
             for target in targets:
                 if target not in index:
                     index[target] = low[target] = len(index)
                     stack.append(target)
+                    open_nodes.add(target)
                     work.append((target, iter(sorted(reads.get(target, ())))))
                     break
-                if target in stack:
+                if target in open_nodes:
                     low[node] = min(low[node], index[target])
             else:
                 work.pop()
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    at = stack.index(node)
-                    result.append(sorted(stack[at:]))
-                    del stack[at:]
+                    group = [stack.pop()]
+                    while group[-1] != node:
+                        group.append(stack.pop())
+                    open_nodes.difference_update(group)
+                    result.append(sorted(group))
     return result
 
 
@@ -125,22 +130,21 @@ class Stratum:
 def strata(plan: Plan) -> list[Stratum]:
     """The strata in an order in which each reads only earlier ones and itself."""
     derived = plan.derived
-    all_edges = [edge for rule in plan.rules for edge in edges(rule)]
-    reads: dict[Predicate, set[Predicate]] = {}
-    for edge in all_edges:
-        if edge.reads in derived:
-            reads.setdefault(edge.head, set()).add(edge.reads)
+    by_head: dict[Predicate, list[Edge]] = {}
+    for rule in plan.rules:
+        by_head.setdefault(rule.predicate, []).extend(e for e in edges(rule) if e.reads in derived)
+    reads = {head: {e.reads for e in found} for head, found in by_head.items()}
     result: list[Stratum] = []
     levels: dict[Predicate, int] = {}
     for types in components(derived, reads):
         recursive = len(types) > 1 or types[0] in reads.get(types[0], ())
         # A stratum is one higher than what it negates, groups or counts from; as high as what it reads positively.
         level = 1
-        for edge in all_edges:
-            if edge.head in types and edge.reads not in types and edge.reads in levels:
+        for edge in (e for type in types for e in by_head[type]):
+            if edge.reads not in types:
                 level = max(level, levels[edge.reads] + (edge.kind not in ("positive", "between")))
         levels.update(dict.fromkeys(types, level))
-        rules = tuple(rule for rule in plan.rules if rule.predicate in types)
+        rules = tuple(rule for type in types for rule in derived[type])
         result.append(Stratum(level, tuple(types), rules, recursive))
     return result
 

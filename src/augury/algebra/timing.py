@@ -34,6 +34,15 @@ from augury.errors import Span
 Point = tuple[str, str]  # the name of an interval, and which end of it: "s" or "e"
 Lengths = Mapping[Predicate, int | None]
 _ORIGIN: Point = ("", "origin")
+# Which part an operator's cover starts with, and which it ends with, where that is always the same one.
+_COVERED_BY = {
+    "SEQ": ("left", "right"),
+    "MEETS": ("left", "right"),
+    "DURING": ("right", "right"),
+    "STARTS": ("right", "right"),
+    "FINISHES": ("right", "right"),
+    "EQUALS": ("left", "left"),
+}
 
 
 class Timing:
@@ -50,28 +59,27 @@ class Timing:
     def close(self) -> None:
         """The closure. A cover ends with one of its parts and starts with one, which bounds it from the other side."""
         self.table.close()
-        for _ in self.covers:
-            tighter = False
-            for name, left, right in self.covers:
-                for point in list(self.table.points):
-                    for mine, sides, forward in (("e", "e", True), ("s", "s", False)):
-                        pair = [
-                            self.table.limit((side, sides), point)
-                            if forward
-                            else self.table.limit(point, (side, sides))
-                            for side in (left, right)
-                        ]
-                        if pair[0] is None or pair[1] is None:
-                            continue
-                        looser = pair[0] if pair[1].tighter(pair[0]) else pair[1]
-                        x, y = ((name, mine), point) if forward else (point, (name, mine))
-                        known = self.table.limit(x, y)
-                        if known is None or looser.tighter(known):
-                            self.table.add(x, y, looser)
-                            tighter = True
-            if not tighter:
-                return
+        while sum(self._bound_cover(*cover) for cover in self.covers):
             self.table.close()
+
+    def _bound_cover(self, name: str, left: str, right: str) -> bool:
+        """The cover is no later than the later part and no earlier than the earlier one; whether that was news."""
+        news = False
+        for point in list(self.table.points):
+            ends = (self.table.limit((left, "e"), point), self.table.limit((right, "e"), point))
+            starts = (self.table.limit(point, (left, "s")), self.table.limit(point, (right, "s")))
+            news = self._looser((name, "e"), point, *ends) or news
+            news = self._looser(point, (name, "s"), *starts) or news
+        return news
+
+    def _looser(self, x: Point, y: Point, first: Limit | None, second: Limit | None) -> bool:
+        if first is None or second is None:
+            return False
+        looser, known = second if first.tighter(second) else first, self.table.limit(x, y)
+        if known is not None and not looser.tighter(known):
+            return False
+        self.table.add(x, y, looser)
+        return True
 
     def interval(self, node: Node) -> str:
         return self.names[id(node)]
@@ -82,12 +90,21 @@ class Timing:
         self.names[id(node)] = name
         return name
 
-    def _new(self, kind: str) -> str:
+    def _name(self, kind: str) -> str:
         name = f"{kind}#{len(self.names)}"
         while (name, "s") in self.table.points:
             name += "'"
+        return name
+
+    def _new(self, kind: str) -> str:
+        name = self._name(kind)
         self._at_most(name, "s", name, "e", Limit(0))
         return name
+
+    def _is(self, name: str, start: Point, end: Point) -> None:
+        """A name for an interval whose ends are there already."""
+        self.table.same((name, "s"), start)
+        self.table.same((name, "e"), end)
 
     def _at_most(self, x: str, x_end: str, y: str, y_end: str, limit: Limit, reason: Reason | None = None) -> None:
         self.table.add((x, x_end), (y, y_end), limit, reason)
@@ -124,9 +141,7 @@ class Timing:
                 return name
             case Label():
                 inner = self.add(node.input)
-                self._at_most(node.label, "s", node.label, "e", Limit(0))
-                self._equal((node.label, "s"), (inner, "s"))
-                self._equal((node.label, "e"), (inner, "e"))
+                self._is(node.label, (inner, "s"), (inner, "e"))
                 return node.label
             case Select():
                 inner = self.add(node.input)
@@ -155,19 +170,19 @@ class Timing:
         return name
 
     def _covering(self, op: str, left: str, right: str, span: Span) -> str:
-        """The cover of two parts in a relation."""
-        name = self._new(op.lower())
+        """The cover of two parts in a relation: it starts with one of them and ends with one."""
         self._relation(OPERATORS[op], left, right, Reason(f"{op} of its two parts", span))
+        starts, ends = _COVERED_BY.get(op, (None, None))
+        if starts is not None and ends is not None:
+            sides = {"left": left, "right": right}
+            name = self._name(op.lower())
+            self._is(name, (sides[starts], "s"), (sides[ends], "e"))
+            return name
+        name = self._new(op.lower())
         for side in (left, right):
             self._at_most(name, "s", side, "s", Limit(0))
             self._at_most(side, "e", name, "e", Limit(0))
-        starts = {"SEQ": left, "MEETS": left, "DURING": right, "STARTS": right, "FINISHES": right, "EQUALS": left}
-        ends = {"SEQ": right, "MEETS": right, "DURING": right, "STARTS": right, "FINISHES": right, "EQUALS": right}
-        if op in starts:
-            self._equal((name, "s"), (starts[op], "s"))
-            self._equal((name, "e"), (ends[op], "e"))
-        else:
-            self.covers.append((name, left, right))
+        self.covers.append((name, left, right))
         return name
 
     def _either(self, node: Either) -> str:

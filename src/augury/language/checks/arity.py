@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.algebra.nodes import AnyOf, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
 from augury.algebra.program import Plan
-from augury.errors import Findings, Note, Span, counted, misspelt
+from augury.errors import Findings, Note, Span, Spelling, counted
 
 Uses = dict[str, list[tuple[int, Span]]]
 
@@ -20,10 +20,12 @@ def check_arity(plan: Plan, findings: Findings) -> None:
             readers.setdefault(scan.type, set()).add(rule.type)
     for name, uses in _merged(heads, read).items():
         _check_event(name, uses, plan, findings)
+    known = Spelling({*heads, *plan.declared})
     for name, uses in read.items():
         if name not in heads and name not in plan.declared:
             # `windy <- wind` is no misspelling: an event may be named after what it is made of.
-            _check_unknown(name, uses[0][1], {*heads, *plan.declared} - readers[name], plan, findings)
+            close = known.misspelt(name, but=readers[name]) if len(name) > 3 else None
+            _check_unknown(name, uses[0][1], close, plan, findings)
     _check_static(plan, findings)
 
 
@@ -55,8 +57,7 @@ def _check_event(name: str, uses: list[tuple[int, Span]], plan: Plan, findings: 
             return
 
 
-def _check_unknown(name: str, span: Span, known: set[str], plan: Plan, findings: Findings) -> None:
-    close = misspelt(name, known) if len(name) > 3 else None
+def _check_unknown(name: str, span: Span, close: str | None, plan: Plan, findings: Findings) -> None:
     if close is None or name in findings.unread:
         return
     if plan.declared:

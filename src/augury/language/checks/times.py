@@ -25,11 +25,15 @@ def check_times(plan: Plan, findings: Findings) -> None:
 
 
 def _contradiction(rule: Rule, reasons: tuple[Reason, ...], tick: int | None, findings: Findings) -> None:
-    first, *others = sorted(reasons, key=lambda r: r.span.start)
+    reasons = _outermost(reasons)
+    first, *others = sorted(reasons, key=lambda r: (r.span.start, not r.text.startswith("the window")))
     against = "contradicts " + (" and ".join(dict.fromkeys(_written(r) for r in others)) or "itself")
     notes = [Note(_written(r), r.span) for r in others if r.span not in (NOWHERE, first.span)]
     if others and first.text.startswith("the window") and all(r.span in first.span for r in others):
         against, notes = f"is too short for {first.span.quoted}", []
+    what = f"{_written(first)} {against}"
+    if others and all(r.text == "the time points" for r in reasons):
+        what = f"the time points {' and '.join(_written(r) for r in (first, *others))} are out of order"
     short = tick is not None and any(r.text.startswith("the window") for r in reasons)
     hint = (
         f"times differ by whole ticks: what comes later comes at least {show_duration(tick or 0)} later"
@@ -37,8 +41,19 @@ def _contradiction(rule: Rule, reasons: tuple[Reason, ...], tick: int | None, fi
         else None
     )
     where = f"a branch of OR in rule `{rule.label}`" if _in_branch(rule, reasons) else f"rule `{rule.label}`"
-    findings.add("E501", f"{where} can never be detected: {_written(first)} {against}",
+    findings.add("E501", f"{where} can never be detected: {what}",
                  head_of(rule.span) if first.span is NOWHERE else first.span, *notes, hint=hint)  # fmt: skip
+
+
+def _outermost(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """Without what is a part of another one; windows and time points say more than the pattern around them."""
+    kept = [
+        r
+        for r in reasons
+        if r.text.startswith("the ") or not any(r.span in o.span and r.span != o.span for o in reasons)
+    ]
+    points = tuple(r for r in kept if r.text == "the time points")
+    return points if len(points) > 1 else tuple(kept)
 
 
 def _written(reason: Reason) -> str:
