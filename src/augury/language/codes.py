@@ -52,4 +52,5 @@ CODES: dict[str, str] = {
     "W303": "a variable occurs once",
     "W304": "state without bound",
     "W305": "an event type looks like a misspelling of another",
+    "W306": "a comparison with null, which never holds",
 }

@@ -25,6 +25,7 @@ class Expressions:
 
     symbols: Symbols
     labels: dict[str, Span] = field(default_factory=dict)
+    labelled: dict[str, str] = field(default_factory=dict)  # the event behind a label, where it is a plain one
     may_aggregate: bool = False
     in_static_rule: bool = False
 
@@ -54,12 +55,11 @@ class Expressions:
         return _WRONG
 
     def _computed(self, node: s.Node) -> None:
-        if self.in_static_rule:
-            self.error("E208", "an argument of a static predicate cannot compute", node.span,
-                       f"put a variable there and compute in the body: `… :- X = {show_node(node)}`")  # fmt: skip
-            return
+        used = {part.name for part in s.walk(node) if isinstance(part, Var)}
+        fresh = next(name for name in ("X", "Y", "Z", "V", "W", "Result") if name not in used)
+        say = "" if self.in_static_rule else "WHERE "
         self.error("E208", "an argument of a body cannot compute", node.span,
-                   f"put a variable there, `X`, and say `WHERE X = {show_node(node)}`")  # fmt: skip
+                   f"put a variable there, `{fresh}`, and say `{say}{fresh} = {show_node(node)}`")  # fmt: skip
 
     def value(self, node: s.Node, arithmetic: bool = False) -> Expr:
         """Something to compute."""
@@ -212,6 +212,11 @@ class Expressions:
 
     def _chain(self, node: s.Chain) -> list[Condition]:
         values = [self.value(o) for o in node.operands]
+        for side, other in ((node.operands[0], node.operands[-1]), (node.operands[-1], node.operands[0])):
+            if isinstance(side, Const) and side.value is None:
+                self.error("W306", "nothing equals or compares with null, so this never holds", node.span,
+                           f"to test for null, write `is_null({show_node(other)})`")  # fmt: skip
+                break
         return [
             Compare(cast(Literal["=", "!=", "<", "<=", ">", ">="], op), values[i], values[i + 1], node.span)
             for i, op in enumerate(node.ops)

@@ -44,6 +44,9 @@ class Patterns:
         match node:
             case s.Call():
                 return self._scan(node.name, node.args, node.span)
+            case s.Name() if self._is_label(node.text):
+                self.findings.add("E227", f"`{node.text}` is a label of the rule, where an event is expected", node.span,
+                                  hint="a relation of labels is a literal of its own, or joined with others by `and` or `or`")  # fmt: skip
             case s.Name():
                 return self._scan(node.text, (), node.span)
             case Const(value=Timestamp() | int() as time) if not isinstance(time, bool):
@@ -79,6 +82,11 @@ class Patterns:
                 self.findings.add("E228", f"`{show_node(node)}` stands where an event is expected", node.span,
                                   hint=_no_pattern(node))  # fmt: skip
         return None
+
+    def _is_label(self, name: str) -> bool:
+        """Whether a bare name can only be a label: `a: a` labels an event by its own name."""
+        reader = self.reader
+        return name in reader.labels and reader.labelled.get(name) != name and not self.symbols.is_event(name)
 
     def _scan(self, name: str, args: tuple[s.Node, ...], span: Span) -> Node | None:
         symbols = self.symbols

@@ -19,6 +19,7 @@ from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import Findings, Note, Source, Span
 from augury.language import syntax as s
+from augury.language.regroup import regroup
 from augury.language.statements import COLON, Chunk, chunks
 from augury.language.syntax_errors import explain, next_statement
 from augury.model import MAX_INT, Iri
@@ -221,7 +222,7 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
 
     def event_rule(self, meta: Meta, items: list[Any]) -> s.EventRule:
         label, head, body, policy = items
-        return s.EventRule(head, body, _label(label) if label else None, policy, span=self._span(meta))
+        return s.EventRule(head, regroup(body), _label(label) if label else None, policy, span=self._span(meta))
 
     def static_rule(self, meta: Meta, items: list[Any]) -> s.StaticRule:
         label, head, body = items

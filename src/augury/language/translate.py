@@ -11,6 +11,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Clause,
     Collect,
+    Compare,
     Condition,
     Join,
     Label,
@@ -27,7 +28,7 @@ from augury.algebra.program import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Const, Var, walk
-from augury.clock import Duration
+from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note, Span, misspelt
 from augury.language import syntax as s
 from augury.language.expressions import Expressions
@@ -146,8 +147,17 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
         return None
     name, head_args = head
     reader = Expressions(symbols, in_static_rule=True)
-    args = reader.static_args(name, head_args)
     body: list[Condition] = []
+    matched: list[s.Node] = []
+    for number, node in enumerate(head_args):
+        if isinstance(node, s.Arith) or (isinstance(node, s.Call) and node.name in symbols.functions):
+            # `f(X, X + 1) :- n(X)` is `f(X, Y) :- n(X), Y = X + 1`.
+            value = Var(f"_{name}{number}", node.span)
+            body.append(Compare("=", value, reader.value(node), node.span))
+            matched.append(value)
+        else:
+            matched.append(node)
+    args = reader.static_args(name, tuple(matched))
     cut = False
     for index, literal in enumerate(statement.body):
         match literal:
@@ -224,6 +234,8 @@ class _EventRule:
     def _no_event(self, statement: s.EventRule) -> None:
         if any(isinstance(x, s.While | s.Last) for x in statement.body):
             hint = "`collect` looks back from a labelled event: `o: order(N), last 5: collect …`"
+        elif tests := [x.name for x in statement.body if isinstance(x, s.Call) and self._tests(x.name)]:
+            hint = f"`{tests[0]}` is a function; if it is an event of yours, declare it: `event {tests[0]}(…).`"
         elif any(isinstance(x, s.Call | s.Name) for x in statement.body):
             hint = "a rule over static predicates is written with `:-`"
         else:
@@ -238,6 +250,9 @@ class _EventRule:
                     self.findings.add("E222", f"the label `{literal.label}` is used twice", literal.span.part(r"\w+"),
                                       Note("used here first", previous))  # fmt: skip
                 self.reader.labels.setdefault(literal.label, literal.span.part(r"\w+"))
+                if isinstance(literal.body, s.Name | s.Call):
+                    name = literal.body.text if isinstance(literal.body, s.Name) else literal.body.name
+                    self.reader.labelled.setdefault(literal.label, name)
 
     def _check_anchors(self, relatives: list[Relative]) -> None:
         """Intervals counted from one another have no first one."""
@@ -303,12 +318,19 @@ class _EventRule:
             case s.Binary(op="AND" | "OR"):
                 return self._is_condition(node.left) and self._is_condition(node.right)
             case s.Call(name=name):
-                return symbols.is_static(name) or (name in symbols.functions and not symbols.is_event(name))
+                return symbols.is_static(name) or (self._tests(name) and not symbols.is_event(name))
             case s.Name(text=name):
                 return symbols.is_static(name)
             case Const(value=bool()):
                 return True
         return False
+
+    def _tests(self, name: str) -> bool:
+        """Whether a name is a function that is true or false."""
+        function = self.symbols.functions.get(name)
+        return function is not None and (
+            function.result == "bool" or (function.registered and function.result == "any")
+        )
 
     def _meant_relative(self, call: s.Call) -> bool:
         """Whether `extends(o, 6h)` looks like a relative temporal event."""
@@ -321,6 +343,11 @@ class _EventRule:
         match call.args:
             case (s.Name() as anchor, Const(value=Duration()) as length):
                 if not self.reader.known_label(anchor.text, anchor.span):
+                    return None
+                tick = self.symbols.tick
+                if tick is not None and self.reader.length(length) % tick:
+                    self.findings.add("E224", f"{length.span.quoted} is not a whole number of ticks of {show_duration(tick)}", length.span,
+                                      hint="declare a finer tick")  # fmt: skip
                     return None
                 return Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
             case (s.Name() as anchor, Const(value=int() | float()) as length):

@@ -113,13 +113,14 @@ class _Scope:
             if name not in bound:
                 self._unbound(name, "the head", [arg])
 
-    def _pattern(self, node: Node) -> None:
+    def _pattern(self, node: Node, outer: set[str] | None = None) -> None:
+        """Checks the conditions of a pattern. Those of an absent one may use variables of what it is absent from."""
         for part in inputs(node):
             self._pattern(part)
         for absent in absences(node):
-            self._pattern(absent)
+            self._pattern(absent, {v for part in inputs(node) for v in bound_vars(part)})
         if isinstance(node, Select):
-            self._conditions(node.where, bound_vars(node.input))
+            self._conditions(node.where, bound_vars(node.input) | (outer or set()))
 
     def _conditions(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
         """Reports what is not bound when its turn comes; the variables bound in the end."""

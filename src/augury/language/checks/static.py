@@ -16,6 +16,7 @@ from augury.algebra.nodes import (
     Rule,
     Select,
     Unless,
+    absences,
     bound_vars,
     condition_vars,
     conditions,
@@ -110,10 +111,12 @@ class _Modes:
     def _from_rule(self, rule: Rule) -> None:
         patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
         for pattern in patterns:
+            absent = {id(a) for node in walk_all(pattern) for a in absences(node)}
             for node in walk_all(pattern):
                 if isinstance(node, Select | Join) and conditions(node):
                     bound = {v for part in inputs(node) for v in bound_vars(part)}
-                    self._conjunction(conditions(node), bound)
+                    # Conditions on what is absent see the variables of what it is absent from.
+                    self._conjunction(conditions(node), bound | bound_vars(rule.body) if id(node) in absent else bound)
         if rule.collect:
             self._conjunction(rule.collect.where, bound_vars(rule.body) | bound_vars(rule.collect.pattern))
 
