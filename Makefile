@@ -1,6 +1,6 @@
 PY := .venv/bin/python
 
-.PHONY: help run test setup check fuzz lock fmt clean
+.PHONY: help run test setup check fuzz docs lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list what there is
@@ -25,6 +25,9 @@ fuzz: setup ## the property tests, many more examples
 
 fmt: setup ## format the code
 	@$(PY) -m ruff check --fix -q . ; $(PY) -m ruff format -q .
+
+docs: setup ## run the examples of the documentation
+	@$(PY) -m pytest tests/test_docs.py
 
 lock: setup ## lock the dependencies anew
 	@$(PY) -m pip install --quiet uv && $(PY) -m uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml requirements.build -o requirements.lock

@@ -251,7 +251,7 @@ def test_rows_that_cannot_be_computed_are_counted(shell: Shell) -> None:
     shell.file("a.csv", "type,x,time\na,0,1\na,1,2\n")
     done = shell.augury("run", "p.aug", "--events", "a.csv")
     assert answers(done) == [("e", 1, 2, 2)]
-    assert "rule `e`: division by zero (1 times)" in done.err
+    assert "rule `e`: division by zero (1 time)" in done.err
 
 
 def test_a_wrong_program(shell: Shell) -> None:

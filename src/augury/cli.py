@@ -5,7 +5,6 @@ Exit codes: 0 fine, 1 the program or the data is wrong (diagnostics on standard 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
@@ -17,21 +16,20 @@ from typing import Any, Literal
 import click
 from rich.console import Console
 
-from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
-from augury.errors import AuguryError, DataError, Diagnostic, Findings, ProgramError, RunError, Source
+from augury.errors import AuguryError, Findings, ProgramError, RunError, Source, counted
 from augury.explain import FORMATS as EXPLAIN_FORMATS
+from augury.job import Job, load_functions
 from augury.language.read import read
 from augury.language.show import show_module
-from augury.language.symbols import is_missing
-from augury.meaning import Model, evaluate
-from augury.model import Event, Fact, HistoryItem
+from augury.meaning import Model
+from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
-from augury.program import Program, check_clock, compile_sources, read_text
-from augury.run import ENGINES, changes, choose_clock, first_time, length
+from augury.program import Program, compile_sources, read_text
+from augury.run import ENGINES, changes
 from augury.sinks import FORMATS, Format, render, write
-from augury.sources import OnError, Skipped, SourceFile, read_events, read_fact_file, read_raw
+from augury.sources import OnError
+from augury.terminal import coloured, say, show_diagnostics, working
 from augury.why import derivation_tree, show_tree, tree_as_json
 
 program_files = click.argument("program", nargs=-1, required=True, metavar="FILE...")
@@ -86,10 +84,10 @@ def main() -> None:
     except ProgramError as error:
         show_diagnostics(error.diagnostics)
         wrong = sum(d.severity == "error" for d in error.diagnostics)
-        _say(_counted(wrong, "error"))
+        say(counted(wrong, "error"))
         sys.exit(1)
     except AuguryError as error:
-        click.echo(_coloured("error", "red") + f": {error}", err=True)
+        click.echo(coloured("error", "red") + f": {error}", err=True)
         sys.exit(1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -99,49 +97,8 @@ def main() -> None:
 # Shared
 
 
-def _coloured(text: str, colour: str) -> str:
-    return click.style(text, fg=colour, bold=True) if sys.stderr.isatty() else text
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        header, _, rest = diagnostic.render().partition("\n")
-        severity, colon, message = header.partition(": ")
-        colour = "red" if diagnostic.severity == "error" else "yellow"
-        _say(_coloured(severity, colour) + colon + message + ("\n" + rest if rest else "") + "\n")
-
-
 def _sources(paths: Iterable[str]) -> list[Source]:
     return [Source("<stdin>", sys.stdin.read()) if p == "-" else Source(p, read_text(Path(p))) for p in paths]
-
-
-def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
-    """The functions and aggregates that Python files make with `augury.function` and `augury.aggregate`."""
-    found: list[Function | AggregateFunction] = []
-    for path in paths:
-        if not Path(path).is_file():
-            raise DataError("no such file", path)
-        spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-        if spec is None or spec.loader is None:
-            raise DataError("is not a Python file", path)
-        module = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except Exception as error:
-            raise DataError(f"raised {type(error).__name__}: {error}", path) from error
-        new = [v for v in vars(module).values() if isinstance(v, Function | AggregateFunction)]
-        if not new:
-            raise DataError("registers nothing", path, "decorate a function with @augury.function or @augury.aggregate")
-        found += new
-    return found
 
 
 def _fact_sources(facts: Iterable[str]) -> list[tuple[str, str]]:
@@ -171,7 +128,7 @@ def check(program: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str
     compiled = _compile(program, facts, functions, None)
     show_diagnostics(compiled.warnings)
     rules, warnings = len(compiled.plan.rules), len(compiled.warnings)
-    click.echo(f"{', '.join(program)}: no errors, {_counted(warnings, 'warning')}, {_counted(rules, 'rule')}")
+    click.echo(f"{', '.join(program)}: no errors, {counted(warnings, 'warning')}, {counted(rules, 'rule')}")
 
 
 @cli.command()
@@ -191,7 +148,7 @@ def fmt(program: tuple[str, ...], only_check: bool) -> None:
             changed += 1
             if not only_check:
                 write(text, path, sys.stdout)
-            _say(f"{path}: {'would be formatted' if only_check else 'formatted'}")
+            say(f"{path}: {'would be formatted' if only_check else 'formatted'}")
     if only_check and changed:
         raise click.exceptions.Exit(1)
 
@@ -210,90 +167,6 @@ def explain(
 
 
 # run, why
-
-
-class _Run:
-    """What `run` and `why` need: the program, the history, the facts and the clock."""
-
-    def __init__(
-        self, program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...],
-        policy: str | None, clock: Kind | None, on_error: OnError,
-    ) -> None:  # fmt: skip
-        self.program = _compile(program, facts, functions, policy)
-        plan, self.skipped = self.program.plan, Skipped(on_error)
-        unregistered = [f.name for f in plan.functions.values() if f.call is is_missing]
-        if unregistered:
-            raise RunError(
-                f"the function `{unregistered[0]}` is declared, but not registered",
-                "give its Python file with --functions",
-            )
-        raw = [line for source in events for line in read_raw(SourceFile.parse(source), plan, self.skipped)]
-        self.clock: Clock = choose_clock(self.program, clock, first_time(line.item for line in raw))
-        check_clock(self.program, self.clock.kind)
-        self.history: list[HistoryItem] = read_events(raw, plan, self.clock, self.skipped)
-        self.facts: list[Fact] = []
-        for name, path in _fact_sources(facts):
-            self.facts += read_fact_file(name, path, plan, self.clock, self.skipped)
-
-    def time(self, option: str, text: str | None) -> int | None:
-        """The time that an option names."""
-        try:
-            return None if text is None else self.clock.read(text)
-        except DataError as error:
-            raise DataError(error.message, option, error.hint) from None
-
-    def length(self, option: str, text: str | None) -> int | None:
-        """The duration that an option names."""
-        try:
-            return length(text, self.program.plan.tick)
-        except RunError as error:
-            raise DataError(error.message, option) from None
-
-    def evaluate(self, until: str | None, as_of: str | None, retention: str | None) -> Model:
-        with working(f"evaluating {len(self.history):,} events"):
-            return evaluate(
-                self.program.plan,
-                self.history,
-                self.clock,
-                self.facts,
-                self.time("--until", until),
-                self.time("--as-of", as_of),
-                self.length("--retention", retention),
-            )
-
-    def report(self, model: Model | None = None, aside: Iterable[tuple[HistoryItem, str]] = ()) -> None:
-        """What was left out, on standard error: nothing is dropped in silence."""
-        _tell("skipped", self.skipped.problems)
-        if model is not None:
-            _tell("rejected", [why for _, why in model.rejected])
-            _tell(
-                "rows that could not be computed",
-                [f"rule `{rule}`: {why} ({n} times)" for (rule, why), n in model.errors.items()],
-            )
-        _tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i, _ in aside])
-
-
-def _tell(what: str, problems: list[str], most: int = 5) -> None:
-    if problems:
-        _say(f"{_coloured('warning', 'yellow')}: {what}: {len(problems)}")
-        for problem in problems[:most]:
-            _say(f"  {problem}")
-        if len(problems) > most:
-            _say(f"  … and {len(problems) - most} more")
-
-
-def working(text: str) -> Any:
-    """A spinner while something takes long; nothing where standard error is not a terminal."""
-    console = Console(stderr=True)
-    return console.status(text) if console.is_terminal else _Quiet()
-
-
-class _Quiet:
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -346,15 +219,15 @@ def run(
         raise click.UsageError("--emit and --lateness belong to --changes: a whole run ends with everything final")
     if show_changes and as_of is not None:
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
-    job = _Run(program, events, facts, functions, policy, clock, on_error)
+    job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error)
     if job.program.warnings:
-        _say(f"{_counted(len(job.program.warnings), 'warning')}; `augury check` shows them")
+        say(f"{counted(len(job.program.warnings), 'warning')}; `augury check` shows them")
     format_ = format_ or _format_of(output)
     width = sys.stdout.isatty() and output == "-"
     columns = Console().width if width else None
     if show_changes:
         with working(f"replaying {len(job.history):,} events"):
-            found, aside = changes(
+            replayed = changes(
                 job.program,
                 job.history,
                 job.clock,
@@ -364,14 +237,14 @@ def run(
                 emit,
                 job.length("--lateness", lateness),
             )
-        write(render(found, format_, job.clock, job.program.plan, columns, changes=True), output, sys.stdout)
-        job.report(None, aside)
+        write(render(replayed.changes, format_, job.clock, job.program.plan, columns, changes=True), output, sys.stdout)
+        job.report(replayed.model, replayed.aside)
         return
     model = job.evaluate(until, as_of, retention)
     if model.events or format_ != "table":
         write(render(model.events, format_, job.clock, job.program.plan, columns), output, sys.stdout)
     else:
-        _say("nothing was detected")
+        say("nothing was detected")
     job.report(model)
 
 
@@ -412,7 +285,7 @@ def why(
     format_: str,
 ) -> None:  # fmt: skip
     """Show why an event was detected: the rules, events and facts behind it."""
-    job = _Run(program, events, facts, functions, policy, clock, on_error)
+    job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error)
     model = job.evaluate(until, as_of, retention)
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
     if not found:
@@ -435,7 +308,7 @@ def _matches(event: Event, wanted: str, clock: Clock, prefixes: Mapping[str, str
     return type == event.type and ("(" not in wanted or same.content == event.content)
 
 
-def _not_detected(wanted: str, model: Model, job: _Run) -> RunError:
+def _not_detected(wanted: str, model: Model, job: Job) -> RunError:
     type = read_atom(wanted.partition("@")[0].strip(), job.program.plan.prefixes)[0]
     others = [show_event(e, job.clock) for e in model.all_events if e.type == type]
     if not any(rule.type == type for rule in job.program.plan.rules):
@@ -458,7 +331,7 @@ def demo() -> None:
         program, events = folder / "fire.aug", folder / "fire.jsonl"
         click.echo(f"# The program ({program.name}): rules over wind, fires and stations\n")
         click.echo(program.read_text(encoding="utf-8"))
-        job = _Run((str(program),), (str(events),), (), (), None, None, "stop")
+        job = Job(_compile([str(program)], (), (), None), [str(events)])
         click.echo(f"# {len(job.history)} events ({events.name}); Augury detects:\n")
         model = job.evaluate(None, None, None)
         click.echo(render(model.events, "table", job.clock, job.program.plan))

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from augury.clock import SECOND, Clock, Kind, read_duration
 from augury.errors import RunError
-from augury.meaning import Model, evaluate, replay
-from augury.model import Change, Event, Fact, HistoryItem, Revocation
+from augury.meaning import Model, Replay, evaluate, replay
+from augury.model import Event, Fact, HistoryItem, Revocation
 from augury.program import Program, check_clock, compile
 from augury.sources import facts_from, item_from
 from augury.why import derivation_tree, show_tree
@@ -112,8 +112,8 @@ def changes(
     retention: int | None = None,
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
-) -> tuple[list[Change], list[tuple[HistoryItem, str]]]:
-    """The changes of the answer while the history is told, and what came too late."""
+) -> Replay:
+    """The changes of the answer while the history is told, what came too late, and the model in the end."""
     late = None if lateness is None else clock.length(lateness)
     return replay(program.plan, history, clock, facts, until, retention, emit, late)
 

@@ -85,7 +85,7 @@ class Case:
             compare_answers(self.expected, model.events, clock, prefixes)
         if "changes" in settings:
             late = length(settings.get("lateness"), program.plan.tick)
-            changes, _ = replay(program.plan, history, clock, facts, until, retention, settings.get("emit", "early"),
+            changes, _, _ = replay(program.plan, history, clock, facts, until, retention, settings.get("emit", "early"),
                                 None if late is None else clock.length(late))  # fmt: skip
             found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in changes]
             wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]

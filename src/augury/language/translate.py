@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from augury.algebra.aggregates import AggregateFunction
@@ -187,13 +187,25 @@ class _Body:
     collect: s.While | s.Last | None = None
 
 
+def _fitting(policy: Policy, statement: s.EventRule) -> Policy:
+    """The program's policy; variables that the rule does not have say nothing about it."""
+    names = {n.name for literal in statement.body for n in s.walk(literal) if isinstance(n, Var)}
+    by = policy.by if policy.by in names else None
+    return replace(
+        policy,
+        by=by,
+        ties=policy.ties if by == policy.by else "longest",
+        per=tuple(v for v in policy.per if v in names),
+    )
+
+
 class _EventRule:
     """Reads one event rule."""
 
     def __init__(self, symbols: Symbols, statement: s.EventRule, default: Policy) -> None:
         self.symbols, self.statement = symbols, statement
         self.findings = symbols.findings
-        self.policy = read_policy(statement.policy) if statement.policy else default
+        self.policy = read_policy(statement.policy) if statement.policy else _fitting(default, statement)
         self.reader = Expressions(symbols)
         self.patterns = Patterns(self.reader, self.policy)
 

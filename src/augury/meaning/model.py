@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.nodes import UNRESTRICTED, Collect, Join, Repeat, Rule, Within, walk_all
@@ -346,6 +346,14 @@ def _plainer(event: Event, known: Event) -> bool:
     ] < [type_name(a) != "int" for a in known.args]
 
 
+class Replay(NamedTuple):
+    """The changes in order, what was put aside and why, and the model in the end."""
+
+    changes: list[Change]
+    aside: list[tuple[HistoryItem, str]]
+    model: Model
+
+
 def replay(
     plan: Plan,
     history: Iterable[HistoryItem],
@@ -355,7 +363,7 @@ def replay(
     retention: int | None = None,
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
-) -> tuple[list[Change], list[tuple[HistoryItem, str]]]:
+) -> Replay:
     """The changes of the answer while the history is told item by item, and what came too late to count.
 
     The answer after each item is that of evaluating all items up to it: early, as soon as it is entailed; final, once
@@ -388,5 +396,6 @@ def replay(
             show(evaluate(plan, told, clock, facts, greatest, None, retention), None)
         elif lateness is not None and greatest is not None:
             show(evaluate(plan, told, clock, facts, greatest, None, retention), greatest - lateness - 1)
-    show(evaluate(plan, told, clock, facts, until, None, retention), None)
-    return changes, aside
+    last = evaluate(plan, told, clock, facts, until, None, retention)
+    show(last, None)
+    return Replay(changes, aside, last)

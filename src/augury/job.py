@@ -1,0 +1,103 @@
+"""What `augury run` and `augury why` work on: a program, its history, its facts and its clock."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from pathlib import Path
+
+from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.scalar import Function
+from augury.clock import Clock, Kind
+from augury.errors import DataError, RunError, counted
+from augury.language.symbols import is_missing
+from augury.meaning import Model, evaluate
+from augury.model import Event, Fact, HistoryItem
+from augury.notation import show_event
+from augury.program import Program, check_clock
+from augury.run import choose_clock, first_time, length
+from augury.sources import OnError, Skipped, SourceFile, read_events, read_fact_file, read_raw
+from augury.terminal import tell, working
+
+
+def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
+    """The functions and aggregates that Python files make with `augury.function` and `augury.aggregate`."""
+    found: list[Function | AggregateFunction] = []
+    for path in paths:
+        if not Path(path).is_file():
+            raise DataError("no such file", path)
+        spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+        if spec is None or spec.loader is None:
+            raise DataError("is not a Python file", path)
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise DataError(f"raised {type(error).__name__}: {error}", path) from error
+        new = [v for v in vars(module).values() if isinstance(v, Function | AggregateFunction)]
+        if not new:
+            raise DataError("registers nothing", path, "decorate a function with @augury.function or @augury.aggregate")
+        found += new
+    return found
+
+
+class Job:
+    """What `run` and `why` need: the program, the history, the facts and the clock."""
+
+    def __init__(
+        self,
+        program: Program,
+        events: Iterable[str],
+        facts: Iterable[tuple[str, str]] = (),
+        clock: Kind | None = None,
+        on_error: OnError = "stop",
+    ) -> None:
+        self.program = program
+        plan, self.skipped = self.program.plan, Skipped(on_error)
+        unregistered = [f.name for f in plan.functions.values() if f.call is is_missing]
+        if unregistered:
+            raise RunError(
+                f"the function `{unregistered[0]}` is declared, but not registered",
+                "give its Python file with --functions",
+            )
+        raw = [line for source in events for line in read_raw(SourceFile.parse(source), plan, self.skipped)]
+        self.clock: Clock = choose_clock(self.program, clock, first_time(line.item for line in raw))
+        check_clock(self.program, self.clock.kind)
+        self.history: list[HistoryItem] = read_events(raw, plan, self.clock, self.skipped)
+        self.facts: list[Fact] = []
+        for name, path in facts:
+            self.facts += read_fact_file(name, path, plan, self.clock, self.skipped)
+
+    def time(self, option: str, text: str | None) -> int | None:
+        """The time that an option names."""
+        try:
+            return None if text is None else self.clock.read(text)
+        except DataError as error:
+            raise DataError(error.message, option, error.hint) from None
+
+    def length(self, option: str, text: str | None) -> int | None:
+        """The duration that an option names."""
+        try:
+            return length(text, self.program.plan.tick)
+        except RunError as error:
+            raise DataError(error.message, option) from None
+
+    def evaluate(self, until: str | None, as_of: str | None, retention: str | None) -> Model:
+        with working(f"evaluating {len(self.history):,} events"):
+            return evaluate(
+                self.program.plan,
+                self.history,
+                self.clock,
+                self.facts,
+                self.time("--until", until),
+                self.time("--as-of", as_of),
+                self.length("--retention", retention),
+            )
+
+    def report(self, model: Model, aside: Iterable[tuple[HistoryItem, str]] = ()) -> None:
+        """What was left out, on standard error: nothing is dropped in silence."""
+        tell("skipped", self.skipped.problems)
+        tell("rejected", [why for _, why in model.rejected])
+        problems = [f"rule `{rule}`: {why} ({counted(n, 'time')})" for (rule, why), n in model.errors.items()]
+        tell("rows that could not be computed", problems)
+        tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i, _ in aside])

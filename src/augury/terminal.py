@@ -1,0 +1,43 @@
+"""What the command line says on standard error: diagnostics, what was left out, and that it is still working."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+
+import click
+from rich.console import Console
+
+from augury.errors import Diagnostic
+
+
+def coloured(text: str, colour: str) -> str:
+    return click.style(text, fg=colour, bold=True) if sys.stderr.isatty() else text
+
+
+def say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        header, _, rest = diagnostic.render().partition("\n")
+        severity, colon, message = header.partition(": ")
+        colour = "red" if diagnostic.severity == "error" else "yellow"
+        say(coloured(severity, colour) + colon + message + ("\n" + rest if rest else "") + "\n")
+
+
+def tell(what: str, problems: list[str], most: int = 5) -> None:
+    if problems:
+        say(f"{coloured('warning', 'yellow')}: {what}: {len(problems)}")
+        for problem in problems[:most]:
+            say(f"  {problem}")
+        if len(problems) > most:
+            say(f"  … and {len(problems) - most} more")
+
+
+def working(text: str) -> AbstractContextManager[object]:
+    """A spinner while something takes long; nothing where standard error is not a terminal."""
+    console = Console(stderr=True)
+    return console.status(text) if console.is_terminal else nullcontext()
