@@ -21,7 +21,7 @@ check: setup ## lint, format and types
 	@$(PY) -m mypy
 
 fuzz: setup ## the property tests, many more examples
-	@AUGURY_FUZZ=1 $(PY) -m pytest -n 2 tests/test_laws.py tests/test_print.py
+	@AUGURY_FUZZ=1 $(PY) -m pytest -n 2 tests/test_laws.py tests/test_print.py tests/test_equations.py
 
 fmt: setup ## format the code
 	@$(PY) -m ruff check --fix -q . ; $(PY) -m ruff format -q .

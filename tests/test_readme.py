@@ -1,0 +1,28 @@
+"""What the README shows works as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_first_program(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(code, {})
+    out = capsys.readouterr().out
+    assert "fire_alarm ('creek',)\n" in out
+    assert "overdue ('creek',)\n" in out
+    assert "└─ by rule" in out
+
+
+def test_the_commands_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):
+        assert f"\n{target}:" in makefile
+    for page in re.findall(r"\]\(([\w/.]+)\)", README):
+        assert (ROOT / page).exists(), page
