@@ -26,10 +26,10 @@ from augury.meaning import Model
 from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
 from augury.program import Program, compile_sources, read_text
-from augury.run import ENGINES, changes
+from augury.run import ENGINES
 from augury.sinks import FORMATS, Format, render, write
 from augury.sources import OnError
-from augury.terminal import coloured, say, show_diagnostics, working
+from augury.terminal import coloured, say, show_diagnostics
 from augury.why import derivation_tree, show_tree, tree_as_json
 
 program_files = click.argument("program", nargs=-1, required=True, metavar="FILE...")
@@ -63,6 +63,29 @@ retention_option = click.option(
 )
 on_error_option = click.option(
     "--on-error", type=click.Choice(["stop", "skip"]), default="stop", help="What to do with a wrong line of input."
+)
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def apply(command: Any) -> Any:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return apply
+
+
+history_options = options(
+    program_files,
+    events_option,
+    facts_option,
+    functions_option,
+    policy_option,
+    clock_option,
+    until_option,
+    as_of_option,
+    retention_option,
+    on_error_option,
 )
 
 
@@ -169,28 +192,8 @@ def explain(
 # run, why
 
 
-def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def apply(command: Any) -> Any:
-        for decorator in reversed(decorators):
-            command = decorator(command)
-        return command
-
-    return apply
-
-
 @cli.command()
-@options(
-    program_files,
-    events_option,
-    facts_option,
-    functions_option,
-    policy_option,
-    clock_option,
-    until_option,
-    as_of_option,
-    retention_option,
-    on_error_option,
-)
+@history_options
 @click.option("--engine", type=click.Choice(ENGINES), default="reference", show_default=True)
 @click.option(
     "--changes", "show_changes", is_flag=True, help="Show how the answer changes while the events are told in order."
@@ -226,17 +229,7 @@ def run(
     width = sys.stdout.isatty() and output == "-"
     columns = Console().width if width else None
     if show_changes:
-        with working(f"replaying {len(job.history):,} events"):
-            replayed = changes(
-                job.program,
-                job.history,
-                job.clock,
-                job.facts,
-                job.time("--until", until),
-                job.length("--retention", retention),
-                emit,
-                job.length("--lateness", lateness),
-            )
+        replayed = job.replay(until, retention, emit, lateness)
         write(render(replayed.changes, format_, job.clock, job.program.plan, columns, changes=True), output, sys.stdout)
         job.report(replayed.model, replayed.aside)
         return
@@ -258,18 +251,7 @@ def _format_of(output: str) -> Format:
 
 
 @cli.command()
-@options(
-    program_files,
-    events_option,
-    facts_option,
-    functions_option,
-    policy_option,
-    clock_option,
-    until_option,
-    as_of_option,
-    retention_option,
-    on_error_option,
-)
+@history_options
 @click.option(
     "--event",
     "wanted",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
 from augury.errors import DataError, RunError, counted
 from augury.language.symbols import is_missing
-from augury.meaning import Model, evaluate
+from augury.meaning import Model, Replay, evaluate, replay
 from augury.model import Event, Fact, HistoryItem
 from augury.notation import show_event
 from augury.program import Program, check_clock
@@ -92,6 +93,22 @@ class Job:
                 self.time("--until", until),
                 self.time("--as-of", as_of),
                 self.length("--retention", retention),
+            )
+
+    def replay(
+        self, until: str | None, retention: str | None, emit: Literal["early", "final"], lateness: str | None
+    ) -> Replay:
+        late = self.length("--lateness", lateness)
+        with working(f"replaying {len(self.history):,} events"):
+            return replay(
+                self.program.plan,
+                self.history,
+                self.clock,
+                self.facts,
+                self.time("--until", until),
+                self.length("--retention", retention),
+                emit,
+                None if late is None else self.clock.length(late),
             )
 
     def report(self, model: Model, aside: Iterable[tuple[HistoryItem, str]] = ()) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from augury.clock import SECOND, Clock, Kind, read_duration
 from augury.errors import RunError
-from augury.meaning import Model, Replay, evaluate, replay
-from augury.model import Event, Fact, HistoryItem, Revocation
+from augury.meaning import Model, evaluate
+from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
 from augury.sources import facts_from, item_from
 from augury.why import derivation_tree, show_tree
@@ -101,21 +101,6 @@ def run(
         program.plan, history, chosen, known, time["until"], time["as_of"], length(retention, program.plan.tick)
     )
     return Result(program, model, chosen)
-
-
-def changes(
-    program: Program,
-    history: Iterable[HistoryItem],
-    clock: Clock,
-    facts: Iterable[Fact] = (),
-    until: int | None = None,
-    retention: int | None = None,
-    emit: Literal["early", "final"] = "early",
-    lateness: int | None = None,
-) -> Replay:
-    """The changes of the answer while the history is told, what came too late, and the model in the end."""
-    late = None if lateness is None else clock.length(lateness)
-    return replay(program.plan, history, clock, facts, until, retention, emit, late)
 
 
 def length(duration: str | None, tick: int | None = None) -> int | None:

@@ -258,7 +258,6 @@ class Rule:
     body: Node
     covers: tuple[str, ...] = ()
     collect: Collect | None = None
-    retention: int | None = None
     span: Span = _SPAN
 
     @property

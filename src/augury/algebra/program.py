@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.nodes import AnyOf, Clause, Condition, Holds, Rule, Unless, conditions, event_types, walk_all
+from augury.algebra.nodes import Clause, Rule, event_types
 from augury.algebra.scalar import Function
 
 Predicate = tuple[str, int]
@@ -36,10 +36,10 @@ class Plan:
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
         """The rules of each derived type, in the order of the text."""
-        found: dict[Predicate, tuple[Rule, ...]] = {}
+        found: dict[Predicate, list[Rule]] = {}
         for rule in self.rules:
-            found[rule.predicate] = (*found.get(rule.predicate, ()), rule)
-        return found
+            found.setdefault(rule.predicate, []).append(rule)
+        return {type: tuple(rules) for type, rules in found.items()}
 
     @cached_property
     def event_types(self) -> set[Predicate]:
@@ -51,22 +51,3 @@ class Plan:
 def rule_reads(rule: Rule) -> set[Predicate]:
     found = event_types(rule.body)
     return found | event_types(rule.collect.pattern) if rule.collect else found
-
-
-def static_calls(where: tuple[Condition, ...]) -> set[Predicate]:
-    """The static predicates that conditions ask."""
-    found: set[Predicate] = set()
-    for condition in where:
-        if isinstance(condition, Holds | Unless):
-            found.add((condition.name, len(condition.args)))
-        elif isinstance(condition, AnyOf):
-            found |= {call for option in condition.options for call in static_calls(option)}
-    return found
-
-
-def rule_static_calls(rule: Rule) -> set[Predicate]:
-    found = {call for node in walk_all(rule.body) for call in static_calls(conditions(node))}
-    if rule.collect:
-        found |= static_calls(rule.collect.where)
-        found |= {call for node in walk_all(rule.collect.pattern) for call in static_calls(conditions(node))}
-    return found

@@ -241,7 +241,7 @@ class _EventRule:
         counts[name] = counts.get(name, 0) + 1
         label = statement.label or (name if counts[name] == 1 else f"{name}#{counts[name]}")
         covers = tuple(r.label for r in body.relatives)
-        return Rule(label, name, args, node, covers, collect, None, statement.span)
+        return Rule(label, name, args, node, covers, collect, statement.span)
 
     def _no_event(self, statement: s.EventRule) -> None:
         if any(isinstance(x, s.While | s.Last) for x in statement.body):
