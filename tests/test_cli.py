@@ -271,7 +271,7 @@ def test_clocks_that_do_not_fit(shell: Shell) -> None:
 
 def test_usage(shell: Shell) -> None:
     assert shell.augury("run", "fire.aug").code == 2
-    assert shell.augury("run", "fire.aug", "--events", "events.jsonl", "--emit", "final").code == 2
+    assert shell.augury("run", "fire.aug", "--events", "events.jsonl", "--changes", "--as-of", "3").code == 2
     assert shell.augury("fly").code == 2
     assert shell.augury("--help").code == 0
     assert shell.augury("--version").out.startswith("augury, version ")

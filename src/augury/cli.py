@@ -204,7 +204,9 @@ def explain(
     default="early",
     help="With --changes: as soon as entailed, or once nothing can change it.",
 )
-@click.option("--lateness", metavar="D", help="With --changes: how late an event may come.")
+@click.option(
+    "--lateness", metavar="D", help="How late an event may come, in the order of the input; what is later is put aside."
+)
 @click.option("--output", default="-", metavar="DEST", help="Where to write; - is standard output.")
 @click.option(
     "--format",
@@ -218,8 +220,6 @@ def run(
     show_changes: bool, emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | None,
 ) -> None:  # fmt: skip
     """Run a program over events and write what it derives."""
-    if (lateness is not None or emit == "final") and not show_changes:
-        raise click.UsageError("--emit and --lateness belong to --changes: a whole run ends with everything final")
     if show_changes and as_of is not None:
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
     job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error)
@@ -231,13 +231,14 @@ def run(
     if show_changes:
         replayed = job.replay(until, retention, emit, lateness)
         write(render(replayed.changes, format_, job.clock, job.program.plan, columns, changes=True), output, sys.stdout)
-        job.report(replayed.model, replayed.aside)
+        job.report(replayed.model)
         return
-    model = job.evaluate(until, as_of, retention)
+    model = job.evaluate(until, as_of, retention, lateness)
     if model.events or format_ != "table":
         write(render(model.events, format_, job.clock, job.program.plan, columns), output, sys.stdout)
     else:
-        say("nothing was detected")
+        missing = job.missing()
+        say("nothing was detected" + (f"; there was no event of type {', '.join(missing)}" if missing else ""))
     job.report(model)
 
 
@@ -315,7 +316,7 @@ def demo() -> None:
         click.echo(program.read_text(encoding="utf-8"))
         job = Job(_compile([str(program)], (), (), None), [str(events)])
         click.echo(f"# {len(job.history)} events ({events.name}); Augury detects:\n")
-        model = job.evaluate(None, None, None)
+        model = job.evaluate()
         click.echo(render(model.events, "table", job.clock, job.program.plan))
         alarm = next(e for e in model.events if e.type == "fire_alarm")
         click.echo("# Why the first alarm?\n")

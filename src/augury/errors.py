@@ -272,11 +272,14 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
 class Spelling:
     """Finds misspellings among many names: only those that agree after a letter is left out of each are compared."""
 
-    def __init__(self, known: Iterable[str]) -> None:
+    def __init__(self, known: Iterable[str] = ()) -> None:
         self._names: dict[str, set[str]] = {}
         for name in known:
-            for key in _shortened(name):
-                self._names.setdefault(key, set()).add(name)
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        for key in _shortened(name):
+            self._names.setdefault(key, set()).add(name)
 
     def misspelt(self, name: str, but: Iterable[str] = ()) -> str | None:
         found: set[str] = set().union(*(self._names.get(key, set()) for key in _shortened(name)))

@@ -12,12 +12,12 @@ from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
 from augury.errors import DataError, RunError, counted
 from augury.language.symbols import is_missing
-from augury.meaning import Model, Replay, evaluate, replay
+from augury.meaning import Model, Replay, admitted, evaluate, replay
 from augury.model import Event, Fact, HistoryItem
 from augury.notation import show_event
 from augury.program import Program, check_clock
 from augury.run import choose_clock, first_time, length
-from augury.sources import OnError, Skipped, SourceFile, read_events, read_fact_file, read_raw
+from augury.sources import OnError, Skipped, SourceFile, merged, read_events, read_fact_file, read_raw
 from augury.terminal import tell, working
 
 
@@ -61,10 +61,11 @@ class Job:
                 f"the function `{unregistered[0]}` is declared, but not registered",
                 "give its Python file with --functions",
             )
-        raw = [line for source in events for line in read_raw(SourceFile.parse(source), plan, self.skipped)]
+        raw = merged([read_raw(SourceFile.parse(source), plan, self.skipped) for source in events])
         self.clock: Clock = choose_clock(self.program, clock, first_time(line.item for line in raw))
         check_clock(self.program, self.clock.kind)
         self.history: list[HistoryItem] = read_events(raw, plan, self.clock, self.skipped)
+        self.late: list[HistoryItem] = []
         self.facts: list[Fact] = []
         for name, path in facts:
             self.facts += read_fact_file(name, path, plan, self.clock, self.skipped)
@@ -83,11 +84,19 @@ class Job:
         except RunError as error:
             raise DataError(error.message, option) from None
 
-    def evaluate(self, until: str | None, as_of: str | None, retention: str | None) -> Model:
+    def evaluate(
+        self,
+        until: str | None = None,
+        as_of: str | None = None,
+        retention: str | None = None,
+        lateness: str | None = None,
+    ) -> Model:
+        told, late = admitted(self.history, self.lateness(lateness))
+        self.late += late
         with working(f"evaluating {len(self.history):,} events"):
             return evaluate(
                 self.program.plan,
-                self.history,
+                told,
                 self.clock,
                 self.facts,
                 self.time("--until", until),
@@ -98,9 +107,8 @@ class Job:
     def replay(
         self, until: str | None, retention: str | None, emit: Literal["early", "final"], lateness: str | None
     ) -> Replay:
-        late = self.length("--lateness", lateness)
         with working(f"replaying {len(self.history):,} events"):
-            return replay(
+            found = replay(
                 self.program.plan,
                 self.history,
                 self.clock,
@@ -108,13 +116,25 @@ class Job:
                 self.time("--until", until),
                 self.length("--retention", retention),
                 emit,
-                None if late is None else self.clock.length(late),
+                self.lateness(lateness),
             )
+        self.late += found.late
+        return found
 
-    def report(self, model: Model, aside: Iterable[tuple[HistoryItem, str]] = ()) -> None:
+    def missing(self) -> list[str]:
+        """The input types that rules read and of which there was no event."""
+        plan = self.program.plan
+        given = {item.type for item in self.history if isinstance(item, Event)}
+        return sorted({name for name, _ in plan.event_types} - {name for name, _ in plan.derived} - given)
+
+    def lateness(self, text: str | None) -> int | None:
+        late = self.length("--lateness", text)
+        return None if late is None else self.clock.length(late)
+
+    def report(self, model: Model) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
         tell("skipped", self.skipped.problems)
         tell("rejected", [why for _, why in model.rejected])
         problems = [f"rule `{rule}`: {why} ({counted(n, 'time')})" for (rule, why), n in model.errors.items()]
         tell("rows that could not be computed", problems)
-        tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i, _ in aside])
+        tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])

@@ -89,23 +89,29 @@ def _cell(value: Any) -> Any:
 
 
 def _table(rows: list[tuple[Event, str | None]], clock: Clock, width: int | None, changes: bool) -> str:
+    lines = [
+        (
+            {"insert": "+", "retract": "-"}[op or "insert"],
+            str(clock.show(event.start)),
+            str(clock.show(event.end)),
+            f"{event.type}({', '.join(show_value(a) for a in event.args)})",
+            ", ".join(event.trace),
+        )
+        for event, op in rows
+    ]
+    # What is left of a terminal's line goes to the trace; where that is little, the trace is left out.
+    used = sum(max((len(line[k]) for line in lines), default=0) + 2 for k in range(0 if changes else 1, 4))
+    room = None if width is None else width - used
     table = Table(box=None, pad_edge=False, header_style="bold")
     if changes:
         table.add_column("")
     for name in ("start", "end"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("event", overflow="fold")
-    table.add_column("trace", style="dim", overflow="fold")
-    for event, op in rows:
-        shown = f"{event.type}({', '.join(show_value(a) for a in event.args)})"
-        lead = [{"insert": "+", "retract": "-"}[op or "insert"]] if changes else []
-        table.add_row(
-            *lead,
-            str(clock.show(event.start)),
-            str(clock.show(event.end)),
-            _plain(shown),
-            _plain(", ".join(event.trace)),
-        )
+    if room is None or room >= 12:
+        table.add_column("trace", style="dim", no_wrap=True, overflow="ellipsis", max_width=room)
+    for line in lines:
+        table.add_row(*(_plain(cell) for cell in line[0 if changes else 1 :][: len(table.columns)]))
     text = io.StringIO()
     # Drawn for a terminal's width; for a file or a pipe nothing is cut.
     Console(file=text, width=width or 10_000, force_terminal=False, highlight=False).print(table)

@@ -6,6 +6,7 @@ A wrong line is named with its file and number; `on_error` says whether it stops
 from __future__ import annotations
 
 import csv
+import heapq
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -329,6 +330,29 @@ def _csv_args(
             hint=f"there is `{close}`" if close else f"the columns are {', '.join(data)}",
         )
     return {a.name: _from_text(cells[a.name], a, plan) for a in declared}
+
+
+def merged(streams: list[list[Raw]]) -> list[Raw]:
+    """Several sources as one stream: each keeps its order, and of their next lines the earliest comes first."""
+    if len(streams) == 1:
+        return streams[0]
+    heads = [(_arrival(stream[0]), n, 0) for n, stream in enumerate(streams) if stream]
+    heapq.heapify(heads)
+    found: list[Raw] = []
+    while heads:
+        _, n, at = heapq.heappop(heads)
+        found.append(streams[n][at])
+        if at + 1 < len(streams[n]):
+            heapq.heappush(heads, (_arrival(streams[n][at + 1]), n, at + 1))
+    return found
+
+
+def _arrival(line: Raw) -> tuple[int, str]:
+    """When a line was said, as far as its text tells: times in one run are written alike. What has no time goes ahead."""
+    time = next((line.item[k] for k in ("known", "time", "end", "start") if line.item.get(k) is not None), "")
+    text = str(time)
+    sign = text.lstrip("-").isdigit()
+    return (int(text) if sign else 0, "" if sign else text)
 
 
 def read_events(raw: Iterable[Raw], plan: Plan, clock: Clock, skipped: Skipped) -> list[HistoryItem]:

@@ -85,9 +85,9 @@ class Case:
             compare_answers(self.expected, model.events, clock, prefixes)
         if "changes" in settings:
             late = length(settings.get("lateness"), program.plan.tick)
-            changes, _, _ = replay(program.plan, history, clock, facts, until, retention, settings.get("emit", "early"),
+            replayed = replay(program.plan, history, clock, facts, until, retention, settings.get("emit", "early"),
                                 None if late is None else clock.length(late))  # fmt: skip
-            found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in changes]
+            found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in replayed.changes]
             wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]
             assert found == wanted, _difference("changes", wanted, found)
 

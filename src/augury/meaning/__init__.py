@@ -4,6 +4,6 @@ Every other executor is compared with it. It recomputes everything from the even
 incremental, and nothing is clever beyond an index on shared variables.
 """
 
-from augury.meaning.model import Derivation, Model, Replay, evaluate, replay
+from augury.meaning.model import Derivation, Model, Replay, admitted, evaluate, replay
 
-__all__ = ["Derivation", "Model", "Replay", "evaluate", "replay"]
+__all__ = ["Derivation", "Model", "Replay", "admitted", "evaluate", "replay"]

@@ -62,10 +62,18 @@ class Model:
     all_events: list[Event] = field(default_factory=list)
 
 
-def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> tuple[list[Event], list[tuple[Event, str]]]:
-    """The events that stand, and those rejected because their id names another event.
+class Standing(NamedTuple):
+    """The events that stand, those rejected because their id names another event, and the greatest end ever said."""
 
-    A revocation is a tombstone, wherever it comes; with `as_of`, only what was known by then counts (V 2.3).
+    events: list[Event]
+    rejected: list[tuple[Event, str]]
+    clock: int
+
+
+def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> Standing:
+    """What of a history stands. A revocation is a tombstone, wherever it comes, but time does not go back with it.
+
+    With `as_of`, only what was known by then counts (V 2.3).
     """
     events: dict[str, Event] = {}
     rejected: list[tuple[Event, str]] = []
@@ -83,7 +91,43 @@ def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> tuple[
             events[item.id] = item
         elif events[item.id].content != item.content:
             rejected.append((item, f"the id {item.id} names another event already"))
-    return [e for e in events.values() if e.id not in revoked], rejected
+    greatest = max((e.end for e in events.values()), default=0)
+    return Standing([e for e in events.values() if e.id not in revoked], rejected, greatest)
+
+
+class Gate:
+    """Lets in what is not too late: at most `lateness` behind the greatest end so far, also for what is revoked."""
+
+    def __init__(self, lateness: int | None) -> None:
+        self.lateness = lateness
+        self.greatest: int | None = None
+        self._ends: dict[str, int] = {}
+
+    def admits(self, item: HistoryItem) -> bool:
+        end = item.end if isinstance(item, Event) else self._ends.get(item.id)
+        if end is not None and self.frontier is not None and end <= self.frontier:
+            return False
+        if isinstance(item, Event):
+            self._ends[item.id] = item.end
+            self.greatest = item.end if self.greatest is None else max(self.greatest, item.end)
+        return True
+
+    @property
+    def frontier(self) -> int | None:
+        """Nothing more ends at or before it."""
+        if self.lateness is None or self.greatest is None:
+            return None
+        return self.greatest - self.lateness - 1
+
+
+def admitted(history: Iterable[HistoryItem], lateness: int | None) -> tuple[list[HistoryItem], list[HistoryItem]]:
+    """What of a history, in the order of arrival, is in time, and what is too late."""
+    gate = Gate(lateness)
+    told: list[HistoryItem] = []
+    late: list[HistoryItem] = []
+    for item in give_ids(history):
+        (told if gate.admits(item) else late).append(item)
+    return told, late
 
 
 def evaluate(
@@ -96,8 +140,8 @@ def evaluate(
     retention: int | None = None,
 ) -> Model:
     """All derived events that the standing history entails, with every derivation, up to the clock."""
-    events, rejected = standing(history, as_of)
-    now = until if until is not None else max((e.end for e in events), default=0)
+    events, rejected, greatest = standing(history, as_of)
+    now = until if until is not None else greatest
     facts = list(facts)
     varying = {f.name for f in facts if f.since is not None or f.until is not None}
     scalars = Scalars(plan.functions, plan.aggregates, clock)
@@ -347,10 +391,10 @@ def _plainer(event: Event, known: Event) -> bool:
 
 
 class Replay(NamedTuple):
-    """The changes in order, what was put aside and why, and the model in the end."""
+    """The changes in order, what came too late to count, and the model in the end."""
 
     changes: list[Change]
-    aside: list[tuple[HistoryItem, str]]
+    late: list[HistoryItem]
     model: Model
 
 
@@ -364,38 +408,33 @@ def replay(
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
 ) -> Replay:
-    """The changes of the answer while the history is told item by item, and what came too late to count.
+    """The changes of the answer while the history is told item by item.
 
     The answer after each item is that of evaluating all items up to it: early, as soon as it is entailed; final, once
     nothing that may still come could change it.
     """
     told: list[HistoryItem] = []
-    aside: list[tuple[HistoryItem, str]] = []
+    late: list[HistoryItem] = []
     changes: list[Change] = []
     shown: dict[str, Event] = {}
-    ends: dict[str, int] = {}
-    facts, greatest = list(facts), None
+    facts, gate = list(facts), Gate(lateness)
 
-    def show(model: Model, final_up_to: int | None) -> None:
-        now = {e.id: e for e in model.events if final_up_to is None or e.end <= final_up_to}
+    def show(model: Model) -> None:
+        now = {e.id: e for e in model.events}
         changes.extend(Change("retract", e) for e in shown.values() if e.id not in now)
         changes.extend(Change("insert", e) for e in now.values() if e.id not in shown)
         shown.clear()
         shown.update(now)
 
     for item in give_ids(history):
-        end = item.end if isinstance(item, Event) else ends.get(item.id)
-        if lateness is not None and greatest is not None and end is not None and end < greatest - lateness:
-            aside.append((item, "late"))
+        if not gate.admits(item):
+            late.append(item)
             continue
         told.append(item)
-        if isinstance(item, Event):
-            ends[item.id] = item.end
-            greatest = item.end if greatest is None else max(greatest, item.end)
         if emit == "early":
-            show(evaluate(plan, told, clock, facts, greatest, None, retention), None)
-        elif lateness is not None and greatest is not None:
-            show(evaluate(plan, told, clock, facts, greatest, None, retention), greatest - lateness - 1)
+            show(evaluate(plan, told, clock, facts, None, None, retention))
+        elif gate.frontier is not None:
+            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention))
     last = evaluate(plan, told, clock, facts, until, None, retention)
-    show(last, None)
-    return Replay(changes, aside, last)
+    show(last)
+    return Replay(changes, late, last)

@@ -22,10 +22,11 @@ def check_arity(plan: Plan, findings: Findings) -> None:
         _check_event(name, uses, plan, findings)
     known = Spelling({*heads, *plan.declared})
     for name, uses in read.items():
-        if name not in heads and name not in plan.declared:
+        if name not in heads and name not in plan.declared and len(name) > 3:
             # `windy <- wind` is no misspelling: an event may be named after what it is made of.
-            close = known.misspelt(name, but=readers[name]) if len(name) > 3 else None
+            close = known.misspelt(name, but=readers[name])
             _check_unknown(name, uses[0][1], close, plan, findings)
+    _check_inputs({name: uses for name, uses in read.items() if name not in heads}, plan, findings)
     _check_static(plan, findings)
 
 
@@ -66,6 +67,21 @@ def _check_unknown(name: str, span: Span, close: str | None, plan: Plan, finding
     else:
         findings.add("W305", f"nothing derives `{name}`, so it is taken as an input", span,
                      hint=f"did you mean `{close}`? Otherwise declare it: `event {name}(…).`")  # fmt: skip
+
+
+def _check_inputs(read: Uses, plan: Plan, findings: Findings) -> None:
+    """Two inputs whose names are one slip apart, the second read once: probably one was meant."""
+    if plan.declared:
+        return  # then an unknown name is an error already, where it is close to a known one
+    earlier = Spelling()
+    for name, uses in sorted(read.items(), key=lambda item: item[1][0][1].start):
+        close = earlier.misspelt(name) if len(uses) == 1 and len(name) > 3 and name.isalpha() else None
+        # An event may be named after another: order and orders, smoke and smoked.
+        if close is not None and not (close.startswith(name) or name.startswith(close)):
+            findings.add("W305", f"`{name}` and `{close}` are two inputs with almost one name", uses[0][1],
+                         Note("the other one", read[close][0][1]),
+                         hint=f"did you mean `{close}`? Otherwise declare them: `event {name}(…).`")  # fmt: skip
+        earlier.add(name)
 
 
 def static_atoms(plan: Plan) -> list[tuple[Holds | Unless, Rule | None]]:
