@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from augury.algebra.aggregates import AggregateFunction
@@ -27,16 +26,23 @@ class Program:
     plan: Plan
     warnings: tuple[Diagnostic, ...] = ()
     modules: tuple[s.Module, ...] = field(default=(), repr=False)
+    functions: tuple[Function | AggregateFunction, ...] = field(default=(), repr=False)
+    facts: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The event types that a run answers with."""
+        return self.plan.outputs
+
+    def with_policy(self, policy: str) -> Program:
+        """The same program under another policy, where it names none itself."""
+        return _compiled(list(self.modules), Findings(), self.functions, self.facts, policy)
 
     def explain(self, format: str = "text") -> str:
         """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
         from augury.explain import explain
 
         return explain(self.plan, self.modules, format)
-
-    @cached_property
-    def outputs(self) -> tuple[str, ...]:
-        return self.plan.outputs
 
 
 def compile(
@@ -69,19 +75,27 @@ def compile_sources(
     for source in sources:
         known = {m.span.source.name for m in modules}
         modules += [m for m in read(source, findings, _loader(findings)) if m.span.source.name not in known]
-    registered = list(functions)
-    default = _read_policy(policy, findings) if policy else None
+    return _compiled(modules, findings, tuple(functions), tuple(facts), policy)
+
+
+def _compiled(
+    modules: list[s.Module],
+    findings: Findings,
+    functions: tuple[Function | AggregateFunction, ...],
+    facts: tuple[str, ...],
+    policy: str | None,
+) -> Program:
     plan = translate(
         modules,
         findings,
-        {f.name: f for f in registered if isinstance(f, Function)},
-        {f.name: f for f in registered if isinstance(f, AggregateFunction)},
+        {f.name: f for f in functions if isinstance(f, Function)},
+        {f.name: f for f in functions if isinstance(f, AggregateFunction)},
         facts,
-        default,
+        _read_policy(policy, findings) if policy else None,
     )
     check(plan, findings)
     findings.raise_errors()
-    return Program(plan, findings.sorted(), tuple(modules))
+    return Program(plan, findings.sorted(), tuple(modules), functions, facts)
 
 
 def check_clock(program: Program, clock: Kind) -> None:

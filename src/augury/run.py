@@ -90,7 +90,7 @@ def run(
         names = {f.name if isinstance(f, Fact) else f[0] for f in given_facts}
         program = compile(program, policy=policy, facts=names)
     elif policy is not None:
-        raise RunError("a compiled program has its policy already", hint="give the policy to augury.compile")
+        program = program.with_policy(policy)
     given = list(events)
     chosen = choose_clock(program, clock, first_time(given))
     check_clock(program, chosen.kind)

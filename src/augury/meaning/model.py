@@ -290,7 +290,7 @@ class _Answer:
         try:
             args = tuple(scalars.evaluate(a, bound.binding, row.labels, values) for a in rule.args)
         except RowError as error:
-            self.world.report(rule.label, str(error), bound.binding)
+            self.world.report(rule.label, str(error), bound.binding, row.parts)
             return
         parts = row.parts + tuple(p for p in collected if p not in row.parts)
         yield self._of(rule.type, args, start, end), Derivation(rule.label, parts, bound.proofs)
@@ -343,7 +343,7 @@ class _Answer:
                 given = [scalars.evaluate(part.args[0], b.binding, b.labels) if part.args else True for b in bound]
                 values[part] = aggregate_of(scalars.aggregates[part.function], given, part.distinct)
         except RowError as error:
-            self.world.report(rule.label, str(error), row.binding)
+            self.world.report(rule.label, str(error), row.binding, row.parts)
             return
         except Exception as error:
             raise RunError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never
 
 from augury.algebra.nodes import (
@@ -57,9 +58,10 @@ class World:
         self.events[type] = sorted(events, key=lambda e: e.order)
         self._known.clear()
 
-    def report(self, rule: str, message: str, binding: Binding) -> None:
+    def report(self, rule: str, message: str, binding: Binding, parts: tuple[Event, ...] = ()) -> None:
         """A row that could not be computed is counted once, never dropped in silence."""
-        self.errors.setdefault((rule, message), set()).add(tuple((v, order_key(x)) for v, x in sorted(binding.items())))
+        row = (tuple(p.id for p in parts), *((v, order_key(x)) for v, x in sorted(binding.items())))
+        self.errors.setdefault((rule, message), set()).add(row)
 
     def rows(self, node: Node) -> list[Row]:
         """The occurrences of a pattern, in the order of events, each once; found once for the events there are."""
@@ -130,7 +132,8 @@ class World:
     def _condition(self, condition: Condition, row: Row) -> Iterator[Row]:
         match condition:
             case Compare():
-                binding = compare_or_bind(condition, row.binding, self.scalars, self.report, row.labels)  # type: ignore[arg-type]
+                report = partial(self.report, parts=row.parts)
+                binding = compare_or_bind(condition, row.binding, self.scalars, report, row.labels)  # type: ignore[arg-type]
                 if binding is not None:
                     yield row.bind(binding)
             case Holds():
