@@ -332,3 +332,51 @@ def test_demo(shell: Shell) -> None:
     assert done.code == 0
     assert "fire_alarm('creek', 12.5)" in done.out
     assert "by rule increase" in done.out
+
+
+# Files as they come
+
+
+def test_the_time_column_may_have_another_name(shell: Shell) -> None:
+    shell.file("d.csv", "date,place,level\n2026-01-01,l1,3\n2026-01-02,l2,1\n")
+    shell.file("p.aug", "event smoke(place: string, level: int). e(P) <- smoke(P, L) WHERE L > 2.")
+    failed(shell.augury("run", "p.aug", "--events", "smoke=d.csv"), "has no column `time`", "Say --time date")
+    done = shell.augury("run", "p.aug", "--events", "smoke=d.csv", "--time", "date")
+    assert answers(done) == [("e", "l1", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z")]
+    shell.file("d.jsonl", '{"type": "smoke", "place": "l1", "level": 3, "ts": 5}\n')
+    assert answers(shell.augury("run", "p.aug", "--events", "d.jsonl", "--time", "ts")) == [("e", "l1", 5, 5)]
+
+
+def test_a_byte_order_mark_windows_lines_and_quoted_fields(shell: Shell) -> None:
+    text = '\ufefftype,place,time\r\nheat,"a, ""b""\nc",1\r\nheat,d,2'
+    (shell.folder / "h.csv").write_bytes(text.encode())
+    shell.file("p.aug", "e(P) <- heat(P).")
+    assert answers(shell.augury("run", "p.aug", "--events", "h.csv")) == [("e", 'a, "b"\nc', 1, 1), ("e", "d", 2, 2)]
+
+
+def test_a_declared_attribute_called_id_is_no_event_id(shell: Shell) -> None:
+    shell.file("p.aug", "event order(id: int, item: string). e(N, I) <- order(N, I).")
+    shell.file("o.csv", "id,item,time\n7,gin,1\n7,rum,2\n")
+    assert answers(shell.augury("run", "p.aug", "--events", "order=o.csv")) == [
+        ("e", 7, "gin", 1, 1),
+        ("e", 7, "rum", 2, 2),
+    ]
+    shell.file(
+        "o.jsonl",
+        '{"type": "order", "id": 7, "item": "gin", "time": 1}\n{"type": "order", "id": 7, "item": "rum", "time": 2}\n',
+    )
+    assert len(answers(shell.augury("run", "p.aug", "--events", "o.jsonl"))) == 2
+
+
+def test_several_sources_are_one_stream(shell: Shell) -> None:
+    shell.file("a.csv", "x,time\n1,1\n1,9\n")
+    shell.file("b.csv", "x,time\n1,3\n")
+    shell.file("p.aug", "e <- a(X) SEQ b(X).")
+    done = shell.augury("run", "p.aug", "--events", "a=a.csv", "--events", "b=b.csv", "--lateness", "0")
+    assert answers(done) == [("e", 1, 3)]
+    assert done.err == "1 warning; `augury check` shows it\n"
+    late = shell.augury(
+        "run", "p.aug", "--events", "-", "--lateness", "1", stdin="type,x,time\na,1,1\nb,1,9\na,1,2\nb,1,8\n"
+    )
+    assert answers(late) == [("e", 1, 8), ("e", 1, 9)]
+    assert "late: 1" in late.err

@@ -54,6 +54,13 @@ clock_option = click.option(
     type=click.Choice(["timestamp", "logical"]),
     help="What times mean; by default what the first time looks like.",
 )
+time_option = click.option(
+    "--time",
+    default="time",
+    show_default=True,
+    metavar="NAME",
+    help="The column, or key, that holds the time of an event.",
+)
 until_option = click.option(
     "--until", metavar="T", help="Where the clock stands at the end; by default the greatest end of an event."
 )
@@ -81,6 +88,7 @@ history_options = options(
     facts_option,
     functions_option,
     policy_option,
+    time_option,
     clock_option,
     until_option,
     as_of_option,
@@ -216,15 +224,16 @@ def explain(
 )
 def run(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
-    clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, engine: str,
+    time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, engine: str,
     show_changes: bool, emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | None,
 ) -> None:  # fmt: skip
     """Run a program over events and write what it derives."""
     if show_changes and as_of is not None:
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
-    job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error)
+    job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error, time)
     if job.program.warnings:
-        say(f"{counted(len(job.program.warnings), 'warning')}; `augury check` shows them")
+        number = len(job.program.warnings)
+        say(f"{counted(number, 'warning')}; `augury check` shows {'it' if number == 1 else 'them'}")
     format_ = format_ or _format_of(output)
     width = sys.stdout.isatty() and output == "-"
     columns = Console().width if width else None
@@ -264,11 +273,11 @@ def _format_of(output: str) -> Format:
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
 def why(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
-    clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, wanted: str, every: bool,
+    time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, wanted: str, every: bool,
     format_: str,
 ) -> None:  # fmt: skip
     """Show why an event was detected: the rules, events and facts behind it."""
-    job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error)
+    job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error, time)
     model = job.evaluate(until, as_of, retention)
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
     if not found:

@@ -52,6 +52,7 @@ class Job:
         facts: Iterable[tuple[str, str]] = (),
         clock: Kind | None = None,
         on_error: OnError = "stop",
+        time: str = "time",
     ) -> None:
         self.program = program
         plan, self.skipped = self.program.plan, Skipped(on_error)
@@ -61,7 +62,7 @@ class Job:
                 f"the function `{unregistered[0]}` is declared, but not registered",
                 "give its Python file with --functions",
             )
-        raw = merged([read_raw(SourceFile.parse(source), plan, self.skipped) for source in events])
+        raw = merged([read_raw(SourceFile.parse(source, time), plan, self.skipped) for source in events])
         self.clock: Clock = choose_clock(self.program, clock, first_time(line.item for line in raw))
         check_clock(self.program, self.clock.kind)
         self.history: list[HistoryItem] = read_events(raw, plan, self.clock, self.skipped)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import heapq
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from augury.algebra.program import Attribute, Plan
 from augury.clock import Clock, Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import DataError, nearest
 from augury.model import Event, Fact, HistoryItem, Iri, Revocation, Term, Value, from_json, show_value
+from augury.program import read_text
 
 _RESERVED = ("type", "args", "time", "start", "end", "id", "op", "known")
 _TABLE_RESERVED = ("type", "time", "start", "end", "id", "op", "known")
@@ -140,20 +142,24 @@ def item_from(
         return item
     if not isinstance(item, Mapping):
         raise DataError(f"not an event: {item!r}", hint='an event is {"type": "wind", "args": ["l1", 12.5], "time": 3}')
-    known = clock.read(item["known"]) if item.get("known") is not None else None
-    op = item.get("op", "insert")
+    name = item.get("type", type)
+    # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
+    own = {a.name for a in plan.declared.get(str(name), ())} if "args" not in item else set()
+    said = {key: item.get(key) for key in ("op", "id", "known") if key not in own}
+    known = clock.read(said["known"]) if said.get("known") is not None else None
+    id = "" if said.get("id") is None else str(said["id"])
+    op = said.get("op") or "insert"
     if op == "revoke":
-        if item.get("id") is None:
+        if not id:
             raise DataError("a revocation names the id of an event", hint='{"op": "revoke", "id": "e7"}')
-        return Revocation(str(item["id"]), known)
+        return Revocation(id, known)
     if op != "insert":
         raise DataError(f"unknown op {op!r}", hint="it is insert or revoke")
-    name = item.get("type", type)
     if not isinstance(name, str):
         raise DataError("an event has a type", hint='{"type": "wind", "args": ["l1", 12.5], "time": 3}')
     args = _args(item, name, plan)
     start, end = _interval(item, clock)
-    return Event(name, args, start, end, "" if item.get("id") is None else str(item["id"]), known=known)
+    return Event(name, args, start, end, id, known=known)
 
 
 def _args(item: Mapping[str, Any], name: str, plan: Plan) -> tuple[Value, ...]:
@@ -198,37 +204,39 @@ def _interval(item: Mapping[str, Any], clock: Clock) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """`path` or `type=path`; `-` is standard input, whose form is guessed from its first character."""
+    """`path` or `type=path`; `-` is standard input, whose form is guessed from its first character.
+
+    `time` names the column, or the key, that holds the time of an event.
+    """
 
     path: str
     type: str | None = None
+    time: str = "time"
 
     @staticmethod
-    def parse(text: str) -> SourceFile:
+    def parse(text: str, time: str = "time") -> SourceFile:
         name, equals, path = text.partition("=")
         if equals and name.replace("_", "a").isalnum() and not Path(text).exists():
-            return SourceFile(path, name)
-        return SourceFile(text)
+            return SourceFile(path, name, time)
+        return SourceFile(text, None, time)
 
     @property
     def place(self) -> str:
         return "standard input" if self.path == "-" else self.path
 
-    def lines(self) -> list[str]:
-        from augury.program import read_text
-
-        text = sys.stdin.read() if self.path == "-" else read_text(Path(self.path))
+    def read(self) -> str:
+        text = (sys.stdin.read() if self.path == "-" else read_text(Path(self.path))).removeprefix("\ufeff")
         if not text.strip():
             raise DataError("is empty", self.place, "an event file has at least one event")
-        return text.splitlines()
+        return text
 
-    def form(self, lines: list[str]) -> Literal["csv", "jsonl"]:
+    def form(self, text: str) -> Literal["csv", "jsonl"]:
         if self.path.endswith(".csv"):
             return "csv"
         if self.path.endswith((".jsonl", ".ndjson", ".json")):
             return "jsonl"
         if self.path == "-":
-            return "jsonl" if lines[0].lstrip().startswith("{") else "csv"
+            return "jsonl" if text.lstrip().startswith(("{", "[")) else "csv"
         raise DataError("is neither CSV nor JSON lines by its name", self.place, "name it .csv or .jsonl")
 
 
@@ -242,14 +250,14 @@ class Raw:
 
 def read_raw(source: SourceFile, plan: Plan, skipped: Skipped) -> list[Raw]:
     """The lines of an event file as objects in the JSON form."""
-    lines = source.lines()
-    if source.form(lines) == "csv":
-        return list(_csv_events(source, lines, plan, skipped))
-    return list(_jsonl(source, lines, skipped))
+    text = source.read()
+    if source.form(text) == "csv":
+        return list(_csv_events(source, text, plan, skipped))
+    return list(_jsonl(source, text, skipped))
 
 
-def _jsonl(source: SourceFile, lines: list[str], skipped: Skipped) -> Iterator[Raw]:
-    for number, line in enumerate(lines, 1):
+def _jsonl(source: SourceFile, text: str, skipped: Skipped) -> Iterator[Raw]:
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         place = f"{source.place}:{number}"
@@ -263,11 +271,13 @@ def _jsonl(source: SourceFile, lines: list[str], skipped: Skipped) -> Iterator[R
         if not isinstance(item, dict):
             skipped.handle(DataError(f"not an object: {line.strip()[:40]}", place, "one JSON object a line"))
             continue
+        if source.time != "time" and source.time in item:
+            item["time"] = item[source.time]
         yield Raw(place, {"type": source.type, **item} if source.type else item)
 
 
-def _rows(source: SourceFile, lines: list[str], skipped: Skipped) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    reader = csv.reader(lines)
+def _rows(source: SourceFile, text: str, skipped: Skipped) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    reader = csv.reader(io.StringIO(text, newline=""))
     header = [h.strip() for h in next(reader)]
     twice = [h for h in header if header.count(h) > 1]
     if twice:
@@ -285,24 +295,29 @@ def _rows(source: SourceFile, lines: list[str], skipped: Skipped) -> tuple[list[
     return header, rows
 
 
-def _csv_events(source: SourceFile, lines: list[str], plan: Plan, skipped: Skipped) -> Iterator[Raw]:
-    header, rows = _rows(source, lines, skipped)
+def _csv_events(source: SourceFile, text: str, plan: Plan, skipped: Skipped) -> Iterator[Raw]:
+    header, rows = _rows(source, text, skipped)
     if source.type is None and "type" not in header:
         raise DataError(
             "has no column `type`", f"{source.place}:1", f"name the type of its events: --events TYPE={source.path}"
         )
-    if not {"time", "start", "end"} & set(header) and "op" not in header:
-        close = nearest("time", header) or nearest("timestamp", header)
-        raise DataError("has no column `time` (or `start` and `end`)", f"{source.place}:1",
-                        f"is `{close}` the time? Rename it to `time`" if close else "")  # fmt: skip
+    if source.time not in header and not {"start", "end"} & set(header):
+        close = next(
+            (h for h in header if h.lower() in ("date", "datetime", "timestamp", "ts")), nearest(source.time, header)
+        )
+        raise DataError(f"has no column `{source.time}` (or `start` and `end`)", f"{source.place}:1",
+                        f"is it `{close}`? Say --time {close}" if close else "name the column that holds the time with --time")  # fmt: skip
     if not rows:
         skipped.handle(DataError("has a header, but no events", source.place))
-    data = [h for h in header if h not in _TABLE_RESERVED or (h == "type" and source.type is not None)]
+    aside = {*_TABLE_RESERVED, source.time} - ({"type"} if source.type is not None else set())
+    data = [h for h in header if h not in aside]
     reads = {h: infer_column(row[header.index(h)] for _, row in rows) for h in data}
     for number, row in rows:
         cells = dict(zip(header, row, strict=True))
         place = f"{source.place}:{number}"
         item: dict[str, Any] = {k: cells[k] for k in _TABLE_RESERVED if cells.get(k) and k not in data}
+        if cells.get(source.time):
+            item["time"] = cells[source.time]
         type = source.type or cells["type"]
         item["type"] = type
         try:
@@ -387,11 +402,11 @@ def read_events(raw: Iterable[Raw], plan: Plan, clock: Clock, skipped: Skipped) 
 def read_fact_file(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped) -> list[Fact]:
     """Facts from a CSV file (columns in order, or by name where declared) or JSON lines (lists, or objects by name)."""
     source = SourceFile(path)
-    lines = source.lines()
-    if source.form(lines) == "csv":
-        return list(_csv_facts(name, source, lines, plan, clock, skipped))
+    text = source.read()
+    if source.form(text) == "csv":
+        return list(_csv_facts(name, source, text, plan, clock, skipped))
     facts: list[Fact] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -403,10 +418,8 @@ def read_fact_file(name: str, path: str, plan: Plan, clock: Clock, skipped: Skip
     return facts
 
 
-def _csv_facts(
-    name: str, source: SourceFile, lines: list[str], plan: Plan, clock: Clock, skipped: Skipped
-) -> Iterator[Fact]:
-    header, rows = _rows(source, lines, skipped)
+def _csv_facts(name: str, source: SourceFile, text: str, plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Fact]:
+    header, rows = _rows(source, text, skipped)
     data = [h for h in header if h not in ("valid_from", "valid_to")]
     declared = plan.static.get(name)
     reads = {h: infer_column(row[header.index(h)] for _, row in rows) for h in data}

@@ -7,7 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from augury.algebra.aggregates import aggregate_of
-from augury.algebra.nodes import UNRESTRICTED, Collect, Join, Repeat, Rule, Within, walk_all
+from augury.algebra.nodes import (
+    UNRESTRICTED,
+    Collect,
+    Join,
+    Repeat,
+    Rule,
+    Select,
+    Within,
+    bound_vars,
+    condition_labels,
+    condition_vars,
+    walk_all,
+)
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
@@ -183,8 +195,16 @@ def _placed(rule: Rule, varying: set[str], retention: int | None, unbounded: set
     """The rule with its conditions placed; a retention is a window on the rules that have no bound of their own."""
     kept = retention is not None and rule.label in unbounded
     body = place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
-    collect = rule.collect and replace(rule.collect, pattern=place(rule.collect.pattern, varying))
-    return replace(rule, body=body, collect=collect)
+    return replace(rule, body=body, collect=rule.collect and _placed_collect(rule.collect, varying))
+
+
+def _placed_collect(collect: Collect, varying: set[str]) -> Collect:
+    """Conditions that only concern what is collected are tested once for each, not once for each row."""
+    own = bound_vars(collect.pattern)
+    first = tuple(c for c in collect.where if condition_vars(c) <= own and not condition_labels(c))
+    pattern = Select(collect.pattern, first, collect.span) if first else collect.pattern
+    rest = tuple(c for c in collect.where if c not in first)
+    return replace(collect, pattern=place(pattern, varying), where=rest)
 
 
 class _Answer:
