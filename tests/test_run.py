@@ -101,3 +101,9 @@ def test_including(tmp_path: object) -> None:
     )
     program = augury.compile(folder / "main.aug")
     assert args(augury.run(program, [Event("a", (2,), 1, 1)])) == [(3, augury.Iri("http://w#x"))]
+
+
+def test_equal_events_written_apart_do_not_hang_on_their_order() -> None:
+    program = augury.compile("l(concat(X)) <- a(X) SEQ[recent] c.")
+    history = [Event("a", (1,), 1, 1), Event("a", (1.0,), 1, 1), Event("c", (), 2, 2)]
+    assert args(augury.run(program, history)) == args(augury.run(program, [history[1], history[0], history[2]]))

@@ -28,8 +28,8 @@ from augury.notation import read_atom, read_event, show_event
 from augury.program import Program, compile_sources, read_text
 from augury.run import ENGINES
 from augury.sinks import FORMATS, Format, render, write
-from augury.sources import OnError
-from augury.terminal import coloured, say, show_diagnostics
+from augury.sources import OnError, SourceFile
+from augury.terminal import coloured, is_terminal, say, show_diagnostics
 from augury.why import derivation_tree, show_tree, tree_as_json
 
 program_files = click.argument("program", nargs=-1, required=True, metavar="FILE...")
@@ -105,6 +105,8 @@ def cli() -> None:
 
 def main() -> None:
     """Runs the command line; a user's mistake is a message and exit code 1, never a traceback."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     try:
         sys.exit(cli(standalone_mode=False))
     except click.exceptions.Abort:
@@ -123,6 +125,11 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        # Standard output is full or closed; there may be no other place to say so.
+        click.echo(f"error: cannot write: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
 
 
 # Shared
@@ -235,7 +242,9 @@ def run(
         number = len(job.program.warnings)
         say(f"{counted(number, 'warning')}; `augury check` shows {'it' if number == 1 else 'them'}")
     format_ = format_ or _format_of(output)
-    width = sys.stdout.isatty() and output == "-"
+    if output != "-" and Path(output).resolve() in {Path(SourceFile.parse(e).path).resolve() for e in events}:
+        raise RunError(f"the output {output} is an input, too", hint="write to another file")
+    width = is_terminal() and output == "-"
     columns = Console().width if width else None
     if show_changes:
         replayed = job.replay(until, retention, emit, lateness)
@@ -257,7 +266,7 @@ def _format_of(output: str) -> Format:
             return format_
     if output.endswith(".txt"):
         return "table"
-    return "table" if output == "-" and sys.stdout.isatty() else "jsonl"
+    return "table" if output == "-" and is_terminal() else "jsonl"
 
 
 @cli.command()

@@ -77,12 +77,22 @@ def equal(left: Value, right: Value) -> bool:
         case (None, _) | (_, None):
             return False
         case Term(), Term():
-            return (
-                left.functor == right.functor
-                and len(left.args) == len(right.args)
-                and all(equal(a, b) for a, b in zip(left.args, right.args, strict=True))
-            )
+            return left.functor == right.functor and equal(left.args, right.args)
+        case tuple(), tuple():
+            return len(left) == len(right) and all(equal(a, b) for a, b in zip(left, right, strict=True))
     return order_key(left) == order_key(right)
+
+
+def has_null(value: Value) -> bool:
+    """Whether a value is null, or has null inside."""
+    match value:
+        case None:
+            return True
+        case Term():
+            return any(has_null(a) for a in value.args)
+        case tuple():
+            return any(has_null(a) for a in value)
+    return False
 
 
 def type_name(value: Value) -> str:
@@ -192,7 +202,7 @@ def _canonical(value: Value) -> Any:
             return [_canonical(a) for a in value]
 
 
-def content_id(type: str, args: tuple[Value, ...], start: int, end: int, number: int = 0) -> str:
+def content_id(type: str, args: tuple[Value, ...], start: int, end: int, number: int | str = 0) -> str:
     """The id of an event that has none: a hash of its content and its number among equals."""
     content = json.dumps([type, [_canonical(a) for a in args], start, end, number], separators=(",", ":"))
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
@@ -275,8 +285,11 @@ def give_ids(items: Iterable[HistoryItem]) -> list[HistoryItem]:
     result: list[HistoryItem] = []
     for item in items:
         if isinstance(item, Event) and not item.id:
-            number = seen.get(item.content, 0)
-            seen[item.content] = number + 1
-            item = replace(item, id=content_id(item.type, item.args, item.start, item.end, number))
+            # 1 and 1.0 are one value, but not written alike: which of two equal events is which must not hang on arrival.
+            written = repr(item.args)
+            number = seen.get((item.content, written), 0)
+            seen[item.content, written] = number + 1
+            shown = f"{number} {written}" if any(isinstance(a, float) and a.is_integer() for a in item.args) else number
+            item = replace(item, id=content_id(item.type, item.args, item.start, item.end, shown))
         result.append(item)
     return result

@@ -120,8 +120,8 @@ def read_text(path: Path) -> str:
         raise DataError("no such file", str(path)) from None
     except IsADirectoryError:
         raise DataError("is a directory, not a file", str(path)) from None
-    except PermissionError:
-        raise DataError("cannot be read: permission denied", str(path)) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", str(path)) from None
     except UnicodeDecodeError as error:
         raise DataError(f"is not UTF-8 text (byte {error.start})", str(path)) from None
 

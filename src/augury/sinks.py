@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -123,20 +124,36 @@ def _plain(text: str) -> str:
 
 
 def write(text: str, destination: str, out: TextIO) -> None:
-    """Writes to a stream, or to a file that is replaced only once it is whole."""
+    """Writes to a stream or a file. A plain file is replaced only once the new one is whole; a device is written to."""
     if destination == "-":
         out.write(text)
         out.flush()
         return
-    path = Path(destination)
+    path = Path(destination).resolve()
+    if path.is_dir():
+        raise DataError("is a directory", destination)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+        else:
+            _replace(path, text)
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror}", destination) from None
+
+
+def _replace(path: Path, text: str) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def _umask() -> int:

@@ -12,6 +12,11 @@ from rich.console import Console
 from augury.errors import Diagnostic
 
 
+def is_terminal() -> bool:
+    """Whether standard output is a terminal; it may also be closed."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def coloured(text: str, colour: str) -> str:
     return click.style(text, fg=colour, bold=True) if sys.stderr.isatty() else text
 

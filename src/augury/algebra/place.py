@@ -86,7 +86,7 @@ def _correlated(absent: Node, outer: set[str], varying: Collection[str]) -> tupl
     kept: list[Condition] = []
     free: list[Condition] = []
     for condition in ready_order(absent.where, own | outer):
-        foreign = condition_vars(condition) & outer - own
+        foreign = condition_vars(condition) & outer - own or condition_labels(condition)
         (free if foreign or _binds_any(free, condition) else kept).append(condition)
     inner = place(replace(absent, where=tuple(kept)), varying) if kept else place(absent.input, varying)
     return inner, tuple(free)
@@ -99,7 +99,9 @@ def _binds_any(earlier: list[Condition], condition: Condition) -> bool:
 
 def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition]:
     """The conditions in an order in which each finds its variables bound, as far as there is one."""
-    left, order, known = list(where), [], set(bound)
+    left: list[Condition] = [c for c in where if not isinstance(c, NoneInside)]
+    order: list[Condition] = []
+    known = set(bound)
     while left:
         chosen = next((c for c in left if is_ready(c, known)), None)
         if chosen is None:
@@ -108,7 +110,8 @@ def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition
         left.remove(chosen)
         order.append(chosen)
         known |= binds(chosen, known)
-    return order
+    # What must be absent may depend on all that the others bind, so it comes last.
+    return order + [c for c in where if isinstance(c, NoneInside)]
 
 
 def is_ready(condition: Condition, bound: set[str]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from augury.algebra.nodes import (
     Compare,
+    Either,
     Follow,
     Join,
     Kleene,
@@ -19,6 +20,7 @@ from augury.algebra.nodes import (
     Scan,
     bound_vars,
     conditions,
+    inputs,
     walk,
     walk_all,
 )
@@ -40,9 +42,12 @@ class Memory:
     side: str
     keep: int | None
     span: Span = field(compare=False, repr=False)
+    count: int | None = None
 
     @property
     def text(self) -> str:
+        if self.count is not None:
+            return f"the last {self.count}, however old"
         if self.keep is None:
             return "without bound"
         return "not stored" if self.keep < 0 else show_duration(self.keep)
@@ -70,7 +75,7 @@ class Properties:
 
 
 def _greatest(memory: Iterable[Memory]) -> int | None:
-    kept = [m.keep for m in memory]
+    kept = [m.keep for m in memory if m.count is None]
     return None if None in kept else max((k for k in kept if k is not None), default=0)
 
 
@@ -180,6 +185,8 @@ def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[M
         window = rule.collect.window
         yield Memory("COLLECT", "waiting", keep((window, "e"), (whole, "e")), rule.collect.span)
         yield Memory("COLLECT", "collected", keep((whole, "e"), (window, "s")), rule.collect.span)
+    if rule.collect is not None and rule.collect.last is not None:
+        yield Memory("COLLECT", "collected", None, rule.collect.span, rule.collect.last)
 
 
 def _inner_memories(node: Join, outer: Timing) -> Iterator[Memory]:
@@ -226,6 +233,9 @@ def correlation_key(rule: Rule) -> tuple[str, ...]:
     for scan in scans:
         own = {same(a.name) for a in scan.args if isinstance(a, Var)}
         common = own if common is None else common & own
+    for node in (n for p in patterns for n in walk_all(p) if isinstance(n, Join) and n.policy.per):
+        # The choice is made for each value of `per`, whatever else the events share.
+        common = (common or set()) & {same(v) for v in node.policy.per}
     return tuple(sorted(common or ()))
 
 
@@ -238,13 +248,21 @@ def _equalities(patterns: list[Node]) -> Callable[[str], str]:
         return name
 
     for pattern in patterns:
-        for node in walk(pattern):
+        for node in _always(pattern):
             for condition in conditions(node):
                 match condition:
                     case Compare(op="=", left=Var(name=x), right=Var(name=y)):
                         low, high = sorted((find(x), find(y)))
                         parent[high] = low
     return find
+
+
+def _always(node: Node) -> Iterator[Node]:
+    """The parts of a pattern that every occurrence has."""
+    yield node
+    if not isinstance(node, Either | Repeat | Kleene):
+        for part in inputs(node):
+            yield from _always(part)
 
 
 def operator_key(node: Join) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from augury.clock import Duration, Timestamp, show_timestamp
-from augury.model import MAX_INT, MIN_INT, Iri, Value, from_json, order_key, show_value, type_name
+from augury.model import MAX_INT, MIN_INT, Iri, Value, from_json, has_null, order_key, show_value, type_name
 
 TYPES = ("int", "float", "number", "string", "bool", "timestamp", "duration", "iri", "term", "list", "any")
 
@@ -293,7 +293,7 @@ def apply(function: Function, args: tuple[Value, ...]) -> Value:
 
 def compare(op: str, left: Value, right: Value) -> bool:
     """A comparison of the language. Null compares with nothing; unlike types are unequal and have no order."""
-    if left is None or right is None:
+    if has_null(left) or has_null(right):
         return False
     if op in ("=", "!="):
         same = order_key(left) == order_key(right)

@@ -13,6 +13,7 @@ from augury.algebra.nodes import (
     Collect,
     Compare,
     Condition,
+    Holds,
     Join,
     Label,
     Node,
@@ -22,12 +23,13 @@ from augury.algebra.nodes import (
     Rule,
     Select,
     bound_vars,
+    condition_labels,
     condition_vars,
 )
 from augury.algebra.program import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
 from augury.algebra.scalar import Function
-from augury.algebra.terms import Aggregate, Const, Var, walk
+from augury.algebra.terms import Aggregate, Const, Var, Wild, walk
 from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note, Span, misspelt
 from augury.language import syntax as s
@@ -149,7 +151,7 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
     reader = Expressions(symbols, in_static_rule=True)
     body: list[Condition] = []
     matched: list[s.Node] = []
-    for number, node in enumerate(head_args):
+    for number, node in enumerate(_named_wildcards(list(head_args))):
         if isinstance(node, s.Arith) or (isinstance(node, s.Call) and node.name in symbols.functions):
             # `f(X, X + 1) :- n(X)` is `f(X, Y) :- n(X), Y = X + 1`.
             value = Var(f"_{name}{number}", node.span)
@@ -175,6 +177,34 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
             case _:
                 body.extend(reader.conditions(literal))
     return Clause(name, args, tuple(body), cut, statement.span)
+
+
+def _named_wildcards(args: list[s.Node]) -> list[s.Node]:
+    """The arguments of a clause's head with a variable of its own for each `_`, so that a call can give it a value."""
+    count = 0
+
+    def named(node: s.Node) -> s.Node:
+        nonlocal count
+        match node:
+            case Wild():
+                count += 1
+                return Var(f"_any{count}", node.span)
+            case s.Call():
+                return replace(node, args=tuple(named(a) for a in node.args))
+        return node
+
+    return [named(arg) for arg in args]
+
+
+def _in_order(relatives: list[Relative]) -> list[Relative]:
+    """Each after the one that it is counted from."""
+    left, done = list(relatives), []
+    while left:
+        waiting = {r.label for r in left}
+        ready = [r for r in left if r.anchor not in waiting] or left
+        done += ready
+        left = [r for r in left if r not in ready]
+    return done
 
 
 @dataclass
@@ -217,6 +247,7 @@ class _EventRule:
         for literal in statement.body:
             self._literal(literal, body)
         self._check_anchors(body.relatives)
+        body.relatives = _in_order(body.relatives)
         if not body.patterns and self.findings.sound(statement.span):
             self._no_event(statement)
         if not body.patterns or head is None:
@@ -388,11 +419,17 @@ class _EventRule:
         # Conditions on what only the collected have filter them; the others filter the rule's rows.
         own = bound_vars(pattern) - bound_vars(positive)
         where: list[Condition] = []
+        if isinstance(pattern, Select):
+            where = [c for c in pattern.where if condition_labels(c)]
+            kept = tuple(c for c in pattern.where if c not in where)
+            pattern = replace(pattern, where=kept) if kept else pattern.input
+        absent = {v for c in body.conditions if isinstance(c, NoneInside) for v in condition_vars(c)}
         changed = True
         while changed:
             changed = False
             for condition in list(body.conditions):
-                if condition_vars(condition) & own and not isinstance(condition, NoneInside):
+                needed = isinstance(condition, Holds | Compare) and condition_vars(condition) & own & absent
+                if condition_vars(condition) & own and not needed and not isinstance(condition, NoneInside):
                     body.conditions.remove(condition)
                     where.append(condition)
                     own |= condition_vars(condition) - bound_vars(positive)

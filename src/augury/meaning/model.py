@@ -24,7 +24,7 @@ from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.scalar import RowError
-from augury.algebra.strata import Stratum, edges, strata
+from augury.algebra.strata import Stratum, edges, static_reads, strata
 from augury.algebra.terms import Aggregate, plain_variables, variables, walk
 from augury.clock import Clock
 from augury.errors import DataError, RunError
@@ -113,14 +113,17 @@ class Gate:
     def __init__(self, lateness: int | None) -> None:
         self.lateness = lateness
         self.greatest: int | None = None
-        self._ends: dict[str, int] = {}
+        self._known: dict[str, Event] = {}
 
     def admits(self, item: HistoryItem) -> bool:
-        end = item.end if isinstance(item, Event) else self._ends.get(item.id)
-        if end is not None and self.frontier is not None and end <= self.frontier:
+        known = self._known.get(item.id)
+        if isinstance(item, Event) and known is not None:
+            return True  # said before: ignored or rejected, it moves nothing
+        event = item if isinstance(item, Event) else known
+        if event is not None and self.frontier is not None and event.end <= self.frontier:
             return False
         if isinstance(item, Event):
-            self._ends[item.id] = item.end
+            self._known[item.id] = item
             self.greatest = item.end if self.greatest is None else max(self.greatest, item.end)
         return True
 
@@ -155,7 +158,7 @@ def evaluate(
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
     facts = list(facts)
-    varying = {f.name for f in facts if f.since is not None or f.until is not None}
+    varying = _varying(plan, facts)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
     world = World(scalars, Static(plan.clauses, facts, scalars, lambda *_: None))
     world.static.report = world.report
@@ -189,6 +192,15 @@ def evaluate(
         {what: len(rows) for what, rows in world.errors.items()},
         found,
     )
+
+
+def _varying(plan: Plan, facts: list[Fact]) -> set[str]:
+    """The static predicates whose answers change in time: those of facts with a validity, and all that read them."""
+    reads = static_reads(plan.clauses)
+    found = {f.name for f in facts if f.since is not None or f.until is not None}
+    while more := {head[0] for head, calls in reads.items() if any(c[0] in found for c in calls)} - found:
+        found |= more
+    return found
 
 
 def _placed(rule: Rule, varying: set[str], retention: int | None, unbounded: set[str]) -> Rule:
@@ -333,13 +345,14 @@ class _Answer:
                     values = tuple(order_key(bound.binding[v]) for v in others)
                     group = (tuple(p.id for p in row.parts), tuple(sorted(row.labels.items())), values)
                     _, members = groups.setdefault(group, (row, {}))
-                    identity = (tuple(p.id for p in candidate.parts), candidate.bound, self._arguments(rule, bound))
+                    identity = (tuple(p.id for p in candidate.parts), self._arguments(rule, bound))
                     members.setdefault(identity, (candidate, bound))
         for row, members in groups.values():
             chosen = sorted(members.values(), key=lambda m: m[0].order)
             if collect.last is not None:
-                chosen = chosen[-collect.last :]
-                if collect.exactly and len(chosen) < collect.last:
+                different = list(dict.fromkeys(c.parts for c, _ in chosen))[-collect.last :]
+                chosen = [(c, bound) for c, bound in chosen if c.parts in different]
+                if collect.exactly and len(different) < collect.last:
                     continue
                 row = replace(
                     row,

@@ -31,6 +31,9 @@ from augury.algebra.nodes import (
     Unless,
     Within,
     bound_vars,
+    condition_labels,
+    condition_vars,
+    event_types,
 )
 from augury.algebra.place import ready_order
 from augury.algebra.program import Predicate
@@ -51,12 +54,12 @@ class World:
     static: Static
     events: dict[Predicate, list[Event]] = field(default_factory=dict)
     errors: dict[tuple[str, str], set[OrderKey]] = field(default_factory=dict)
-    _known: dict[int, list[Row]] = field(default_factory=dict)
+    _known: dict[int, tuple[Node, list[Row]]] = field(default_factory=dict)
 
     def publish(self, type: Predicate, events: Iterable[Event]) -> None:
         """Says which events of a type there are; what was found before is forgotten."""
         self.events[type] = sorted(events, key=lambda e: e.order)
-        self._known.clear()
+        self._known = {key: found for key, found in self._known.items() if type not in event_types(found[0])}
 
     def report(self, rule: str, message: str, binding: Binding, parts: tuple[Event, ...] = ()) -> None:
         """A row that could not be computed is counted once, never dropped in silence."""
@@ -66,8 +69,8 @@ class World:
     def rows(self, node: Node) -> list[Row]:
         """The occurrences of a pattern, in the order of events, each once; found once for the events there are."""
         if id(node) not in self._known:
-            self._known[id(node)] = distinct(self._rows(node))
-        return self._known[id(node)]
+            self._known[id(node)] = (node, distinct(self._rows(node)))  # the node is held, so that its id stays its own
+        return self._known[id(node)][1]
 
     def _rows(self, node: Node) -> Iterator[Row]:
         match node:
@@ -245,9 +248,13 @@ class World:
         length = max(left.end, right.end) - min(left.start, right.start)
         if any(length > self.scalars.clock.length(w) for w in node.windows):
             return False
-        temporal = [c for c in node.where if isinstance(c, Relates | Spans)]
+        temporal = [
+            c for c in node.where if condition_labels(c) and not condition_vars(c) and not isinstance(c, Relative)
+        ]
         both = Row(0, 0, labels={**left.labels, **right.labels})
-        return all(any(True for _ in self._condition(c, both)) for c in temporal if _labels_known(c, both))
+        return all(
+            any(True for _ in self._condition(c, both)) for c in temporal if condition_labels(c) <= both.labels.keys()
+        )
 
     def _candidate(self, node: Join, left: Row, right: Row, absent: list[Row]) -> Iterator[Row]:
         row = left.joined(right)
@@ -321,8 +328,3 @@ class World:
 def _key(row: Row, shared: list[str]) -> OrderKey:
     # Null equals nothing: a row with a null key meets itself in the index, and `joined` then refuses the pair.
     return tuple(order_key(row.binding[v]) for v in shared)
-
-
-def _labels_known(condition: Relates | Spans, row: Row) -> bool:
-    needed = {condition.left, condition.right} if isinstance(condition, Relates) else set(condition.labels)
-    return needed <= row.labels.keys()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import UNRESTRICTED, Compare, Join, Label, Rule, Scan, conditions, walk
+from collections.abc import Iterator
+
+from augury.algebra.nodes import UNRESTRICTED, Follow, Join, Label, Node, Repeat, Rule, Scan, conditions, inputs, walk
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import interval_table
 from augury.algebra.strata import Edge, components, cycle, edges, recursive_parts
-from augury.algebra.terms import Build, Var, computes, variables
+from augury.algebra.terms import Build, computes, variables
 from augury.errors import Findings, Note
 from augury.language.checks.arity import head_of
+from augury.language.checks.making import Making
 
 _WORDS = {
     "negation": "the absence that it asks for",
@@ -68,12 +71,13 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
     """A cycle that computes must lengthen the interval somewhere, or it never ends."""
     short: dict[Predicate, set[Predicate]] = {}
     computing: list[tuple[Rule, Predicate]] = []
+    making = Making(plan.clauses)
     for rule in plan.rules:
         if rule.predicate not in group:
             continue
         for target in _short_reads(rule, group, plan.tick):
             short.setdefault(rule.predicate, set()).add(target)
-            if _computes_head(rule):
+            if _computes_head(rule, making):
                 computing.append((rule, target))
     for inner in components(short, short):
         for rule, target in computing:
@@ -88,11 +92,10 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
 
 def _short_reads(rule: Rule, group: list[Predicate], tick: int | None) -> set[Predicate]:
     """The types of the cycle that the rule reads over an interval that may be as long as the derived one."""
-    body = place(rule.body)
     found = interval_table(rule, tick)
     result: set[Predicate] = set()
-    for node in walk(body):
-        if isinstance(node, Scan) and (node.type, len(node.args)) in group and found is not None:
+    for node in _unlengthened(place(rule.body)):
+        if (node.type, len(node.args)) in group and found is not None:
             table, names, whole = found
             name = names.get(node.span.start, "")
             inside = (name, "s") in table.points and (
@@ -103,14 +106,24 @@ def _short_reads(rule: Rule, group: list[Predicate], tick: int | None) -> set[Pr
     return result
 
 
-def _computes_head(rule: Rule) -> bool:
-    made: set[str] = set()
-    for node in walk(rule.body):
-        for condition in conditions(node):
-            if isinstance(condition, Compare) and condition.op == "=":
-                for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
-                    if isinstance(side, Var) and (computes(other) or isinstance(other, Build)):
-                        made.add(side.name)
+def _unlengthened(node: Node) -> Iterator[Scan]:
+    """The scans on whose way up there is no sequence."""
+    match node:
+        case Scan():
+            yield node
+        case Join(op="SEQ") | Follow():
+            return
+        case Repeat() if node.count > 1:
+            return
+        case _:
+            for part in inputs(node):
+                yield from _unlengthened(part)
+
+
+def _computes_head(rule: Rule, making: Making) -> bool:
+    where = [c for node in walk(rule.body) for c in conditions(node)]
+    bound = {v for node in walk(rule.body) if isinstance(node, Scan) for v in variables(*node.args)}
+    made = making.made(where, bound)
     return any(computes(a) or (isinstance(a, Build) and variables(a)) or variables(a) & made for a in rule.args)
 
 

@@ -21,7 +21,9 @@ from augury.algebra.nodes import (
     Select,
     Unless,
     absences,
+    bound_labels,
     bound_vars,
+    condition_labels,
     condition_vars,
     conditions,
     inputs,
@@ -97,7 +99,8 @@ class _Scope:
         bound = bound_vars(rule.body)
         collected = set(bound)
         if rule.collect is not None:
-            self._pattern(rule.collect.pattern)
+            self._pattern(rule.collect.pattern, None, bound_labels(rule.body))
+            self._labels(rule.collect.where, bound_labels(rule.body))
             collected |= bound_vars(rule.collect.pattern)
             collected |= self._conditions(rule.collect.where, collected)
         for arg in rule.args:
@@ -113,14 +116,23 @@ class _Scope:
             if name not in bound:
                 self._unbound(name, "the head", [arg])
 
-    def _pattern(self, node: Node, outer: set[str] | None = None) -> None:
+    def _pattern(self, node: Node, outer: set[str] | None = None, labels: set[str] | None = None) -> None:
         """Checks the conditions of a pattern. Those of an absent one may use variables of what it is absent from."""
         for part in inputs(node):
             self._pattern(part)
         for absent in absences(node):
-            self._pattern(absent, {v for part in inputs(node) for v in bound_vars(part)})
+            around = bound_vars(node) if isinstance(node, Select) else {v for p in inputs(node) for v in bound_vars(p)}
+            self._pattern(absent, around, bound_labels(node))
         if isinstance(node, Select):
             self._conditions(node.where, bound_vars(node.input) | (outer or set()))
+            self._labels(node.where, bound_labels(node) | (labels or set()))
+
+    def _labels(self, where: tuple[Condition, ...], known: set[str]) -> None:
+        """A condition inside a pattern knows the labels of that pattern only."""
+        for condition in where:
+            for label in sorted(condition_labels(condition) - known):
+                self.findings.add("E227", f"the label `{label}` is not known inside this pattern", condition.span,
+                                  hint="make the condition a literal of its own, after a comma")  # fmt: skip
 
     def _conditions(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
         """Reports what is not bound when its turn comes; the variables bound in the end."""
@@ -190,7 +202,11 @@ class _Scope:
         return None
 
     def _negations(self) -> list[Join | Follow]:
-        return [n for n in walk(self.rule.body) if isinstance(n, Join | Follow) and n.absent is not None]
+        return [n for n in self._everywhere() if isinstance(n, Join | Follow) and n.absent is not None]
+
+    def _everywhere(self) -> list[Node]:
+        patterns = [self.rule.body, *([self.rule.collect.pattern] if self.rule.collect else [])]
+        return [node for pattern in patterns for node in walk_all(pattern)]
 
     def _not_locals(self) -> None:
         """A variable that only the negated part of a NOT has is local to it."""
@@ -210,7 +226,7 @@ class _Scope:
                     )  # fmt: skip
 
     def _policies(self) -> None:
-        joins = [n for n in walk(self.rule.body) if isinstance(n, Join | Repeat)]
+        joins = [n for n in self._everywhere() if isinstance(n, Join | Repeat)]
         for node in joins:
             policy = node.policy
             if policy.per and policy.name != "recent":

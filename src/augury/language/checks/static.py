@@ -9,7 +9,6 @@ from __future__ import annotations
 from augury.algebra.nodes import (
     AnyOf,
     Clause,
-    Compare,
     Condition,
     Holds,
     Join,
@@ -26,8 +25,9 @@ from augury.algebra.nodes import (
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
-from augury.algebra.terms import Build, Expr, Var, Wild, computes, variables
+from augury.algebra.terms import Build, Expr, Wild, variables
 from augury.errors import Findings, Note, Span
+from augury.language.checks.making import Making, calls_in
 from augury.language.checks.scope import occurrences, singletons, terms_of
 
 Mode = tuple[bool, ...]
@@ -172,34 +172,35 @@ def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
     """A recursive clause may take values apart and pass them on, but not make new ones."""
     reads = static_reads(plan.clauses)
     plain = {head: set(targets) for head, targets in reads.items()}
+    making = Making(plan.clauses)
     for group in components(plain, plain):
         for clause in plan.clauses:
             head = (clause.name, len(clause.args))
-            calls = [c for c in clause.body if isinstance(c, Holds) and (c.name, len(c.args)) in group]
-            if head not in group or not calls:
+            if head not in group or not any(_within(call, group) for c in clause.body for call in calls_in(c)):
                 continue
-            made = _made(clause)
             for known, mode in list(modes.seen):
-                if known != head:
-                    continue
-                for arg, given in zip(clause.args, mode, strict=True):
-                    if not given and (variables(arg) & made or (isinstance(arg, Build) and variables(arg))):
-                        _endless(clause, arg, group, plain, findings)
-            for call in calls:
-                for arg in call.args:
-                    if variables(arg) & made or (isinstance(arg, Build) and variables(arg)):
-                        _endless(clause, arg, group, plain, findings)
+                arg = _endless_argument(clause, mode, making, group) if known == head else None
+                if arg is not None:
+                    _endless(clause, arg, group, plain, findings)
 
 
-def _made(clause: Clause) -> set[str]:
-    """The variables of a clause whose values are computed."""
-    made: set[str] = set()
-    for condition in clause.body:
-        if isinstance(condition, Compare) and condition.op == "=":
-            for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
-                if isinstance(side, Var) and (computes(other) or isinstance(other, Build)):
-                    made.add(side.name)
-    return made
+def _within(call: Holds, group: list[Predicate]) -> bool:
+    return (call.name, len(call.args)) in group
+
+
+def _endless_argument(clause: Clause, mode: Mode, making: Making, group: list[Predicate]) -> Expr | None:
+    """What a recursive clause makes and hands on: to a call of its own cycle, or to its caller."""
+    bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
+    for condition, known, made in making.steps(clause.body, bound, group):
+        for call in calls_in(condition):
+            for arg in call.args if _within(call, group) else ():
+                if variables(arg) & made or (isinstance(arg, Build) and variables(arg) and variables(arg) <= known):
+                    return arg
+    made = making.made(clause.body, bound, group)
+    for arg, given in zip(clause.args, mode, strict=True):
+        if not given and (variables(arg) & made or (isinstance(arg, Build) and variables(arg))):
+            return arg
+    return None
 
 
 def _endless(

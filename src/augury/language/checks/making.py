@@ -1,0 +1,90 @@
+"""Which values a body makes: computed, built, or got from a predicate that makes them.
+
+A cycle may pass values on and take them apart; one that makes new ones never ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds
+from augury.algebra.place import binds, ready_order
+from augury.algebra.program import Predicate
+from augury.algebra.terms import Build, Expr, Var, computes, variables
+
+
+class Making:
+    """The argument positions of static predicates at which a made value may come out."""
+
+    def __init__(self, clauses: Iterable[Clause]) -> None:
+        self.clauses = list(clauses)
+        # Ground facts hand out what they hold, whatever they are asked with.
+        self.rules = {_predicate(c) for c in self.clauses if c.body or variables(*c.args)}
+        self.positions: dict[Predicate, set[int]] = {}
+        changed = True
+        while changed:
+            changed = False
+            for clause in self.clauses:
+                for i, arg in enumerate(clause.args):
+                    known = self.positions.setdefault(_predicate(clause), set())
+                    if i not in known and self._makes(clause, i, arg):
+                        known.add(i)
+                        changed = True
+
+    def _makes(self, clause: Clause, i: int, arg: Expr) -> bool:
+        """Whether a clause makes the value of one argument when it is given all the others."""
+        given = variables(*(a for j, a in enumerate(clause.args) if j != i))
+        if isinstance(arg, Build) and variables(arg):
+            return True
+        return bool((variables(arg) - given) & self.made(clause.body, given))
+
+    def made(self, where: Iterable[Condition], bound: set[str], but: Collection[Predicate] = ()) -> set[str]:
+        """The variables that conditions bind to made values; what comes out of the predicates in `but` does not count."""
+        found: set[str] = set()
+        for condition, known, made in self.steps(where, bound, but):
+            found = made | self._new(condition, known, made, but)
+        return found
+
+    def steps(
+        self, where: Iterable[Condition], bound: set[str], but: Collection[Predicate] = ()
+    ) -> Iterator[tuple[Condition, set[str], set[str]]]:
+        """The conditions in their order, each with what is bound, and what of that is made, when its turn comes."""
+        known = set(bound)
+        made: set[str] = set()
+        for condition in ready_order(tuple(where), known):
+            yield condition, set(known), set(made)
+            made |= self._new(condition, known, made, but)
+            known |= binds(condition, known)
+
+    def _new(self, condition: Condition, known: set[str], made: set[str], but: Collection[Predicate]) -> set[str]:
+        new = binds(condition, known)
+        match condition:
+            case Compare(op="="):
+                found: set[str] = set()
+                for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
+                    builds = computes(other) or (isinstance(other, Build) and bool(variables(other)))
+                    if variables(side) & new and (variables(other) & made or (isinstance(side, Var) and builds)):
+                        found |= variables(side) & new
+                return found
+            case Holds():
+                predicate = (condition.name, len(condition.args))
+                if predicate in self.rules and variables(*condition.args) & made:
+                    return new
+                places = set() if predicate in but else self.positions.get(predicate, set())
+                return {v for i in places for v in variables(condition.args[i])} & new
+        return set()
+
+
+def _predicate(clause: Clause) -> Predicate:
+    return (clause.name, len(clause.args))
+
+
+def calls_in(condition: Condition) -> Iterator[Holds]:
+    """The static calls of a condition, those inside `or` included."""
+    match condition:
+        case Holds():
+            yield condition
+        case AnyOf():
+            for option in condition.options:
+                for inner in option:
+                    yield from calls_in(inner)
