@@ -116,5 +116,5 @@ def test_left_associativity_is_shown() -> None:
 
 
 def test_an_unknown_format() -> None:
-    with pytest.raises(ValueError, match="unknown format `svg`; there is text, json, mermaid"):
+    with pytest.raises(augury.RunError, match="unknown format `svg`\n  hint: there is text, json, mermaid"):
         augury.compile(PROGRAM).explain("svg")

@@ -41,7 +41,7 @@ from augury.algebra.sharing import canonical, sharing
 from augury.algebra.strata import strata
 from augury.algebra.terms import show
 from augury.clock import show_duration
-from augury.errors import Span
+from augury.errors import RunError, Span
 from augury.language import syntax as s
 from augury.language.show import Printer
 
@@ -88,7 +88,7 @@ class Explained:
 
 def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> str:
     if format not in FORMATS:
-        raise ValueError(f"unknown format `{format}`; there is {', '.join(FORMATS)}")
+        raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(FORMATS)}")
     rules = explain_rules(plan, modules)
     match format:
         case "json":

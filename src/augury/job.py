@@ -17,7 +17,17 @@ from augury.model import Event, Fact, HistoryItem
 from augury.notation import show_event
 from augury.program import Program, check_clock
 from augury.run import choose_clock, first_time, length
-from augury.sources import OnError, Skipped, SourceFile, merged, read_events, read_fact_file, read_raw
+from augury.sources import (
+    OnError,
+    Skipped,
+    SourceFile,
+    check_facts,
+    merged,
+    read_events,
+    read_fact_file,
+    read_raw,
+    without_facts,
+)
 from augury.terminal import tell, working
 
 
@@ -33,7 +43,7 @@ def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
         module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise DataError(f"raised {type(error).__name__}: {error}", path) from error
         new = [v for v in vars(module).values() if isinstance(v, Function | AggregateFunction)]
         if not new:
@@ -70,6 +80,7 @@ class Job:
         self.facts: list[Fact] = []
         for name, path in facts:
             self.facts += read_fact_file(name, path, plan, self.clock, self.skipped)
+        check_facts(self.facts, plan)
 
     def time(self, option: str, text: str | None) -> int | None:
         """The time that an option names."""
@@ -135,6 +146,8 @@ class Job:
     def report(self, model: Model) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
         tell("skipped", self.skipped.problems)
+        empty = without_facts(self.facts, self.program.plan)
+        tell("static predicates without facts", [f"`{name}`: give them with --facts {name}=FILE" for name in empty])
         tell("rejected", [why for _, why in model.rejected])
         problems = [f"rule `{rule}`: {why} ({counted(n, 'time')})" for (rule, why), n in model.errors.items()]
         tell("rows that could not be computed", problems)

@@ -208,6 +208,9 @@ def content_id(type: str, args: tuple[Value, ...], start: int, end: int, number:
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 
+_AT_START = MIN_INT - 1  # no time point: the end of an event that is given none is its start
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """`type(args)` over the closed interval `[start, end]`.
@@ -218,12 +221,14 @@ class Event:
     type: str
     args: tuple[Value, ...] = ()
     start: int = 0
-    end: int = 0
+    end: int = _AT_START
     id: str = ""
     trace: tuple[str, ...] = ()
     known: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        if self.end == _AT_START:
+            object.__setattr__(self, "end", self.start)
         if type(self.start) is not int or type(self.end) is not int:
             raise DataError(f"{self.type}: its times are {self.start!r} and {self.end!r}, but a time point is an integer",
                             hint='give calendar times in the dict form: {"type": …, "args": […], "time": "2026-01-31 10:00"}')  # fmt: skip

@@ -11,7 +11,7 @@ from augury.algebra.nodes import Policy
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
 from augury.clock import Kind
-from augury.errors import DataError, Diagnostic, Findings, Source, Span
+from augury.errors import DataError, Diagnostic, Findings, RunError, Source, Span, counted
 from augury.language import syntax as s
 from augury.language.checks import check
 from augury.language.checks.types import check_types
@@ -28,6 +28,9 @@ class Program:
     modules: tuple[s.Module, ...] = field(default=(), repr=False)
     functions: tuple[Function | AggregateFunction, ...] = field(default=(), repr=False)
     facts: tuple[str, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Program of {counted(len(self.plan.rules), 'rule')}: {', '.join(self.plan.outputs)}>"
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -75,7 +78,11 @@ def compile_sources(
     for source in sources:
         known = {m.span.source.name for m in modules}
         modules += [m for m in read(source, findings, _loader(findings)) if m.span.source.name not in known]
-    return _compiled(modules, findings, tuple(functions), tuple(facts), policy)
+    registered = tuple(functions)
+    for item in registered:
+        if not isinstance(item, Function | AggregateFunction):
+            raise RunError(f"{item!r} is not registered", hint="decorate it with @augury.function or @augury.aggregate")
+    return _compiled(modules, findings, registered, (facts,) if isinstance(facts, str) else tuple(facts), policy)
 
 
 def _compiled(
@@ -107,6 +114,8 @@ def check_clock(program: Program, clock: Kind) -> None:
 
 def _source(program: str | Path, name: str | None) -> Source:
     """A path where it looks like one; text otherwise."""
+    if not isinstance(program, str | Path):
+        raise RunError(f"a program is a path or text, not {type(program).__name__}")
     if isinstance(program, Path) or (program.endswith(".aug") and "\n" not in program):
         path = Path(program)
         return Source(name or str(path), read_text(path))

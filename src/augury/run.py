@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from augury.clock import SECOND, Clock, Kind, read_duration
-from augury.errors import RunError
+from augury.errors import RunError, counted
 from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
-from augury.sources import facts_from, item_from
+from augury.sources import check_facts, facts_from, item_from
 from augury.why import derivation_tree, show_tree
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]]
@@ -30,6 +30,12 @@ class Result:
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self.model.events)
+
+    def __repr__(self) -> str:
+        return f"<Result of {counted(len(self.model.events), 'event')}>"
+
+    def __getitem__(self, index: int) -> Event:
+        return self.model.events[index]
 
     def __len__(self) -> int:
         return len(self.model.events)
@@ -50,12 +56,16 @@ class Result:
 
     def why(self, event: Event, all: bool = False) -> str:
         """The derivation of an event as a tree; with `all`, every derivation."""
+        if not isinstance(event, Event) or event.content not in {e.content for e in self.model.all_events}:
+            raise RunError(f"{event} was not detected", hint="give an event of this result")
         return show_tree(derivation_tree(self.model, event, all), self.clock)
 
 
 def choose_clock(program: Program, kind: Kind | None, first_time: object) -> Clock:
     """The clock of a run: as asked; else logical where the program declares its tick or times are whole numbers."""
     tick = program.plan.tick
+    if kind not in (None, "timestamp", "logical"):
+        raise RunError(f"unknown clock `{kind}`", hint="there is timestamp and logical")
     if kind == "timestamp" and tick is not None:
         raise RunError(
             "the program declares its tick, so it runs on the logical clock",
@@ -79,7 +89,7 @@ def run(
     retention: str | None = None,
     engine: str = "reference",
 ) -> Result:
-    """Runs a program over all events at once.
+    """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
 
     Events are `Event` objects or dicts in the JSON form; facts are `Fact` objects or, by name, tuples or dicts.
     """
@@ -91,11 +101,14 @@ def run(
         program = compile(program, policy=policy, facts=names)
     elif policy is not None:
         program = program.with_policy(policy)
+    if isinstance(events, Event | Revocation | Mapping | str) or not isinstance(events, Iterable):
+        raise RunError(f"events are a list of events, not {type(events).__name__}")
     given = list(events)
     chosen = choose_clock(program, clock, first_time(given))
     check_clock(program, chosen.kind)
     history = [item_from(item, program.plan, chosen) for item in given]
     known = facts_from(given_facts, program.plan, chosen)
+    check_facts(known, program.plan)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
     model = evaluate(
         program.plan, history, chosen, known, time["until"], time["as_of"], length(retention, program.plan.tick)
@@ -107,6 +120,8 @@ def length(duration: str | None, tick: int | None = None) -> int | None:
     """A duration in microseconds; a bare number is seconds, or ticks where the program declares its tick."""
     if duration is None:
         return None
+    if not isinstance(duration, str):
+        raise RunError(f"not a duration: {duration!r}", hint='write it as text, such as "1h"')
     if duration.strip().isdigit():
         return int(duration) * (tick or SECOND)
     try:

@@ -9,15 +9,16 @@ import csv
 import heapq
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.algebra.program import Attribute, Plan
+from augury.algebra.program import Attribute, Plan, static_calls
 from augury.clock import Clock, Duration, Timestamp, read_duration, read_timestamp
-from augury.errors import DataError, nearest
+from augury.errors import DataError, counted, nearest
 from augury.model import Event, Fact, HistoryItem, Iri, Revocation, Term, Value, from_json, show_value
 from augury.program import read_text
 
@@ -113,7 +114,7 @@ def _from_text(text: str, attribute: Attribute, plan: Plan) -> Value:
 def infer_column(cells: Iterable[str]) -> Callable[[str], Value]:
     """How to read an undeclared column: as integers, floats or booleans where every cell is one, else as text."""
     present = [c for c in cells if c != ""]
-    for read in (int, float, _read_bool):
+    for read in (_read_int, _read_float, _read_bool):
         try:
             for cell in present:
                 read(cell)
@@ -121,6 +122,19 @@ def infer_column(cells: Iterable[str]) -> Callable[[str], Value]:
             continue
         return lambda cell, read=read: None if cell == "" else from_json(read(cell))  # type: ignore[misc]
     return lambda cell: None if cell == "" else cell
+
+
+def _read_int(text: str) -> int:
+    """A plain integer; what has leading zeros is a code, not a number."""
+    if not re.fullmatch(r"-?(0|[1-9]\d*)", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _read_float(text: str) -> float:
+    if not re.fullmatch(r"-?(0|[1-9]\d*)?(\.\d+)?([eE][+-]?\d+)?", text) or not any(c.isdigit() for c in text):
+        raise ValueError(text)
+    return float(text)
 
 
 def _read_bool(text: str) -> bool:
@@ -468,6 +482,27 @@ def fact_from(name: str, row: Any, plan: Plan, clock: Clock) -> Fact:
     if len(values) != len(declared):
         raise DataError(f"`{name}` is declared with {len(declared)} arguments, not {len(values)}")
     return Fact(name, tuple(convert(v, a, plan) for v, a in zip(values, declared, strict=True)), since, until)
+
+
+def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
+    """Facts that nothing asks for, or with another number of arguments, are probably a mistake."""
+    asked: dict[str, set[int]] = {}
+    for name, arity in static_calls(plan) | {(n, len(a)) for n, a in plan.static.items()}:
+        asked.setdefault(name, set()).add(arity)
+    for name, arity in dict.fromkeys((f.name, len(f.args)) for f in facts):
+        if name not in asked:
+            close = nearest(name, asked)
+            raise DataError(f"nothing in the program asks for facts of `{name}`",
+                            hint=f"did you mean `{close}`?" if close else f"it asks for {', '.join(sorted(asked)) or 'none'}")  # fmt: skip
+        if arity not in asked[name]:
+            expected = " or ".join(str(n) for n in sorted(asked[name]))
+            raise DataError(f"a fact of `{name}` has {counted(arity, 'argument')}; the program asks with {expected}")
+
+
+def without_facts(facts: Iterable[Fact], plan: Plan) -> list[str]:
+    """The static predicates that the program asks for and nothing defines."""
+    known = {f.name for f in facts} | {c.name for c in plan.clauses}
+    return sorted({name for name, _ in static_calls(plan)} - known)
 
 
 def facts_from(facts: Iterable[Any], plan: Plan, clock: Clock) -> list[Fact]:

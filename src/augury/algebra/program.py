@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.nodes import Clause, Rule, event_types
+from augury.algebra.nodes import AnyOf, Clause, Condition, Holds, Rule, Unless, conditions, event_types, walk_all
 from augury.algebra.scalar import Function
 
 Predicate = tuple[str, int]
@@ -46,6 +46,28 @@ class Plan:
         """Every event type that is declared, read or derived."""
         read = {t for rule in self.rules for t in rule_reads(rule)}
         return read | set(self.derived) | {(name, len(a)) for name, a in self.declared.items()}
+
+
+def static_calls(plan: Plan) -> set[Predicate]:
+    """Every static predicate that a rule or clause asks."""
+    found: set[Predicate] = set()
+
+    def visit(where: Iterable[Condition]) -> None:
+        for condition in where:
+            if isinstance(condition, Holds | Unless):
+                found.add((condition.name, len(condition.args)))
+            elif isinstance(condition, AnyOf):
+                for option in condition.options:
+                    visit(option)
+
+    for clause in plan.clauses:
+        visit(clause.body)
+    for rule in plan.rules:
+        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+            for node in walk_all(pattern):
+                visit(conditions(node))
+        visit(rule.collect.where if rule.collect else ())
+    return found
 
 
 def rule_reads(rule: Rule) -> set[Predicate]:

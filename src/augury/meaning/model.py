@@ -259,10 +259,8 @@ class _Answer:
     def _in_order_of_time(self, seeded: list[tuple[Event, Derivation]]) -> None:
         """End by end: absences and policies look only at what ended before, which is complete."""
         now: int | None = None
-        while True:
-            pending = [(e, d) for e, d in [*seeded, *self._apply()] if now is None or e.end > now]
-            if not pending:
-                return
+        derived = [*seeded, *self._apply()]
+        while pending := [(e, d) for e, d in derived if now is None or e.end > now]:
             now = min(e.end for e, _ in pending)
             base = dict(self.found)
             seen: list[set[OrderKey]] = []
@@ -272,12 +270,13 @@ class _Answer:
                 seen.append(set(current))
                 self.found = {**base, **current}
                 self._publish()
-                ending = [(e, d) for e, d in [*seeded, *self._apply()] if e.end == now]
+                derived = [*seeded, *self._apply()]
+                ending = [(e, d) for e, d in derived if e.end == now]
                 current = _traced(ending)
             if seen[-1] != set(current):
                 raise RunError(f"the policy of rule `{self.stratum.rules[0].label}` has no stable choice at time {now}")
             self.found = base
-            self._add(ending)
+            self._add(ending)  # what was derived last, was derived from just these events
 
     def _add(self, derived: Iterable[tuple[Event, Derivation]]) -> bool:
         """Adds derived events and their derivations; whether anything was new."""
@@ -329,7 +328,7 @@ class _Answer:
 
     def _collected(self, rule: Rule, collect: Collect, rows: list[Row]) -> Iterator[tuple[Event, Derivation]]:
         """Aggregates: for each combination of occurrences and each value of the head's other variables."""
-        world, others = self.world, _grouping(rule)
+        world, others, seen = self.world, _grouping(rule), _aggregated_variables(rule)
         candidates = world.rows(collect.pattern)
         groups: dict[OrderKey, tuple[Row, dict[OrderKey, tuple[Row, Row]]]] = {}
         for row in rows:
@@ -345,7 +344,10 @@ class _Answer:
                     values = tuple(order_key(bound.binding[v]) for v in others)
                     group = (tuple(p.id for p in row.parts), tuple(sorted(row.labels.items())), values)
                     _, members = groups.setdefault(group, (row, {}))
-                    identity = (tuple(p.id for p in candidate.parts), self._arguments(rule, bound))
+                    identity = (
+                        tuple(p.id for p in candidate.parts),
+                        tuple(order_key(bound.binding.get(v)) for v in seen),
+                    )
                     members.setdefault(identity, (candidate, bound))
         for row, members in groups.values():
             chosen = sorted(members.values(), key=lambda m: m[0].order)
@@ -360,11 +362,6 @@ class _Answer:
                     end=max(row.end, *(c.end for c, _ in chosen)),
                 )
             yield from self._aggregated(rule, row, [bound for _, bound in chosen], [c for c, _ in chosen])
-
-    def _arguments(self, rule: Rule, bound: Row) -> OrderKey:
-        """What of a collected row the aggregates see: an occurrence counts once for each."""
-        names = sorted({v for a in rule.args for p in walk(a) if isinstance(p, Aggregate) for v in variables(p)})
-        return tuple(order_key(bound.binding.get(v)) for v in names)
 
     def _aggregated(
         self, rule: Rule, row: Row, bound: list[Row], collected: list[Row]
@@ -405,6 +402,11 @@ def _cover(row: Row, labels: Sequence[str]) -> tuple[int, int]:
 def _grouping(rule: Rule) -> list[str]:
     """The head's variables outside aggregates."""
     return sorted({v for arg in rule.args for v in plain_variables(arg)})
+
+
+def _aggregated_variables(rule: Rule) -> list[str]:
+    """What of a collected row the aggregates see: an occurrence counts once for each value of it."""
+    return sorted({v for a in rule.args for p in walk(a) if isinstance(p, Aggregate) for v in variables(p)})
 
 
 def _trace(derivation: Derivation) -> tuple[str, ...]:

@@ -114,13 +114,11 @@ class Chooser:
         """Later parts in the order of events; each takes the first candidate that is left, and both are used up."""
         taken: set[Pair] = set()
         used: set[tuple[Side, int]] = set()
-        later = {(p.later, p.number(p.later)) for p in candidates}
+        later: dict[tuple[Side, int], list[Pair]] = {}
+        for pair in candidates:
+            later.setdefault((pair.later, pair.number(pair.later)), []).append(pair)
         for side, number in sorted(later, key=lambda k: (self.sides[k[0]][k[1]].order, k[0])):
-            free = [
-                p
-                for p in candidates
-                if (p.later, p.number(p.later)) == (side, number) and (p.earlier, p.number(p.earlier)) not in used
-            ]
+            free = [p for p in later[side, number] if (p.earlier, p.number(p.earlier)) not in used]
             if free and (side, number) not in used:
                 first = self._first(free)
                 taken.add(first)

@@ -13,7 +13,7 @@ from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Unles
 from augury.algebra.place import ready_order
 from augury.algebra.program import Predicate
 from augury.algebra.scalar import RowError, compare
-from augury.algebra.terms import Build, Expr, Var, Wild, variables
+from augury.algebra.terms import Build, Const, Expr, Var, Wild, variables
 from augury.meaning.rows import Binding, Proof, Report, Scalars, match, match_all
 from augury.model import Fact, OrderKey, Value, equal, order_key
 
@@ -32,6 +32,24 @@ _Answers = dict[tuple[OrderKey, ...], tuple[tuple[Value, ...], Proof]]
 _Tables = dict[OrderKey, tuple[_Call, _Answers]]
 
 
+class _Work:
+    """The calls that one call leads to: their answers so far, who reads whom, and which are to be derived (again)."""
+
+    def __init__(self, call: _Call) -> None:
+        self.tables: _Tables = {call.key: (call, {})}
+        self.readers: dict[OrderKey, set[OrderKey]] = {}
+        self.waiting: list[OrderKey] = [call.key]
+        self.reader: OrderKey = call.key
+
+    def read(self, call: _Call) -> _Answers:
+        """The answers of a call so far; its reader is derived again when there are more."""
+        if call.key not in self.tables:
+            self.tables[call.key] = (call, {})
+            self.waiting.append(call.key)
+        self.readers.setdefault(call.key, set()).add(self.reader)
+        return self.tables[call.key][1]
+
+
 class Static:
     """The static part of a program, and the facts given to it."""
 
@@ -39,12 +57,20 @@ class Static:
         self.scalars, self.report = scalars, report
         self.clauses: dict[Predicate, list[Clause]] = {}
         self.facts: dict[Predicate, list[Fact]] = {}
+        clauses = list(clauses)
+        ordered = {(c.name, len(c.args)) for c in clauses if c.cut}
         for clause in clauses:
-            self.clauses.setdefault((clause.name, len(clause.args)), []).append(clause)
+            predicate = (clause.name, len(clause.args))
+            if clause.body or predicate in ordered or not all(isinstance(a, Const) for a in clause.args):
+                self.clauses.setdefault(predicate, []).append(clause)
+            else:
+                values = tuple(a.value for a in clause.args if isinstance(a, Const))
+                self.facts.setdefault(predicate, []).append(Fact(clause.name, values))
         for fact in facts:
             self.facts.setdefault((fact.name, len(fact.args)), []).append(fact)
         self.timed = any(f.since is not None or f.until is not None for fs in self.facts.values() for f in fs)
         self._complete: _Tables = {}
+        self._index: dict[tuple[Predicate, int], dict[OrderKey, list[Fact]]] = {}
 
     def solve(self, condition: Holds | Unless, binding: Binding, at: int) -> Iterator[tuple[Binding, Proof]]:
         """The bindings under which a static atom holds, each with a proof."""
@@ -62,35 +88,29 @@ class Static:
         return _Call(name, given, at)
 
     def _answers(self, call: _Call) -> _Answers:
-        """The complete answers of a call: passes over all calls it leads to, until nothing is new."""
+        """The complete answers of a call: calls are derived until none of those they read has anything new."""
         if call.key in self._complete:
             return self._complete[call.key][1]
-        tables: _Tables = {call.key: (call, {})}
-        changed = True
-        while changed:
-            changed = False
-            visited = 0
-            while visited < len(tables):  # calls that turn up are visited in the same pass
-                visited += self._visit(list(tables.values())[visited:], tables)
-            for inner, answers in list(tables.values())[::-1]:
-                for values, proof in self._derive(inner, tables):
-                    key = tuple(order_key(v) for v in values)
-                    if key not in answers:
-                        answers[key] = (values, proof)
-                        changed = True
-        self._complete.update(tables)
-        return tables[call.key][1]
+        work = _Work(call)
+        while work.waiting:
+            key = work.waiting.pop()
+            work.reader = key
+            inner, answers = work.tables[key]
+            new = False
+            for values, proof in list(self._derive(inner, work)):
+                answer = tuple(order_key(v) for v in values)
+                if answer not in answers:
+                    answers[answer] = (values, proof)
+                    new = True
+            if new:
+                work.waiting.extend(k for k in work.readers.get(key, ()) if k not in work.waiting)
+        self._complete.update(work.tables)
+        return work.tables[call.key][1]
 
-    def _visit(self, calls: list[tuple[_Call, _Answers]], tables: _Tables) -> int:
-        for inner, _ in calls:
-            for _ in self._derive(inner, tables):
-                pass
-        return len(calls)
-
-    def _derive(self, call: _Call, tables: _Tables) -> Iterator[tuple[tuple[Value, ...], Proof]]:
+    def _derive(self, call: _Call, work: _Work) -> Iterator[tuple[tuple[Value, ...], Proof]]:
         """One application of the facts and clauses of a call."""
         predicate = (call.name, len(call.args))
-        for fact in self.facts.get(predicate, ()):
+        for fact in self._facts(predicate, call):
             if fact.valid_at(call.at) and _fits(call.args, fact.args):
                 yield fact.args, Proof(call.name, fact.args)
         clauses = self.clauses.get(predicate, [])
@@ -98,7 +118,7 @@ class Static:
             committed = clause.cut and index < len(clauses) - 1
             used = {v for c in clause.body for v in condition_vars(c)}
             found = False
-            for binding, proofs in self._bodies(clause, call, used, None if committed else tables):
+            for binding, proofs in self._bodies(clause, call, used, None if committed else work):
                 found = True
                 values = self._head(clause, call, binding)
                 if values is not None:
@@ -106,8 +126,20 @@ class Static:
             if found and clause.cut:
                 return
 
+    def _facts(self, predicate: Predicate, call: _Call) -> list[Fact]:
+        """The facts that may answer a call, by its first bound argument."""
+        facts = self.facts.get(predicate, [])
+        place = next((i for i, a in enumerate(call.args) if a is not Wild), None)
+        if place is None or len(facts) < 8:
+            return facts
+        if (predicate, place) not in self._index:
+            index = self._index[predicate, place] = {}
+            for fact in facts:
+                index.setdefault(order_key(fact.args[place]), []).append(fact)
+        return self._index[predicate, place].get(call.key[2][place], [])
+
     def _bodies(
-        self, clause: Clause, call: _Call, used: set[str], tables: _Tables | None
+        self, clause: Clause, call: _Call, used: set[str], work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         """The solutions of a clause's body. Under a cut, arguments that the body does not use wait until after it."""
         binding: Binding = {}
@@ -119,7 +151,7 @@ class Static:
                 return
             binding = extended
         order = ready_order(clause.body, set(binding))
-        yield from self._conjunction(order, binding, call.at, tables)
+        yield from self._conjunction(order, binding, call.at, work)
 
     def _head(self, clause: Clause, call: _Call, binding: Binding) -> tuple[Value, ...] | None:
         values: list[Value] = []
@@ -137,25 +169,25 @@ class Static:
         return tuple(values)
 
     def _conjunction(
-        self, where: list[Condition], binding: Binding, at: int | None, tables: _Tables | None
+        self, where: list[Condition], binding: Binding, at: int | None, work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         if not where:
             yield binding, ()
             return
-        for extended, proofs in self._condition(where[0], binding, at, tables):
-            for final, more in self._conjunction(where[1:], extended, at, tables):
+        for extended, proofs in self._condition(where[0], binding, at, work):
+            for final, more in self._conjunction(where[1:], extended, at, work):
                 yield final, proofs + more
 
     def _condition(
-        self, condition: Condition, binding: Binding, at: int | None, tables: _Tables | None
+        self, condition: Condition, binding: Binding, at: int | None, work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         match condition:
             case Holds():
                 call = self._call(condition.name, condition.args, binding, at)
-                if tables is None or call.key in self._complete:
+                if work is None or call.key in self._complete:
                     answers = self._answers(call)
                 else:
-                    answers = tables.setdefault(call.key, (call, {}))[1]
+                    answers = work.read(call)
                 for values, proof in list(answers.values()):
                     result = match_all(condition.args, values, binding)
                     if result is not None:
@@ -170,7 +202,7 @@ class Static:
                 if extended is not None:
                     yield extended, ()
             case AnyOf():
-                if any(any(True for _ in self._conjunction(list(o), binding, at, tables)) for o in condition.options):
+                if any(any(True for _ in self._conjunction(list(o), binding, at, work)) for o in condition.options):
                     yield binding, ()
             case _:
                 raise AssertionError("a static rule has no events")
