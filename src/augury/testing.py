@@ -25,9 +25,9 @@ from typing import Any
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.clock import SECOND, Clock
-from augury.errors import DataError
+from augury.errors import DataError, misspelt
 from augury.meaning import evaluate, replay
-from augury.model import Event, OrderKey
+from augury.model import Event, HistoryItem, OrderKey
 from augury.notation import read_event, show_event
 from augury.program import Program, compile
 from augury.run import length
@@ -77,6 +77,7 @@ class Case:
         clock, settings = self.clock(program), self.settings
         prefixes = program.plan.prefixes
         history = [item_from(read_event(line, clock, prefixes), program.plan, clock) for line in self.events]
+        _check_types(history, program)
         facts = facts_from(list(settings.get("facts", {}).items()), program.plan, clock)
         until, as_of = (None if (t := settings.get(k)) is None else clock.read(t) for k in ("until", "as_of"))
         retention = length(settings.get("retention"), program.plan.tick)
@@ -90,6 +91,14 @@ class Case:
             found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in replayed.changes]
             wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]
             assert found == wanted, _difference("changes", wanted, found)
+
+
+def _check_types(history: Iterable[HistoryItem], program: Program) -> None:
+    """A type that is a slip away from one that the program knows is a mistake of the test."""
+    known = {name for name, _ in program.plan.event_types}
+    for item in history:
+        if isinstance(item, Event) and item.type not in known and (close := misspelt(item.type, sorted(known))):
+            raise DataError(f"unknown event type `{item.type}`", hint=f"did you mean `{close}`?")
 
 
 def _answer(line: str, clock: Clock, prefixes: Mapping[str, str] | None) -> Event:

@@ -23,17 +23,30 @@ class Because:
     more: int = 0
 
 
-def derivation_tree(model: Model, event: Event, all: bool = False, seen: tuple[str, ...] = ()) -> Because:
+def derivation_tree(model: Model, event: Event, all: bool = False) -> Because:
     """The derivation of an event down to the inputs; with `all`, every derivation."""
-    ways = model.derivations.get(event.id, [])
-    # A derivation through the event itself explains nothing.
-    ways = [w for w in ways if not any(p.id in (*seen, event.id) and p.id in model.derivations for p in w.parts)]
-    chosen = ways if all else ways[:1]
-    return Because(
-        event,
-        tuple((w, tuple(derivation_tree(model, p, all, (*seen, event.id)) for p in w.parts)) for w in chosen),
-        len(ways) - len(chosen),
-    )
+    return _because(model, event, all, ()) or Because(event)
+
+
+def _because(model: Model, event: Event, all: bool, above: tuple[str, ...]) -> Because | None:
+    """The tree below an event; None where every derivation leads back to one that it is to explain."""
+    if event.id not in model.derivations:
+        return Because(event)
+    if event.id in above:
+        return None
+    found: list[tuple[Derivation, tuple[Because, ...]]] = []
+    more = 0
+    for way in model.derivations[event.id]:
+        if found and not all:
+            more += 1
+            continue
+        parts = [
+            _because(model, p, all, (*above, event.id)) if p.id != event.id or way.rule else Because(p)
+            for p in way.parts
+        ]
+        if None not in parts:
+            found.append((way, tuple(p for p in parts if p is not None)))
+    return Because(event, tuple(found), more) if found else None
 
 
 def show_tree(tree: Because, clock: Clock) -> str:

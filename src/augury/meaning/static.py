@@ -37,16 +37,19 @@ class _Work:
 
     def __init__(self, call: _Call) -> None:
         self.tables: _Tables = {call.key: (call, {})}
-        self.readers: dict[OrderKey, set[OrderKey]] = {}
-        self.waiting: list[OrderKey] = [call.key]
+        self.readers: dict[OrderKey, dict[OrderKey, None]] = {}
+        self.fresh: list[OrderKey] = [call.key]
+        self.again: list[OrderKey] = []
+        self.queued: set[OrderKey] = {call.key}
         self.reader: OrderKey = call.key
 
     def read(self, call: _Call) -> _Answers:
         """The answers of a call so far; its reader is derived again when there are more."""
         if call.key not in self.tables:
             self.tables[call.key] = (call, {})
-            self.waiting.append(call.key)
-        self.readers.setdefault(call.key, set()).add(self.reader)
+            self.fresh.append(call.key)
+            self.queued.add(call.key)
+        self.readers.setdefault(call.key, {})[self.reader] = None
         return self.tables[call.key][1]
 
 
@@ -92,8 +95,10 @@ class Static:
         if call.key in self._complete:
             return self._complete[call.key][1]
         work = _Work(call)
-        while work.waiting:
-            key = work.waiting.pop()
+        while work.fresh or work.again:
+            # New calls first, deepest first: an answer should not travel up by itself.
+            key = work.fresh.pop() if work.fresh else work.again.pop()
+            work.queued.discard(key)
             work.reader = key
             inner, answers = work.tables[key]
             new = False
@@ -103,7 +108,8 @@ class Static:
                     answers[answer] = (values, proof)
                     new = True
             if new:
-                work.waiting.extend(k for k in work.readers.get(key, ()) if k not in work.waiting)
+                work.again.extend(k for k in work.readers.get(key, {}) if k not in work.queued)
+                work.queued |= work.readers.get(key, {}).keys()
         self._complete.update(work.tables)
         return work.tables[call.key][1]
 
