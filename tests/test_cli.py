@@ -380,3 +380,58 @@ def test_several_sources_are_one_stream(shell: Shell) -> None:
     )
     assert answers(late) == [("e", 1, 8), ("e", 1, 9)]
     assert "late: 1" in late.err
+
+
+def test_numbers_among_calendar_times(shell: Shell) -> None:
+    shell.file("p.aug", "e(X) <- a(X).")
+    shell.file(
+        "m.jsonl", '{"type": "a", "args": [1], "time": "2026-01-01"}\n{"type": "a", "args": [2], "time": 1772323200}\n'
+    )
+    failed(shell.augury("run", "p.aug", "--events", "m.jsonl"), "m.jsonl:2: the number 1772323200 among calendar times")
+    shell.file("n.csv", "type,x,time\na,1,1772323200000000\n")
+    done = shell.augury("run", "p.aug", "--events", "n.csv", "--clock", "timestamp")
+    assert answers(done) == [("e", 1, "2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z")]
+
+
+def test_why_by_type_and_time(shell: Shell) -> None:
+    done = shell.augury("why", "fire.aug", "--events", "events.jsonl", "--event", "fire_alarm @ [1, 6]")
+    assert done.out.splitlines()[0] == "fire_alarm('l1', 3) @ [1, 6]"
+
+
+def test_facts_that_nothing_asks_for(shell: Shell) -> None:
+    shell.file("p.aug", "static region(id: int, name: string). e(N) <- a(X) WHERE region(X, N).")
+    shell.file("a.jsonl", '{"type": "a", "args": [2], "time": 1}\n')
+    shell.file("r.csv", "id,name\n2,south\n")
+    run = ("run", "p.aug", "--events", "a.jsonl")
+    failed(
+        shell.augury(*run, "--facts", "regions=r.csv"),
+        "nothing in the program asks for facts of `regions`",
+        "did you mean `region`?",
+    )
+    assert "static predicates without facts: 1" in shell.augury(*run).err
+    assert answers(shell.augury(*run, "--facts", "region=r.csv")) == [("e", "south", 1, 1)]
+
+
+def test_outputs_that_are_not_plain_files(shell: Shell) -> None:
+    run = ("run", "fire.aug", "--events", "events.jsonl", "--format", "jsonl", "--output")
+    (shell.folder / "link.jsonl").symlink_to("target.jsonl")
+    assert shell.augury(*run, "link.jsonl").code == 0
+    assert (shell.folder / "link.jsonl").is_symlink()
+    assert len((shell.folder / "target.jsonl").read_text().splitlines()) == 2
+    pipe = shell.folder / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert shell.augury(*run, "pipe").code == 0
+    assert len(os.read(reader, 10_000).splitlines()) == 2
+    os.close(reader)
+    assert pipe.is_fifo()
+    failed(shell.augury(*run, "."), "is a directory")
+    failed(shell.augury(*run, "events.jsonl"), "is an input, too")
+    assert (shell.folder / "events.jsonl").read_text() == EVENTS
+    assert not list(shell.folder.glob("*.part"))
+
+
+def test_codes_with_leading_zeros_stay_text(shell: Shell) -> None:
+    shell.file("p.aug", "e(X) <- a(X).")
+    shell.file("a.csv", "type,card,time\na,0012,1\n")
+    assert answers(shell.augury("run", "p.aug", "--events", "a.csv")) == [("e", "0012", 1, 1)]

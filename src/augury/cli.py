@@ -303,7 +303,11 @@ def _matches(event: Event, wanted: str, clock: Clock, prefixes: Mapping[str, str
     """By type alone, by type and arguments, or with the interval too."""
     if "@" in wanted:
         asked = read_event(wanted, clock, prefixes)
-        return isinstance(asked, Event) and asked.content == event.content
+        if not isinstance(asked, Event):
+            return False
+        if "(" not in wanted:
+            return (asked.type, asked.start, asked.end) == (event.type, event.start, event.end)
+        return asked.content == event.content
     type, args = read_atom(wanted, prefixes)
     same = Event(type, args, event.start, event.end)
     return type == event.type and ("(" not in wanted or same.content == event.content)

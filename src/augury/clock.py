@@ -113,10 +113,11 @@ def show_timestamp(us: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What a time point means, and how it is read and shown."""
+    """What a time point means, and how it is read and shown. One that was `guessed` takes no numbers for timestamps."""
 
     kind: Kind = "logical"
     tick: int = SECOND
+    guessed: bool = False
 
     def read(self, value: object) -> int:
         """A time point from what an input says."""
@@ -126,7 +127,13 @@ class Clock:
             value = value.us
         elif isinstance(value, datetime):
             value = value.isoformat()
-        if self.kind == "timestamp" and isinstance(value, str):
+        number = isinstance(value, int | float) or (isinstance(value, str) and value.strip().lstrip("-").isdigit())
+        if self.kind == "timestamp" and number and self.guessed:
+            raise DataError(
+                f"the number {value} among calendar times",
+                hint="say --clock timestamp to read numbers as microseconds since the epoch",
+            )
+        if self.kind == "timestamp" and isinstance(value, str) and not number:
             try:
                 return read_timestamp(value)
             except ValueError as error:

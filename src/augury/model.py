@@ -11,9 +11,10 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from augury.clock import Duration, Timestamp
+from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError
 
 
@@ -176,6 +177,10 @@ def from_json(value: Any) -> Value:
             if math.isinf(value):
                 raise DataError("an infinite number")
             return value + 0.0
+        case datetime():
+            return Timestamp(read_timestamp(value.isoformat()))
+        case timedelta():
+            return Duration(value // timedelta(microseconds=1))
         case Term(functor, args) | {"functor": str(functor), "args": [*args]}:
             return Term(functor, tuple(from_json(a) for a in args))
         case list() | tuple():

@@ -71,10 +71,11 @@ def choose_clock(program: Program, kind: Kind | None, first_time: object) -> Clo
             "the program declares its tick, so it runs on the logical clock",
             hint="use --clock logical, or remove `tick`",
         )
+    guessed = kind is None
     if kind is None:
         whole = isinstance(first_time, int) or (isinstance(first_time, str) and first_time.lstrip("-").isdigit())
         kind = "logical" if tick is not None or first_time is None or whole else "timestamp"
-    return Clock(kind, tick or SECOND)
+    return Clock(kind, tick or SECOND, guessed)
 
 
 def run(
