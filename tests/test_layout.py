@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "clock", "model", "algebra", "language", "program", "meaning", "notation", "sources", "why", "explain",
+    "errors", "clock", "model", "algebra", "language", "program", "meaning", "notation", "sources", "facts", "why", "explain",
     "sinks", "run", "testing", "terminal", "job", "cli",
 ]  # fmt: skip
 LATER = {"program": {"explain"}}  # imported inside a method, so that the face of a program can show its plan

@@ -11,23 +11,14 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
 from augury.errors import DataError, RunError, counted
+from augury.facts import check_facts, read_fact_file, without_facts
 from augury.language.symbols import is_missing
 from augury.meaning import Model, Replay, admitted, evaluate, replay
 from augury.model import Event, Fact, HistoryItem
 from augury.notation import show_event
 from augury.program import Program, check_clock
 from augury.run import choose_clock, first_time, length
-from augury.sources import (
-    OnError,
-    Skipped,
-    SourceFile,
-    check_facts,
-    merged,
-    read_events,
-    read_fact_file,
-    read_raw,
-    without_facts,
-)
+from augury.sources import OnError, Skipped, SourceFile, merged, read_events, read_raw
 from augury.terminal import tell, working
 
 

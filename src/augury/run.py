@@ -9,10 +9,11 @@ from typing import Any
 
 from augury.clock import SECOND, Clock, Kind, read_duration
 from augury.errors import RunError, counted
+from augury.facts import check_facts, facts_from
 from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
-from augury.sources import check_facts, facts_from, item_from
+from augury.sources import item_from
 from augury.why import derivation_tree, show_tree
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]]

@@ -26,12 +26,13 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.clock import SECOND, Clock
 from augury.errors import DataError, misspelt
+from augury.facts import facts_from
 from augury.meaning import evaluate, replay
 from augury.model import Event, HistoryItem, OrderKey
 from augury.notation import read_event, show_event
 from augury.program import Program, compile
 from augury.run import length
-from augury.sources import facts_from, item_from
+from augury.sources import item_from
 
 _KEYS = {
     "name",

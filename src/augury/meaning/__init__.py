@@ -4,6 +4,8 @@ Every other executor is compared with it. It recomputes everything from the even
 incremental, and nothing is clever beyond an index on shared variables.
 """
 
-from augury.meaning.model import Derivation, Model, Replay, admitted, evaluate, replay
+from augury.meaning.changes import Replay, replay
+from augury.meaning.history import admitted
+from augury.meaning.model import Derivation, Model, evaluate
 
 __all__ = ["Derivation", "Model", "Replay", "admitted", "evaluate", "replay"]

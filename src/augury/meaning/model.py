@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
 
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.nodes import (
@@ -27,20 +26,18 @@ from augury.algebra.scalar import RowError
 from augury.algebra.strata import Stratum, edges, static_reads, strata
 from augury.algebra.terms import Aggregate, plain_variables, variables, walk
 from augury.clock import Clock
-from augury.errors import DataError, RunError
+from augury.errors import RunError
+from augury.meaning.history import standing
 from augury.meaning.patterns import World
 from augury.meaning.rows import Named, Proof, Row, Scalars
 from augury.meaning.static import Static
 from augury.model import (
-    Change,
     Event,
     Fact,
     HistoryItem,
     OrderKey,
-    Revocation,
     Value,
     content_id,
-    give_ids,
     order_key,
     type_name,
 )
@@ -72,77 +69,6 @@ class Model:
     rejected: list[tuple[Event, str]] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     all_events: list[Event] = field(default_factory=list)
-
-
-class Standing(NamedTuple):
-    """The events that stand, those rejected because their id names another event, and the greatest end ever said."""
-
-    events: list[Event]
-    rejected: list[tuple[Event, str]]
-    clock: int
-
-
-def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> Standing:
-    """What of a history stands. A revocation is a tombstone, wherever it comes, but time does not go back with it.
-
-    With `as_of`, only what was known by then counts (V 2.3).
-    """
-    events: dict[str, Event] = {}
-    rejected: list[tuple[Event, str]] = []
-    revoked: set[str] = set()
-    for item in give_ids(history):
-        known = item.known
-        if as_of is not None:
-            if known is None and isinstance(item, Revocation):
-                raise DataError(f"the revocation of {item.id} has no `known` time, which an answer as of a time needs")
-            if (known if known is not None else item.end) > as_of:  # type: ignore[union-attr]
-                continue
-        if isinstance(item, Revocation):
-            revoked.add(item.id)
-        elif item.id not in events:
-            events[item.id] = item
-        elif events[item.id].content != item.content:
-            rejected.append((item, f"the id {item.id} names another event already"))
-    greatest = max((e.end for e in events.values()), default=0)
-    return Standing([e for e in events.values() if e.id not in revoked], rejected, greatest)
-
-
-class Gate:
-    """Lets in what is not too late: at most `lateness` behind the greatest end so far, also for what is revoked."""
-
-    def __init__(self, lateness: int | None) -> None:
-        self.lateness = lateness
-        self.greatest: int | None = None
-        self._known: dict[str, Event] = {}
-
-    def admits(self, item: HistoryItem) -> bool:
-        known = self._known.get(item.id)
-        if isinstance(item, Event) and known is not None:
-            return True  # said before: ignored or rejected, it moves nothing
-        event = item if isinstance(item, Event) else known
-        if event is not None and self.frontier is not None and event.end <= self.frontier:
-            return False
-        if isinstance(item, Event):
-            self._known[item.id] = item
-            self.greatest = item.end if self.greatest is None else max(self.greatest, item.end)
-        return True
-
-    @property
-    def frontier(self) -> int | None:
-        """Nothing more ends at or before it."""
-        if self.lateness is None or self.greatest is None:
-            return None
-        return self.greatest - self.lateness - 1
-
-
-def admitted(history: Iterable[HistoryItem], lateness: int | None) -> tuple[list[HistoryItem], list[HistoryItem]]:
-    """What of a history, in the order of arrival, is in time, and what is too late."""
-    gate = Gate(lateness)
-    told: list[HistoryItem] = []
-    late: list[HistoryItem] = []
-    for item in give_ids(history):
-        (told if gate.admits(item) else late).append(item)
-    return told, late
 
 
 def evaluate(
@@ -423,53 +349,3 @@ def _plainer(event: Event, known: Event) -> bool:
     return [type_name(a) for a in event.args] != [type_name(a) for a in known.args] and [
         type_name(a) != "int" for a in event.args
     ] < [type_name(a) != "int" for a in known.args]
-
-
-class Replay(NamedTuple):
-    """The changes in order, what came too late to count, and the model in the end."""
-
-    changes: list[Change]
-    late: list[HistoryItem]
-    model: Model
-
-
-def replay(
-    plan: Plan,
-    history: Iterable[HistoryItem],
-    clock: Clock,
-    facts: Iterable[Fact] = (),
-    until: int | None = None,
-    retention: int | None = None,
-    emit: Literal["early", "final"] = "early",
-    lateness: int | None = None,
-) -> Replay:
-    """The changes of the answer while the history is told item by item.
-
-    The answer after each item is that of evaluating all items up to it: early, as soon as it is entailed; final, once
-    nothing that may still come could change it.
-    """
-    told: list[HistoryItem] = []
-    late: list[HistoryItem] = []
-    changes: list[Change] = []
-    shown: dict[str, Event] = {}
-    facts, gate = list(facts), Gate(lateness)
-
-    def show(model: Model) -> None:
-        now = {e.id: e for e in model.events}
-        changes.extend(Change("retract", e) for e in shown.values() if e.id not in now)
-        changes.extend(Change("insert", e) for e in now.values() if e.id not in shown)
-        shown.clear()
-        shown.update(now)
-
-    for item in give_ids(history):
-        if not gate.admits(item):
-            late.append(item)
-            continue
-        told.append(item)
-        if emit == "early":
-            show(evaluate(plan, told, clock, facts, None, None, retention))
-        elif gate.frontier is not None:
-            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention))
-    last = evaluate(plan, told, clock, facts, until, None, retention)
-    show(last)
-    return Replay(changes, late, last)

@@ -1,0 +1,62 @@
+"""A history told item by item: how the answer changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from augury.algebra.program import Plan
+from augury.clock import Clock
+from augury.meaning.history import Gate
+from augury.meaning.model import Model, evaluate
+from augury.model import Change, Event, Fact, HistoryItem, give_ids
+
+
+class Replay(NamedTuple):
+    """The changes in order, what came too late to count, and the model in the end."""
+
+    changes: list[Change]
+    late: list[HistoryItem]
+    model: Model
+
+
+def replay(
+    plan: Plan,
+    history: Iterable[HistoryItem],
+    clock: Clock,
+    facts: Iterable[Fact] = (),
+    until: int | None = None,
+    retention: int | None = None,
+    emit: Literal["early", "final"] = "early",
+    lateness: int | None = None,
+) -> Replay:
+    """The changes of the answer while the history is told item by item.
+
+    The answer after each item is that of evaluating all items up to it: early, as soon as it is entailed; final, once
+    nothing that may still come could change it.
+    """
+    told: list[HistoryItem] = []
+    late: list[HistoryItem] = []
+    changes: list[Change] = []
+    shown: dict[str, Event] = {}
+    facts, gate = list(facts), Gate(lateness)
+
+    def show(model: Model) -> None:
+        now = {e.id: e for e in model.events}
+        changes.extend(Change("retract", e) for e in shown.values() if e.id not in now)
+        changes.extend(Change("insert", e) for e in now.values() if e.id not in shown)
+        shown.clear()
+        shown.update(now)
+
+    for item in give_ids(history):
+        if not gate.admits(item):
+            late.append(item)
+            continue
+        told.append(item)
+        if emit == "early":
+            show(evaluate(plan, told, clock, facts, None, None, retention))
+        elif gate.frontier is not None:
+            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention))
+    last = evaluate(plan, told, clock, facts, until, None, retention)
+    show(last)
+    return Replay(changes, late, last)
