@@ -212,12 +212,11 @@ class World:
         candidates: dict[Pair, list[tuple[OrderKey, Row]]] = {}
         timely: list[tuple[Pair, OrderKey]] = []
         for x, y in itertools.product(*sides):
-            pair = pair_of(x, y)
+            meeting = [both for both in itertools.product(x.rows, y.rows) if self._timely(node, *both)]
+            pair = pair_of(x, y) if meeting else None
             if pair is None:
                 continue
-            for one, other in itertools.product(x.rows, y.rows):
-                if not self._timely(node, one, other):
-                    continue
+            for one, other in meeting:
                 per = per_values(policy, one if pair.later == "right" else other)
                 timely.append((pair, per))
                 rows = [(per, row) for row in self._candidate(node, one, other, absent)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from augury.algebra.nodes import Policy
@@ -32,7 +33,7 @@ class Occurrence:
     def end(self) -> int:
         return self.rows[0].end
 
-    @property
+    @cached_property
     def order(self) -> OrderKey:
         return self.rows[0].order
 
