@@ -63,8 +63,9 @@ def test_associative(op: str, x: str, y: str, z: str, history: list[Event]) -> N
 
 
 def test_par_is_not_associative() -> None:
-    history = [Event("a", (1,), 0, 2), Event("b", (1,), 1, 5), Event("c", (1,), 4, 8)]
-    assert answer(rule("(a(X) PAR b(Y)) PAR c(Z)"), history) != answer(rule("a(X) PAR (c(Z) PAR a(Y))"), history)
+    history = [Event("a", (1,), 0, 4), Event("b", (1,), 1, 2), Event("c", (1,), 3, 5)]
+    assert len(answer(rule("(a(X) PAR b(Y)) PAR c(Z)"), history)) == 1
+    assert answer(rule("a(X) PAR (b(Y) PAR c(Z))"), history) == set()
 
 
 @given(pattern_texts, pattern_texts, pattern_texts, histories(7))
@@ -172,8 +173,8 @@ def test_renaming_variables_changes_nothing(x: str, history: list[Event]) -> Non
 @given(histories(), st.integers(0, 7))
 def test_an_unrelated_event_changes_nothing(history: list[Event], time: int) -> None:
     more = [*history, Event("other", (1,), time, time, "other")]
-    assume(not history or time <= max(e.end for e in history))  # the clock is where it was
-    assert answer(PLAN, history) == answer(PLAN, more) or not history
+    assume(history and time <= max(e.end for e in history))  # the clock is where it was
+    assert answer(PLAN, history) == answer(PLAN, more)
 
 
 @given(histories(), st.integers(0, 7), st.sampled_from(TYPES))
@@ -227,7 +228,6 @@ def test_placing_conditions_changes_no_unrestricted_answer(x: str, history: list
 @pytest.mark.parametrize("policy", ["recent", "recent shortest", "chronological", "chronological shortest"])
 @given(pattern_texts, histories())
 def test_a_policy_selects(policy: str, x: str, history: list[Event]) -> None:
-    assume("SEQ" not in x or x.count("SEQ") == 1)
     assert answer(rule(x, policy), history) <= answer(rule(x), history)
 
 

@@ -12,7 +12,7 @@ from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
 from augury.errors import DataError, RunError, counted
 from augury.facts import check_facts, read_fact_file, without_facts
-from augury.language.symbols import is_missing
+from augury.language.symbols import unregistered
 from augury.meaning import Model, Replay, admitted, evaluate, replay
 from augury.model import Event, Fact, HistoryItem
 from augury.notation import show_event
@@ -57,10 +57,10 @@ class Job:
     ) -> None:
         self.program = program
         plan, self.skipped = self.program.plan, Skipped(on_error)
-        unregistered = [f.name for f in plan.functions.values() if f.call is is_missing]
-        if unregistered:
+        open_functions = [f.name for f in plan.functions.values() if f.call is unregistered]
+        if open_functions:
             raise RunError(
-                f"the function `{unregistered[0]}` is declared, but not registered",
+                f"the function `{open_functions[0]}` is declared, but not registered",
                 "give its Python file with --functions",
             )
         raw = merged([read_raw(SourceFile.parse(source, time), plan, self.skipped) for source in events])

@@ -241,7 +241,7 @@ class SourceFile:
     def read(self) -> str:
         text = (sys.stdin.read() if self.path == "-" else read_text(Path(self.path))).removeprefix("\ufeff")
         if not text.strip():
-            raise DataError("is empty", self.place, "an event file has at least one event")
+            raise DataError("is empty", self.place, "it needs at least one line of data")
         return text
 
     def form(self, text: str) -> Literal["csv", "jsonl"]:

@@ -138,10 +138,12 @@ def _declare_function(decl: s.FunctionDecl, symbols: Symbols) -> None:
     given = symbols.functions.get(decl.name)
     if given is not None and not given.registered:
         symbols.findings.add("E203", f"`{decl.name}` is a built-in function", name_of(decl), hint="choose another name")
-    elif given is not None and given.call is not _missing and not given.takes(len(types)):
+    elif given is not None and given.call is not unregistered and not given.takes(len(types)):
         symbols.findings.add("E206", f"`{decl.name}` is declared with {counted(len(types), 'argument')}, but Python registered it with {given.arity}", name_of(decl))  # fmt: skip
-    elif given is None or given.call is _missing:
-        symbols.functions[decl.name] = Function(decl.name, types, known_type(decl.result), _missing, registered=True)
+    elif given is None or given.call is unregistered:
+        symbols.functions[decl.name] = Function(
+            decl.name, types, known_type(decl.result), unregistered, registered=True
+        )
 
 
 def known_type(type: str) -> str:
@@ -149,11 +151,8 @@ def known_type(type: str) -> str:
     return type if type in TYPES else "any"
 
 
-def _missing(*args: object) -> object:
+def unregistered(*args: object) -> object:
     raise LookupError("declared in the program, but not registered from Python")
-
-
-is_missing = _missing
 
 
 def _collect_functors(modules: list[s.Module], symbols: Symbols) -> None:
