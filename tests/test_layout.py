@@ -8,9 +8,9 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
     "errors", "clock", "model", "algebra", "language", "program", "meaning", "notation", "sources", "facts", "why", "explain",
-    "sinks", "run", "testing", "terminal", "job", "cli",
+    "sinks", "settings", "optimiser", "engine", "run", "testing", "terminal", "job", "bench", "cli",
 ]  # fmt: skip
-LATER = {"program": {"explain"}}  # imported inside a method, so that the face of a program can show its plan
+LATER = {"program": {"explain", "engine"}}  # imported inside a method, so that the face of a program can show its plan
 
 
 def imported(path: Path) -> set[str]:

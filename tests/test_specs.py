@@ -1,4 +1,4 @@
-"""Every spec case, on the reference evaluator."""
+"""Every spec case, on every executor."""
 
 from pathlib import Path
 
@@ -10,8 +10,9 @@ from tests.functions import FUNCTIONS
 CASES = list(read_specs(Path(__file__).parent / "specs"))
 
 
+@pytest.mark.parametrize("engine", ["reference", "embedded"])
 @pytest.mark.parametrize(
     "case", CASES, ids=[f"{Path(c.path).parent.name}/{Path(c.path).stem}: {c.name}" for c in CASES]
 )
-def test_spec(case: Case) -> None:
-    case.check(FUNCTIONS)
+def test_spec(case: Case, engine: str) -> None:
+    case.check(FUNCTIONS, engine)

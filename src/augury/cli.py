@@ -209,7 +209,7 @@ def explain(
 
 @cli.command()
 @history_options
-@click.option("--engine", type=click.Choice(ENGINES), default="reference", show_default=True)
+@click.option("--engine", type=click.Choice(ENGINES), default="embedded", show_default=True)
 @click.option(
     "--changes", "show_changes", is_flag=True, help="Show how the answer changes while the events are told in order."
 )
@@ -247,11 +247,11 @@ def run(
     width = is_terminal() and output == "-"
     columns = Console().width if width else None
     if show_changes:
-        replayed = job.replay(until, retention, emit, lateness)
+        replayed = job.replay(until, retention, emit, lateness, engine)
         write(render(replayed.changes, format_, job.clock, job.program.plan, columns, changes=True), output, sys.stdout)
         job.report(replayed.model)
         return
-    model = job.evaluate(until, as_of, retention, lateness)
+    model = job.evaluate(until, as_of, retention, lateness, engine)
     if model.events or format_ != "table":
         write(render(model.events, format_, job.clock, job.program.plan, columns), output, sys.stdout)
     else:
@@ -287,7 +287,7 @@ def why(
 ) -> None:  # fmt: skip
     """Show why an event was detected: the rules, events and facts behind it."""
     job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error, time)
-    model = job.evaluate(until, as_of, retention)
+    model = job.evaluate(until, as_of, retention, engine="embedded")
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
     if not found:
         raise _not_detected(wanted, model, job)

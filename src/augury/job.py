@@ -10,6 +10,7 @@ from typing import Literal
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
+from augury.engine import batch
 from augury.errors import DataError, RunError, counted
 from augury.facts import check_facts, read_fact_file, without_facts
 from augury.language.symbols import unregistered
@@ -17,7 +18,7 @@ from augury.meaning import Model, Replay, admitted, evaluate, replay
 from augury.model import Event, Fact, HistoryItem
 from augury.notation import show_event
 from augury.program import Program, check_clock
-from augury.run import choose_clock, first_time, length
+from augury.settings import choose_clock, first_time, length
 from augury.sources import OnError, Skipped, SourceFile, merged, read_events, read_raw
 from augury.terminal import tell, working
 
@@ -93,27 +94,32 @@ class Job:
         as_of: str | None = None,
         retention: str | None = None,
         lateness: str | None = None,
+        engine: str = "reference",
     ) -> Model:
         told, late = admitted(self.history, self.lateness(lateness))
         self.late += late
         with working(f"evaluating {len(self.history):,} events"):
-            return evaluate(
-                self.program.plan,
-                told,
+            settings = (
                 self.clock,
                 self.facts,
                 self.time("--until", until),
                 self.time("--as-of", as_of),
                 self.length("--retention", retention),
             )
+            if engine == "embedded":
+                return batch.evaluate(self.program, told, *settings)
+            return evaluate(self.program.plan, told, *settings)
 
     def replay(
-        self, until: str | None, retention: str | None, emit: Literal["early", "final"], lateness: str | None
+        self,
+        until: str | None,
+        retention: str | None,
+        emit: Literal["early", "final"],
+        lateness: str | None,
+        engine: str = "reference",
     ) -> Replay:
         with working(f"replaying {len(self.history):,} events"):
-            found = replay(
-                self.program.plan,
-                self.history,
+            settings = (
                 self.clock,
                 self.facts,
                 self.time("--until", until),
@@ -121,6 +127,10 @@ class Job:
                 emit,
                 self.lateness(lateness),
             )
+            if engine == "embedded":
+                found = batch.replay(self.program, self.history, *settings)
+            else:
+                found = replay(self.program.plan, self.history, *settings)
         self.late += found.late
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Policy
@@ -17,6 +18,9 @@ from augury.language.checks import check
 from augury.language.checks.types import check_types
 from augury.language.read import Loader, read
 from augury.language.translate import read_policy, translate
+
+if TYPE_CHECKING:
+    from augury.engine.session import Session
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,18 @@ class Program:
         from augury.explain import explain
 
         return explain(self.plan, self.modules, format)
+
+    def session(self, **settings: Any) -> Session:
+        """A session of the embedded engine: events go in, changes come out.
+
+        `clock` is "logical" or "timestamp"; `emit` is "early" or "final"; `lateness` bounds how late an event may come,
+        `retention` how long rules without a bound remember; `policy` stands in where the program names none; `facts` are
+        given by name; `late` is called with what came too late.
+        """
+        from augury.engine.session import Session
+
+        policy = settings.pop("policy", None)
+        return Session(self.with_policy(policy) if policy else self, **settings)
 
 
 def compile(

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augury.clock import SECOND, Clock, Kind, read_duration
+from augury.clock import Clock, Kind
+from augury.engine import batch
 from augury.errors import RunError, counted
 from augury.facts import check_facts, facts_from
 from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
+from augury.settings import choose_clock, first_time, length
 from augury.sources import item_from
 from augury.why import derivation_tree, show_tree
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]]
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
-ENGINES = ("reference",)
+ENGINES = ("embedded", "reference")
 
 
 @dataclass(frozen=True)
@@ -62,23 +64,6 @@ class Result:
         return show_tree(derivation_tree(self.model, event, all), self.clock)
 
 
-def choose_clock(program: Program, kind: Kind | None, first_time: object) -> Clock:
-    """The clock of a run: as asked; else logical where the program declares its tick or times are whole numbers."""
-    tick = program.plan.tick
-    if kind not in (None, "timestamp", "logical"):
-        raise RunError(f"unknown clock `{kind}`", hint="there is timestamp and logical")
-    if kind == "timestamp" and tick is not None:
-        raise RunError(
-            "the program declares its tick, so it runs on the logical clock",
-            hint="use --clock logical, or remove `tick`",
-        )
-    guessed = kind is None
-    if kind is None:
-        whole = isinstance(first_time, int) or (isinstance(first_time, str) and first_time.lstrip("-").isdigit())
-        kind = "logical" if tick is not None or first_time is None or whole else "timestamp"
-    return Clock(kind, tick or SECOND, guessed)
-
-
 def run(
     program: Program | str | Path,
     events: EventsIn,
@@ -89,11 +74,12 @@ def run(
     until: Any = None,
     as_of: Any = None,
     retention: str | None = None,
-    engine: str = "reference",
+    engine: str = "embedded",
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
 
-    Events are `Event` objects or dicts in the JSON form; facts are `Fact` objects or, by name, tuples or dicts.
+    Events are `Event` objects or dicts in the JSON form, or tables by type; facts are `Fact` objects or, by name, tuples or
+    dicts. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
@@ -112,33 +98,7 @@ def run(
     known = facts_from(given_facts, program.plan, chosen)
     check_facts(known, program.plan)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
-    model = evaluate(
-        program.plan, history, chosen, known, time["until"], time["as_of"], length(retention, program.plan.tick)
-    )
-    return Result(program, model, chosen)
-
-
-def length(duration: str | None, tick: int | None = None) -> int | None:
-    """A duration in microseconds; a bare number is seconds, or ticks where the program declares its tick."""
-    if duration is None:
-        return None
-    if not isinstance(duration, str):
-        raise RunError(f"not a duration: {duration!r}", hint='write it as text, such as "1h"')
-    if duration.strip().isdigit():
-        return int(duration) * (tick or SECOND)
-    try:
-        return read_duration(duration)
-    except ValueError as error:
-        raise RunError(str(error)) from None
-
-
-def first_time(items: Iterable[Any]) -> object:
-    """The first time that an input names."""
-    for item in items:
-        if isinstance(item, Event):
-            return item.end
-        if isinstance(item, Mapping):
-            for key in ("time", "end", "start"):
-                if item.get(key) is not None:
-                    return item[key]
-    return None
+    settings = (chosen, known, time["until"], time["as_of"], length(retention, program.plan.tick))
+    if engine == "embedded":
+        return Result(program, batch.evaluate(program, history, *settings), chosen)
+    return Result(program, evaluate(program.plan, history, *settings), chosen)

@@ -25,13 +25,14 @@ from typing import Any
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.clock import SECOND, Clock
+from augury.engine import batch
 from augury.errors import DataError, misspelt
 from augury.facts import facts_from
 from augury.meaning import evaluate, replay
 from augury.model import Event, HistoryItem, OrderKey
 from augury.notation import read_event, show_event
 from augury.program import Program, compile
-from augury.run import length
+from augury.settings import length
 from augury.sources import item_from
 
 _KEYS = {
@@ -72,8 +73,8 @@ class Case:
     def clock(self, program: Program) -> Clock:
         return Clock(self.settings.get("clock", "logical"), program.plan.tick or SECOND)
 
-    def check(self, functions: Iterable[Function | AggregateFunction] = ()) -> None:
-        """Runs the case on the reference evaluator; raises AssertionError with both answers where they differ."""
+    def check(self, functions: Iterable[Function | AggregateFunction] = (), engine: str = "embedded") -> None:
+        """Runs the case on an executor; raises AssertionError with both answers where they differ."""
         program = self.compiled(functions)
         clock, settings = self.clock(program), self.settings
         prefixes = program.plan.prefixes
@@ -83,12 +84,20 @@ class Case:
         until, as_of = (None if (t := settings.get(k)) is None else clock.read(t) for k in ("until", "as_of"))
         retention = length(settings.get("retention"), program.plan.tick)
         if self.expected is not None:
-            model = evaluate(program.plan, history, clock, facts, until, as_of, retention)
+            settings_given = (history, clock, facts, until, as_of, retention)
+            model = (
+                batch.evaluate(program, *settings_given)
+                if engine == "embedded"
+                else evaluate(program.plan, *settings_given)
+            )
             compare_answers(self.expected, model.events, clock, prefixes)
         if "changes" in settings:
             late = length(settings.get("lateness"), program.plan.tick)
-            replayed = replay(program.plan, history, clock, facts, until, retention, settings.get("emit", "early"),
-                                None if late is None else clock.length(late))  # fmt: skip
+            told = (history, clock, facts, until, retention, settings.get("emit", "early"))
+            bound = None if late is None else clock.length(late)
+            replayed = (
+                batch.replay(program, *told, bound) if engine == "embedded" else replay(program.plan, *told, bound)
+            )
             found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in replayed.changes]
             wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]
             assert found == wanted, _difference("changes", wanted, found)

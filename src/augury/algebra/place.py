@@ -8,11 +8,12 @@ candidates that meet every condition decidable at that operator (SEMANTICS 5).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from augury.algebra.nodes import (
     AnyOf,
+    Collect,
     Compare,
     Condition,
     Either,
@@ -26,6 +27,7 @@ from augury.algebra.nodes import (
     NoneInside,
     Relative,
     Repeat,
+    Rule,
     Scan,
     Select,
     Spans,
@@ -38,7 +40,10 @@ from augury.algebra.nodes import (
     event_types,
     walk,
 )
+from augury.algebra.program import Plan
+from augury.algebra.strata import static_reads
 from augury.algebra.terms import Build, Var, variables
+from augury.model import Fact
 
 
 def place(node: Node, varying: Collection[str] = ()) -> Node:
@@ -73,6 +78,31 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
             return replace(node, first=place(node.first, varying), then=place(node.then, varying), absent=between)
         case Scan() | Instant():
             return node
+
+
+def varying(plan: Plan, facts: Iterable[Fact]) -> set[str]:
+    """The static predicates whose answers change in time: those of facts with a validity, and all that read them."""
+    reads = static_reads(plan.clauses)
+    found = {f.name for f in facts if f.since is not None or f.until is not None}
+    while more := {head[0] for head, calls in reads.items() if any(c[0] in found for c in calls)} - found:
+        found |= more
+    return found
+
+
+def placed(rule: Rule, varying: Collection[str], retention: int | None = None, unbounded: Collection[str] = ()) -> Rule:
+    """The rule with its conditions placed; a retention is a window on the rules that have no bound of their own."""
+    kept = retention is not None and rule.label in unbounded
+    body = place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
+    return replace(rule, body=body, collect=rule.collect and _placed_collect(rule.collect, varying))
+
+
+def _placed_collect(collect: Collect, varying: Collection[str]) -> Collect:
+    """Conditions that only concern what is collected are tested once for each, not once for each row."""
+    own = bound_vars(collect.pattern)
+    first = tuple(c for c in collect.where if condition_vars(c) <= own and not condition_labels(c))
+    pattern = Select(collect.pattern, first, collect.span) if first else collect.pattern
+    rest = tuple(c for c in collect.where if c not in first)
+    return replace(collect, pattern=place(pattern, varying), where=rest)
 
 
 def _correlated(absent: Node, outer: set[str], varying: Collection[str]) -> tuple[Node, tuple[Condition, ...]]:

@@ -19,7 +19,7 @@ from augury.algebra.nodes import (
     condition_vars,
     walk_all,
 )
-from augury.algebra.place import place
+from augury.algebra.place import placed, varying
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.scalar import RowError
@@ -84,7 +84,7 @@ def evaluate(
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
     facts = list(facts)
-    varying = _varying(plan, facts)
+    facts_varying = varying(plan, facts)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
     world = World(scalars, Static(plan.clauses, facts, scalars, lambda *_: None))
     world.static.report = world.report
@@ -102,7 +102,7 @@ def evaluate(
         else set()
     )
     for stratum in strata(plan):
-        rules = tuple(_placed(rule, varying, retention, unbounded) for rule in stratum.rules)
+        rules = tuple(placed(rule, facts_varying, retention, unbounded) for rule in stratum.rules)
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
         _Answer(world, stratum, seeds, derivations).run()
@@ -118,31 +118,6 @@ def evaluate(
         {what: len(rows) for what, rows in world.errors.items()},
         found,
     )
-
-
-def _varying(plan: Plan, facts: list[Fact]) -> set[str]:
-    """The static predicates whose answers change in time: those of facts with a validity, and all that read them."""
-    reads = static_reads(plan.clauses)
-    found = {f.name for f in facts if f.since is not None or f.until is not None}
-    while more := {head[0] for head, calls in reads.items() if any(c[0] in found for c in calls)} - found:
-        found |= more
-    return found
-
-
-def _placed(rule: Rule, varying: set[str], retention: int | None, unbounded: set[str]) -> Rule:
-    """The rule with its conditions placed; a retention is a window on the rules that have no bound of their own."""
-    kept = retention is not None and rule.label in unbounded
-    body = place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
-    return replace(rule, body=body, collect=rule.collect and _placed_collect(rule.collect, varying))
-
-
-def _placed_collect(collect: Collect, varying: set[str]) -> Collect:
-    """Conditions that only concern what is collected are tested once for each, not once for each row."""
-    own = bound_vars(collect.pattern)
-    first = tuple(c for c in collect.where if condition_vars(c) <= own and not condition_labels(c))
-    pattern = Select(collect.pattern, first, collect.span) if first else collect.pattern
-    rest = tuple(c for c in collect.where if c not in first)
-    return replace(collect, pattern=place(pattern, varying), where=rest)
 
 
 class _Answer:
@@ -306,6 +281,18 @@ class _Answer:
                 f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`"
             ) from error
         yield from self._emit(rule, row, bound[0], tuple(p for c in collected for p in c.parts), values)
+
+
+def derive_from(rule: Rule, parts: Iterable[Event], scalars: Scalars, static: Static) -> list[tuple[Event, Derivation]]:
+    """What a placed rule derives where there are just these events."""
+    world = World(scalars, static)
+    by_type: dict[Predicate, list[Event]] = {}
+    for part in parts:
+        by_type.setdefault((part.type, len(part.args)), []).append(part)
+    for type, events in by_type.items():
+        world.publish(type, events)
+    alone = Stratum(0, (rule.predicate,), (rule,), False)
+    return list(_Answer(world, alone, [], {})._rule(rule))
 
 
 def _traced(derived: list[tuple[Event, Derivation]]) -> dict[OrderKey, Event]:

@@ -1,0 +1,137 @@
+"""What a step says: the answers that have appeared and those that are taken back."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, overload
+
+import numpy as np
+
+from augury.engine.kernels import Array
+from augury.engine.table import END, FIELDS, NONE, START, grown
+from augury.model import Change, Event
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+    from augury.engine.operators.derive import Derived
+
+Op = Literal["insert", "retract"]
+
+
+class Changes(Sequence[Change]):
+    """The changes of a step: answers taken back, then new ones, each in the order of events. Made when looked at."""
+
+    def __init__(self, make: Callable[[], list[Change]], count: int) -> None:
+        self._make: Callable[[], list[Change]] | None = make
+        self._count, self._list = count, None if count else []
+
+    def __len__(self) -> int:
+        return self._count
+
+    def materialise(self) -> list[Change]:
+        if self._list is None:
+            assert self._make is not None
+            self._list, self._make = self._make(), None
+        return self._list
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Change]: ...
+    def __getitem__(self, index: int | slice) -> Change | list[Change]:
+        return self.materialise()[index]
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.materialise())
+
+    def __repr__(self) -> str:
+        return f"<Changes: {len(self)}>"
+
+
+class Answers:
+    """The answers of one type: which have been given, and which wait for the clock to reach their end."""
+
+    def __init__(self, events: Derived) -> None:
+        self.events = events
+        self.shown = np.zeros(16, np.uint8)
+        self.waiting: list[tuple[int, int]] = []
+        self.rebuild()
+
+    def step(self, until: int | None) -> tuple[Array, Array]:
+        """The rows that are taken back, and the rows that are given, with ends up to `until`."""
+        table = self.events.out.table
+        if len(self.shown) < table.n:
+            self.shown = grown(self.shown, len(table.alive), len(self.shown))
+        lo, hi = table.mark, table.n
+        dead = NONE
+        if table.killed:
+            dead = np.concatenate(table.killed)
+            dead = dead[self.shown[dead].astype(bool)]
+        new = np.flatnonzero(table.alive[lo:hi]) + lo if hi > lo else NONE
+        if len(new):
+            ends = table.data[END, new]
+            ready = ends <= until if until is not None else np.zeros(len(new), bool)
+            if not ready.all():
+                for end, row in zip(ends[~ready].tolist(), new[~ready].tolist(), strict=True):
+                    heapq.heappush(self.waiting, (end, row))
+                new = new[ready]
+        due: list[int] = []
+        while self.waiting and until is not None and self.waiting[0][0] <= until:
+            row = heapq.heappop(self.waiting)[1]
+            if table.alive[row] and not self.shown[row]:
+                due.append(row)
+        if due:
+            new = np.concatenate([new, np.array(due, np.int64)])
+        if len(dead) and len(new):
+            dead, new = self._net(dead, new)
+        self.shown[dead] = 0
+        self.shown[new] = 1
+        return dead, new
+
+    def _net(self, dead: Array, new: Array) -> tuple[Array, Array]:
+        """An answer that was taken back and given again has not changed."""
+        table = self.events.out.table
+
+        def contents(rows: Array) -> list[bytes]:
+            fields = [table.data[START, rows], table.data[END, rows]]
+            fields += [table.dictionary.canonical(table.data[f, rows]) for f in range(FIELDS, table.width)]
+            return [row.tobytes() for row in np.stack(fields, axis=1)]
+
+        before = dict(zip(contents(dead), dead.tolist(), strict=True))
+        kept = []
+        for content, row in zip(contents(new), new.tolist(), strict=True):
+            if before.pop(content, None) is None:
+                kept.append(row)
+            else:
+                self.shown[row] = 1
+        return np.array(sorted(before.values()), np.int64), np.array(kept, np.int64)
+
+    def rebuild(self) -> None:
+        """After an undo or a restore; `shown` is state and has been put right."""
+        table = self.events.out.table
+        if len(self.shown) < len(table.alive):
+            self.shown = grown(self.shown, len(table.alive), min(len(self.shown), table.n))
+        self.shown[table.n :] = 0
+        rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0)).tolist()
+        self.waiting = [(int(table.data[END, row]), row) for row in rows]
+        heapq.heapify(self.waiting)
+
+
+def make_changes(circuit: Circuit, found: list[tuple[Answers, Array, Array]], trace: Callable[[Derived, int], tuple[str, ...]]) -> Changes:
+    """The changes of a step, made into events when somebody looks."""
+    count = sum(len(dead) + len(new) for _, dead, new in found)
+
+    def event(answers: Answers, row: int) -> Event:
+        one = circuit.event((answers.events.out.table, row))
+        return Event(one.type, one.args, one.start, one.end, one.id, trace(answers.events, row))
+
+    def make() -> list[Change]:
+        result: list[Change] = []
+        for op, side in (("retract", 1), ("insert", 2)):
+            events = [event(one[0], row) for one in found for row in one[side].tolist()]
+            events.sort(key=lambda e: e.order)
+            result += [Change(op, e) for e in events]  # type: ignore[arg-type]
+        return result
+
+    return Changes(make, count)

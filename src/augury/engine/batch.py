@@ -1,0 +1,93 @@
+"""A whole history at once, and a history told item by item, with the answers that the reference evaluator gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Literal
+
+from augury.clock import Clock, show_duration
+from augury.engine.session import Session
+from augury.engine.trace import Derivations
+from augury.meaning.changes import Replay
+from augury.meaning.history import standing
+from augury.meaning.model import Model
+from augury.model import Change, Event, Fact, HistoryItem, give_ids
+from augury.program import Program
+
+
+def evaluate(
+    program: Program,
+    history: Iterable[HistoryItem],
+    clock: Clock,
+    facts: Iterable[Fact] = (),
+    until: int | None = None,
+    as_of: int | None = None,
+    retention: int | None = None,
+) -> Model:
+    """All derived events that the standing history entails, up to the clock."""
+    session = _session(program, clock, facts, retention)
+    session.push(standing(history, as_of).events if as_of is not None else list(history))
+    if until is not None:
+        session.advance(until)
+    return _model(session, until)
+
+
+def replay(
+    program: Program,
+    history: Iterable[HistoryItem],
+    clock: Clock,
+    facts: Iterable[Fact] = (),
+    until: int | None = None,
+    retention: int | None = None,
+    emit: Literal["early", "final"] = "early",
+    lateness: int | None = None,
+) -> Replay:
+    """The changes of the answer while the history is told item by item."""
+    session = _session(program, clock, facts, retention, emit, lateness)
+    changes: list[Change] = []
+    for item in give_ids(history):
+        changes += session.push(item)
+    if until is not None:
+        changes += session.advance(until)
+    if emit == "final":
+        changes += session.finish()
+    return Replay(changes, list(session.late), _model(session, until))
+
+
+def _session(
+    program: Program,
+    clock: Clock,
+    facts: Iterable[Fact],
+    retention: int | None,
+    emit: Literal["early", "final"] = "early",
+    lateness: int | None = None,
+) -> Session:
+    asked = None if retention is None else show_duration(retention)
+    late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
+    return Session(program, clock=clock, facts=list(facts), retention=asked, emit=emit, lateness=late)
+
+
+def _model(session: Session, until: int | None) -> Model:
+    return Answer(session, until if until is not None else session.now or 0)
+
+
+class Answer(Model):
+    """The model of a session; its events are made when somebody looks at them."""
+
+    def __init__(self, session: Session, now: int) -> None:
+        self.session, self.clock = session, now
+        self.inputs, self.rejected, self.errors = {}, session.rejected, session.errors
+
+    @cached_property
+    def events(self) -> list[Event]:  # type: ignore[override]
+        return [e for e in self.session.events() if e.end <= self.clock]
+
+    @cached_property
+    def derivations(self) -> Derivations:  # type: ignore[override]
+        return Derivations(self.session.circuit, self.clock)
+
+    @cached_property
+    def all_events(self) -> list[Event]:  # type: ignore[override]
+        found = [self.session.circuit.event((events.out.table, row)) for events, row in self.derivations.parts.values()]
+        return sorted(found, key=lambda e: e.order)

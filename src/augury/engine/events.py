@@ -1,0 +1,162 @@
+"""The input events of one type: what conditions need of them as codes, and all of them as they were given."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.engine import kernels as k
+from augury.engine.frame import View
+from augury.engine.kernels import Array
+from augury.engine.operators.base import Operator, Part
+from augury.engine.table import END, FIELDS, START, Links, Table, grown
+from augury.model import Event, Value, content_id, from_json
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+Columns = Sequence[Any]
+
+
+class Chunk:
+    """Arguments as they came: column by column."""
+
+    __slots__ = ("columns", "count", "first", "ids", "known")
+
+    def __init__(self, first: int, count: int, columns: Columns, ids: Any = None) -> None:
+        self.first, self.count, self.columns, self.ids = first, count, columns, ids
+
+    def args(self, row: int) -> tuple[Value, ...]:
+        at = row - self.first
+        return tuple(from_json(_plain(column[at])) for column in self.columns)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+class Events(Operator):
+    """The table of an input type. `used` are the arguments that some rule looks at; they are fields of the table."""
+
+    kind = "input"
+
+    def __init__(self, circuit: Circuit, type: str, arity: int, used: tuple[int, ...]) -> None:
+        self.type, self.arity, self.used = type, arity, used
+        table = Table(len(used), circuit.words)
+        self.chunks: list[Chunk] = []
+        self.numbered = 0
+        self.numbers = np.zeros(0, np.int64)
+        self._buckets = np.full(16, -1, np.int64)
+        self._counts = np.zeros(0, np.int64)
+        super().__init__(circuit, (), View(table), "")
+
+    def make_links(self) -> list[Links | None]:
+        return []
+
+    def field(self, position: int) -> int:
+        return FIELDS + self.used.index(position)
+
+    def add(self, start: Array, end: Array, columns: Columns, ids: Any = None) -> int:
+        """Adds events column by column; the first row of them."""
+        table, count = self.out.table, len(start)
+        first = table.n
+        self.chunks.append(Chunk(first, count, columns, ids))
+        table.room(count)
+        data, hi = table.data, first + count
+        data[START, first:hi], data[END, first:hi] = start, end
+        data[2:FIELDS, first:hi] = 0
+        for at, position in enumerate(self.used):
+            column = columns[position]
+            words = self.circuit.context
+            data[FIELDS + at, first:hi] = (
+                words.dictionary.encode_column(column)
+                if isinstance(column, np.ndarray) and column.dtype.kind in "iufb"
+                else [words.encode(v) for v in column]
+            )
+        table.added(count)
+        return first
+
+    def chunk(self, row: int) -> Chunk:
+        return self.chunks[bisect_right(self.chunks, row, key=lambda c: c.first) - 1]
+
+    def args(self, row: int) -> tuple[Value, ...]:
+        return self.chunk(row).args(row)
+
+    def given_id(self, row: int) -> str | None:
+        """The id that an event came with."""
+        chunk = self.chunk(row)
+        found = None if chunk.ids is None else chunk.ids[row - chunk.first]
+        return None if found is None else str(found)
+
+    def id(self, row: int) -> str:
+        given = self.given_id(row)
+        if given is not None:
+            return given
+        data, args = self.out.table.data, self.args(row)
+        written = repr(args)
+        number: int | str = self.number(row, written)
+        if any(isinstance(a, float) and a.is_integer() for a in args):
+            number = f"{number} {written}"
+        return content_id(self.type, args, int(data[START, row]), int(data[END, row]), number)
+
+    def number(self, row: int, written: str) -> int:
+        """How many equal events without an id came before."""
+        self._number_all()
+        if self.numbers[row] == 0:
+            return 0
+        data = self.out.table.data
+        alike = np.flatnonzero((data[:2, :row] == data[:2, row : row + 1]).all(axis=0))
+        return sum(self.given_id(r) is None and repr(self.args(r)) == written for r in alike.tolist())
+
+    def _number_all(self) -> None:
+        """Numbers the rows among those that are equal in time and in what conditions see of them."""
+        table = self.out.table
+        if self.numbered == table.n:
+            return
+        if len(self.numbers) < table.n:
+            size = len(table.alive)
+            self.numbers, self._counts = grown(self.numbers, size, self.numbered), grown(self._counts, size, self.numbered)
+        if 2 * table.n > len(self._buckets):
+            self._buckets, self.numbered = np.full(1 << (4 * table.n).bit_length(), -1, np.int64), 0
+            self._counts[:] = 0
+        k.number_equals(
+            table.data, self.numbered, table.n, FIELDS, table.dictionary.canon, self._buckets, self._counts, self.numbers
+        )
+        self.numbered = table.n
+
+    def step(self) -> None:
+        pass
+
+    def rebuild(self) -> None:
+        table = self.out.table
+        while self.chunks and self.chunks[-1].first >= table.n:
+            self.chunks.pop()
+        self.numbered, self._buckets = 0, np.full(16, -1, np.int64)
+        self.numbers = self._counts = np.zeros(0, np.int64)
+
+    def keep(self, rows: Array) -> None:
+        """After a compaction: what was given, for the rows that are kept."""
+        chunks: list[Chunk] = []
+        first = 0
+        for chunk in self.chunks:
+            lo, hi = np.searchsorted(rows, [chunk.first, chunk.first + chunk.count])
+            at = rows[lo:hi] - chunk.first
+            if len(at):
+                columns = [_some(column, at) for column in chunk.columns]
+                chunks.append(Chunk(first, len(at), columns, None if chunk.ids is None else _some(chunk.ids, at)))
+                first += len(at)
+        self.chunks = chunks
+
+    def event(self, row: int) -> Event:
+        data = self.out.table.data
+        return Event(self.type, self.args(row), int(data[START, row]), int(data[END, row]), self.id(row))
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        return ((self.out.table, row),)
+
+
+def _some(column: Any, at: Array) -> Any:
+    return column[at] if isinstance(column, np.ndarray) else [column[i] for i in at.tolist()]

@@ -1,0 +1,417 @@
+"""Rows on their way between tables, column by column, and conditions on them.
+
+A condition is computed for all rows at once where its values allow it; else row by row, by the very code that says what
+scalars mean. Both give the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
+from augury.algebra.place import ready_order
+from augury.algebra.relations import ALLEN, RELATIVE
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var, Wild, variables
+from augury.clock import Duration, Timestamp
+from augury.engine.kernels import Array
+from augury.engine.table import END, LEFT, RANK, RIGHT, START, Table
+from augury.engine.values import OPEN, Dictionary
+from augury.errors import RunError
+from augury.meaning.rows import Binding, Named, Scalars, match
+from augury.meaning.static import Static, compare_or_bind
+from augury.model import Value
+
+LONGEST = 2**60  # times are no farther from the origin than this, so that differences stay within 64 bits
+
+
+@dataclass(frozen=True)
+class View:
+    """A table read as a pattern: which field holds which variable, and the start and end of which label.
+
+    `named` says where a label's own occurrence is found: in the row itself, or in what it was made of.
+    """
+
+    table: Table
+    vars: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    named: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Frame:
+    """Some rows. `left` and `right` are the rows that they were made of."""
+
+    start: Array
+    end: Array
+    left: Array
+    right: Array
+    rank: Array
+    vars: dict[str, Array]
+    labels: dict[str, tuple[Array, Array]]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, rows: Array) -> Frame:
+        return Frame(
+            self.start[rows],
+            self.end[rows],
+            self.left[rows],
+            self.right[rows],
+            self.rank[rows],
+            {v: c[rows] for v, c in self.vars.items()},
+            {name: (s[rows], e[rows]) for name, (s, e) in self.labels.items()},
+        )
+
+    def where(self, mask: Array) -> Frame:
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+
+def frame_of(view: View, rows: Array) -> Frame:
+    """Rows of a table as a frame in which each is made of itself."""
+    data = view.table.data
+    return Frame(
+        data[START, rows],
+        data[END, rows],
+        rows,
+        np.full(len(rows), -1, np.int64),
+        data[RANK, rows],
+        {v: data[f, rows] for v, f in view.vars.items()},
+        {name: (data[s, rows], data[e, rows]) for name, (s, e) in view.labels.items()},
+    )
+
+
+def store(frame: Frame, out: View) -> None:
+    """Adds a frame to a table."""
+    table, count = out.table, len(frame)
+    if count == 0:
+        return
+    table.room(count)
+    data, lo, hi = table.data, table.n, table.n + count
+    data[START, lo:hi], data[END, lo:hi] = frame.start, frame.end
+    data[LEFT, lo:hi], data[RIGHT, lo:hi], data[RANK, lo:hi] = frame.left, frame.right, frame.rank
+    for name, at in out.vars.items():
+        column = frame.vars.get(name)
+        data[at, lo:hi] = OPEN if column is None else column
+    for name, (s, e) in out.labels.items():
+        times = frame.labels.get(name)
+        data[s, lo:hi], data[e, lo:hi] = (0, 0) if times is None else times
+    table.added(count)
+
+
+Report = Callable[[str, str, Binding], None]
+
+
+@dataclass
+class Context:
+    """What conditions are computed with: functions, the clock, static knowledge, the dictionary."""
+
+    scalars: Scalars
+    static: Static
+    dictionary: Dictionary
+    report: Report
+    durations: bool = False
+
+    def binding(self, frame: Frame, i: int) -> dict[str, Value]:
+        decode = self.dictionary.decode
+        return {v: decode(int(c[i])) for v, c in frame.vars.items() if c[i] != OPEN}
+
+    # Conditions
+
+    def select(self, where: Iterable[Condition], frame: Frame, rule: str) -> Frame:
+        """The rows that meet all conditions, in as many ways as conditions bind."""
+        where = tuple(where)
+        if not where or not len(frame):
+            return frame
+        self.scalars.rule = rule
+        for condition in ready_order(where, set(frame.vars)):
+            frame = self.meet(condition, frame)
+            if not len(frame):
+                break
+        return frame
+
+    def meet(self, condition: Condition, frame: Frame) -> Frame:
+        match condition:
+            case Compare():
+                return self._compare(condition, frame)
+            case Relates():
+                times = {0: frame.labels[condition.left], 1: frame.labels[condition.right]}
+                at = {"a": times[0][0], "b": times[0][1], "c": times[1][0], "d": times[1][1]}
+                mask = np.ones(len(frame), bool)
+                for x, y, limit in ALLEN[condition.relation]:
+                    mask &= at[x] - at[y] <= limit.value - limit.strict
+                return frame.where(mask)
+            case Spans():
+                ends = [frame.labels[name] for name in condition.labels]
+                longest = self.scalars.clock.length(condition.length)
+                first = np.minimum.reduce([s for s, _ in ends])
+                return frame.where(np.maximum.reduce([e for _, e in ends]) - first <= longest)
+            case Relative():
+                return self._relative(condition, frame)
+            case Holds():
+                return self._by_row(frame, lambda b, i: self._solved(condition, b, int(frame.end[i])))
+            case Unless():
+                at = frame.end
+                return self._by_row(frame, lambda b, i: () if self.static.holds(condition, b, int(at[i])) else (b,))
+            case AnyOf():
+                return self._any(condition, frame)
+            case NoneInside():
+                raise AssertionError("an absence is an operator of its own")
+
+    def _solved(self, condition: Holds, binding: Binding, at: int) -> Iterator[Binding]:
+        for found, _ in self.static.solve(condition, binding, at):
+            yield found
+
+    def _relative(self, condition: Relative, frame: Frame) -> Frame:
+        start, end = frame.labels[condition.anchor]
+        length = self.scalars.clock.exact_length(condition.length)
+        if length > LONGEST:
+            raise RunError(f"the window `{condition.label}` is too long")
+        at = {"start": start, "end": end}
+        (first, back), (second, forth) = RELATIVE[condition.kind]
+        new = (at[first] + back * length, at[second] + forth * length)
+        frame = Frame(**{**frame.__dict__, "labels": {**frame.labels, condition.label: new}})
+        return frame.where(new[0] <= new[1])
+
+    def _any(self, condition: AnyOf, frame: Frame) -> Frame:
+        numbered = Frame(**{**frame.__dict__, "right": np.arange(len(frame), dtype=np.int64)})
+        mask = np.zeros(len(frame), bool)
+        for option in condition.options:
+            mask[self.select(option, numbered, self.scalars.rule).right] = True
+        return frame.where(mask)
+
+    def _compare(self, condition: Compare, frame: Frame) -> Frame:
+        left, right, op = condition.left, condition.right, condition.op
+        if op == "=":
+            for new, value in ((left, right), (right, left)):
+                if isinstance(new, Var) and new.name not in frame.vars:
+                    codes = self.codes(value, frame)
+                    if codes is not None:
+                        return Frame(**{**frame.__dict__, "vars": {**frame.vars, new.name: codes}})
+                    return self._compare_rows(condition, frame)
+        mask = self._mask(op, left, right, frame)
+        return self._compare_rows(condition, frame) if mask is None else frame.where(mask)
+
+    def _mask(self, op: str, left: Expr, right: Expr, frame: Frame) -> Array | None:
+        plain = isinstance(left, Var | Const) and isinstance(right, Var | Const)
+        if op in ("=", "!=") and plain and not (self.durations and self.scalars.clock.kind == "logical"):
+            x, y = self.codes(left, frame), self.codes(right, frame)
+            if x is None or y is None or (x == OPEN).any() or (y == OPEN).any():
+                return None
+            words = self.dictionary
+            same = words.canonical(x) == words.canonical(y)
+            return (same if op == "=" else ~same) & ~words.is_null(x) & ~words.is_null(y)
+        one, other = self.vector(left, frame), self.vector(right, frame)
+        pair = self._alike(one, other)
+        if pair is None:
+            return None
+        x, y = pair
+        if x.dtype != y.dtype and not all(v.dtype.kind == "f" or _exact(v) for v in (x, y)):
+            return None
+        match op:
+            case "=":
+                return x == y
+            case "!=":
+                return x != y
+            case "<":
+                return x < y
+            case "<=":
+                return x <= y
+            case ">":
+                return x > y
+        return x >= y
+
+    def _compare_rows(self, condition: Compare, frame: Frame) -> Frame:
+        def compared(binding: Binding, i: int) -> Iterable[Binding]:
+            named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
+            found = compare_or_bind(condition, binding, self.scalars, self.report, named)  # type: ignore[arg-type]
+            return () if found is None else (found,)
+
+        return self._by_row(frame, compared)
+
+    def _by_row(self, frame: Frame, found: Callable[[Binding, int], Iterable[Binding]]) -> Frame:
+        """Row by row; a row may be met in several ways, each with more variables bound."""
+        rows: list[int] = []
+        bound: list[Binding] = []
+        names: dict[str, None] = {}
+        for i in range(len(frame)):
+            binding = self.binding(frame, i)
+            known = len(binding)
+            for new in found(binding, i):
+                rows.append(i)
+                if len(new) > known:
+                    new = {v: x for v, x in new.items() if v not in binding}
+                    names.update(dict.fromkeys(new))
+                    bound.append(new)
+                else:
+                    bound.append({})
+        result = frame.take(np.array(rows, np.int64))
+        for name in names:
+            column = result.vars.get(name)
+            column = np.full(len(rows), OPEN, np.int64) if column is None else column.copy()
+            for i, new in enumerate(bound):
+                if name in new:
+                    column[i] = self.encode(new[name])
+            result.vars[name] = column
+        return result
+
+    def encode(self, value: Value) -> int:
+        if isinstance(value, Duration):
+            self.durations = True
+        return self.dictionary.encode(value)
+
+    def matched(self, args: tuple[Expr, ...], columns: list[Array], frame: Frame) -> Frame:
+        """The rows whose arguments match: constants equal, variables that stand twice agree, nested terms open up."""
+        words = self.dictionary
+        pending: list[tuple[Expr, Array]] = []
+        mask = np.ones(len(frame), bool)
+        for expr, codes in zip(args, columns, strict=True):
+            match expr:
+                case Wild():
+                    pass
+                case Const():
+                    given = self.encode(expr.value)
+                    wanted = words.canonical(np.array([given]))[0]
+                    mask &= (words.canonical(codes) == wanted) & ~words.is_null(codes)
+                case Var() if expr.name in frame.vars:
+                    other = frame.vars[expr.name]
+                    mask &= (words.canonical(codes) == words.canonical(other)) & ~words.is_null(codes)
+                case Var():
+                    frame.vars[expr.name] = codes
+                case _:
+                    pending.append((expr, codes))
+        if not pending:
+            return frame.where(mask)
+        rows = np.flatnonzero(mask)
+        frame, pending = frame.take(rows), [(e, c[rows]) for e, c in pending]
+        decode = words.decode
+
+        def opened(binding: Binding, i: int) -> Iterable[Binding]:
+            found: Binding | None = binding
+            for expr, codes in pending:
+                found = match(expr, decode(int(codes[i])), found)  # type: ignore[arg-type]
+                if found is None:
+                    return ()
+            return (found,)  # type: ignore[return-value]
+
+        return self._by_row(frame, opened)
+
+    # Expressions
+
+    def codes(self, expr: Expr, frame: Frame) -> Array | None:
+        """The codes of an expression, where it can be computed for all rows at once."""
+        match expr:
+            case Var():
+                return frame.vars.get(expr.name)
+            case Const():
+                return np.full(len(frame), self.encode(expr.value), np.int64)
+        found = self.vector(expr, frame)
+        if found is None or found[0] != "n":
+            return None
+        return self.dictionary.encode_column(np.broadcast_to(found[1], (len(frame),)).copy())
+
+    def values(self, expr: Expr, frame: Frame, rule: str, binding_of: Frame | None = None) -> tuple[Array, Array]:
+        """The codes of an expression, and for which rows it could be computed."""
+        ok = np.ones(len(frame), bool)
+        codes = self.codes(expr, frame)
+        if codes is not None and not (isinstance(expr, Var) and (codes == OPEN).any()):
+            return codes, ok
+        self.scalars.rule = rule
+        result = np.zeros(len(frame), np.int64)
+        for i in range(len(frame)):
+            binding = self.binding(frame, i)
+            named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
+            try:
+                result[i] = self.encode(self.scalars.evaluate(expr, binding, named))
+            except RowError as error:
+                self.report(rule, str(error), binding)
+                ok[i] = False
+        return result, ok
+
+    def vector(self, expr: Expr, frame: Frame) -> tuple[str, Array] | None:
+        """Numbers ("n"), times ("t") or lengths of time ("d", both in microseconds), one a row; None where that is not
+        possible or some row would fail."""
+        timely = self.scalars.clock.kind == "timestamp"
+        match expr:
+            case Var():
+                codes = frame.vars.get(expr.name)
+                numbers = None if codes is None else self.dictionary.numeric(codes)
+                return None if numbers is None else ("n", numbers)
+            case Const():
+                value = expr.value
+                if type(value) in (int, float) and abs(value) < LONGEST:  # type: ignore[arg-type]
+                    return ("n", np.full(len(frame), value))
+                if isinstance(value, Duration | Timestamp):
+                    return ("d" if isinstance(value, Duration) else "t", np.full(len(frame), value.us))
+                return None
+            case Moment():
+                start, end = frame.labels[expr.label]
+                times = {"start": start, "end": end, "duration": end - start}[expr.which]
+                return (("d" if expr.which == "duration" else "t") if timely else "n", times)
+            case Apply() if expr.function in _ARITHMETIC and 1 <= len(expr.args) <= 2:
+                parts = [self.vector(a, frame) for a in expr.args]
+                if len(parts) == 1:
+                    parts = [("n", np.zeros(len(frame), np.int64)), *parts] if expr.function == "-" else [None, None]
+                return self._arithmetic(expr.function, parts[0], parts[1])
+            case Build():
+                return None
+        return None
+
+    def _alike(
+        self, one: tuple[str, Array] | None, other: tuple[str, Array] | None
+    ) -> tuple[Array, Array] | None:
+        """Two operands of one kind. On the logical clock a duration beside a number is a number of ticks."""
+        if one is None or other is None:
+            return None
+        if one[0] == other[0]:
+            return one[1], other[1]
+        tick = self.scalars.clock.tick
+        if self.scalars.clock.kind == "logical" and {one[0], other[0]} == {"n", "d"}:
+            x, y = ((a // tick if kind == "d" else a) for kind, a in (one, other))
+            if all(kind == "n" or not (a % tick).any() for kind, a in (one, other)):
+                return x, y
+        return None
+
+    def _arithmetic(
+        self, op: str, one: tuple[str, Array] | None, other: tuple[str, Array] | None
+    ) -> tuple[str, Array] | None:
+        pair = self._alike(one, other)
+        if pair is None or one is None or other is None:
+            return None
+        x, y = pair
+        kind = one[0] if one[0] == other[0] else "n"
+        if kind != "n":
+            if op != "-" or len(x) == 0:
+                return None
+            return "d", x - y
+        whole = x.dtype.kind == "i" and y.dtype.kind == "i"
+        if len(x) == 0:
+            return "n", x
+        if whole:
+            a, b = int(np.abs(x).max()), int(np.abs(y).max())
+            if (a * b if op == "*" else a + b) >= 2**62 or (op == "/" and (max(a, b) > 2**53 or not y.all())):
+                return None
+        elif op == "/" and not y.all():
+            return None
+        with np.errstate(all="ignore"):
+            result = x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y
+        if result.dtype.kind == "f":
+            if not np.isfinite(result).all():
+                return None
+            result = result + 0.0
+        return "n", result
+
+
+_ARITHMETIC = ("+", "-", "*", "/")
+
+
+def _exact(values: Array) -> bool:
+    return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
+
+
+def open_variables(expr: Expr, frame: Frame) -> bool:
+    return any(v not in frame.vars for v in variables(expr))

@@ -1,0 +1,455 @@
+"""The hot loops: plain Python over flat int64 arrays, compiled by Numba once there is enough work to pay for it.
+
+Small inputs never wait for a compilation: a kernel runs as it is written until `HOT` rows have gone through kernels.
+Compiled code is cached on disk. `AUGURY_JIT=off` never compiles, `AUGURY_JIT=on` compiles at once.
+
+A *row* is a column of a two-dimensional array `data[field, row]`, see `table.py`. A *code* is a value as one integer, see
+`values.py`: equal values have equal codes once made canonical.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = Any  # numpy arrays: of int64, but for flags
+
+HOT = 20_000
+_MODE = os.environ.get("AUGURY_JIT", "")
+
+
+class Kernel:
+    """A function that is compiled when it has become worth it."""
+
+    rows = 0  # how many rows have gone through kernels
+    compiled = False
+    all: list[Kernel] = []
+
+    def __init__(self, python: Callable[..., Any]) -> None:
+        self.python = self.call = python
+        self.__name__, self.__doc__ = python.__name__, python.__doc__
+        Kernel.all.append(self)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.call(*args)
+
+
+_HELPERS: list[str] = []
+
+
+def helper(python: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that kernels call."""
+    _HELPERS.append(python.__name__)
+    return python
+
+
+def count_work(rows: int) -> None:
+    """Called with the rows of each step; compiles the kernels once they are hot."""
+    Kernel.rows += rows
+    if not Kernel.compiled and _MODE != "off" and (Kernel.rows >= HOT or _MODE == "on"):
+        compile_all()
+
+
+def compile_all() -> None:
+    import numba
+
+    for name in _HELPERS:
+        globals()[name] = numba.njit(cache=True)(globals()[name])
+    for kernel in Kernel.all:
+        kernel.call = numba.njit(cache=True)(kernel.python)
+    Kernel.compiled = True
+
+
+# Keys
+
+
+@helper
+def canonical(code: int, canon: Array) -> int:
+    """The one code of all values that are equal to this one: 1.0 is 1."""
+    if code & 1:
+        return canon[code >> 1]  # type: ignore[no-any-return]
+    return code & -3
+
+
+@helper
+def mixed(h: int, code: int) -> int:
+    """A hash of 31 bits and one more code. No product exceeds 63 bits, so that it is the same uncompiled."""
+    h = ((h ^ (code & 0x7FFFFFFF)) * 668265263) & 0x3FFFFFFFFFFFFFFF
+    h = (h ^ (h >> 29)) & 0x7FFFFFFF
+    h = ((h ^ ((code >> 31) & 0x7FFFFFFF)) * 374761393) & 0x3FFFFFFFFFFFFFFF
+    return (h ^ (h >> 27)) & 0x7FFFFFFF
+
+
+@helper
+def key_hash(data: Array, row: int, keys: Array, canon: Array, nullish: Array) -> int:
+    """A hash of the key of a row; -1 where a part of it is null, which equals nothing."""
+    h = 1540483477
+    for k in range(len(keys)):
+        code = data[keys[k], row]
+        if code & 1 and nullish[code >> 1]:
+            return -1
+        h = mixed(h, canonical(code, canon))
+    return h
+
+
+@helper
+def same_key(data: Array, row: int, keys: Array, others: Array, other: int, okeys: Array, canon: Array) -> bool:
+    for k in range(len(keys)):
+        x, y = data[keys[k], row], others[okeys[k], other]
+        if x != y and canonical(x, canon) != canonical(y, canon):
+            return False
+    return True
+
+
+@helper
+def find_group(
+    h: int, data: Array, row: int, keys: Array, others: Array, okeys: Array, buckets: Array, groups: Array, canon: Array
+) -> int:
+    """The bucket of the group of rows in `others` with the key of a row; where there is none, the empty bucket for it."""
+    mask = len(buckets) - 1
+    b = h & mask
+    while buckets[b] >= 0:
+        g = buckets[b]
+        if groups[0, g] == h and same_key(data, row, keys, others, groups[1, g], okeys, canon):
+            return b
+        b = (b + 1) & mask
+    return b
+
+
+# Indexes: rows by key, in each group a chain from the latest row to the earliest
+
+
+@helper
+def chain_in(data: Array, row: int, order: int, alive: Array, tail: int, prev: Array) -> int:
+    """Puts a row where it belongs in a chain; the chain's tail. Rows mostly come in order, so the walk is short."""
+    at = data[order, row]
+    later, here = -1, tail
+    while here >= 0 and (data[order, here] > at or not alive[here]):
+        if alive[here]:
+            later = here
+        elif later >= 0:
+            prev[later] = prev[here]  # the dead leave the chain as it is walked
+        here = prev[here]
+    prev[row] = here
+    if later < 0:
+        return row
+    prev[later] = row
+    return tail
+
+
+@Kernel
+def arrange(
+    data: Array, lo: int, hi: int, keys: Array, order: int, alive: Array,
+    buckets: Array, groups: Array, count: int, prev: Array, canon: Array, nullish: Array,
+) -> int:  # fmt: skip
+    """Adds the rows from `lo` up to `hi` to an index; how many groups it has then."""
+    for row in range(lo, hi):
+        h = key_hash(data, row, keys, canon, nullish)
+        if h < 0 or not alive[row]:
+            prev[row] = -1
+            continue
+        b = find_group(h, data, row, keys, data, keys, buckets, groups, canon)
+        g = buckets[b]
+        if g < 0:
+            g = count
+            count += 1
+            buckets[b] = g
+            groups[0, g] = h
+            groups[1, g] = row
+            groups[2, g] = -1
+        groups[2, g] = chain_in(data, row, order, alive, groups[2, g], prev)
+    return count
+
+
+@Kernel
+def rehash(buckets: Array, groups: Array, count: int) -> None:
+    """Fills new buckets with the groups there are."""
+    mask = len(buckets) - 1
+    for g in range(count):
+        b = groups[0, g] & mask
+        while buckets[b] >= 0:
+            b = (b + 1) & mask
+        buckets[b] = g
+
+
+@helper
+def meets_all(bounds: Array, data: Array, row: int, others: Array, other: int) -> bool:
+    """Whether two rows meet all bounds `x - y <= limit`; a bound is (side of x, field of x, side, field, limit)."""
+    for k in range(len(bounds)):
+        x = data[bounds[k, 1], row] if bounds[k, 0] == 0 else others[bounds[k, 1], other]
+        y = data[bounds[k, 3], row] if bounds[k, 2] == 0 else others[bounds[k, 3], other]
+        if x - y > bounds[k, 4]:
+            return False
+    return True
+
+
+@Kernel
+def probe(
+    rows: Array, first: int, data: Array, keys: Array, alive: Array,
+    others: Array, okeys: Array, oalive: Array, order: int, limit: int,
+    buckets: Array, groups: Array, prev: Array, canon: Array, nullish: Array,
+    reach: Array, bounds: Array, most: int, found: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Pairs rows with the rows of an index that have their key and meet the bounds.
+
+    Of the index only rows before `limit` count, and of each chain only those whose `order` field is within `reach`: at
+    least start + reach[0] and end + reach[1], at most start + reach[2] and end + reach[3]. With `most`, a row takes that
+    many at most, the latest first. Returns how far it came, how many pairs it found, and how many rows it touched; it
+    stops early where `found` has no room.
+    """
+    n, room, touched = 0, found.shape[1], 0
+    for i in range(first, len(rows)):
+        row = rows[i]
+        if not alive[row]:
+            continue
+        h = key_hash(data, row, keys, canon, nullish)
+        if h < 0:
+            continue
+        g = buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]
+        if g < 0:
+            continue
+        start, end = data[0, row], data[1, row]
+        low = max(start + reach[0], end + reach[1])
+        high = min(start + reach[2], end + reach[3])
+        began, other = n, groups[2, g]
+        while other >= 0:
+            touched += 1
+            at = others[order, other]
+            if at < low:
+                break
+            if at <= high and other < limit and oalive[other] and meets_all(bounds, data, row, others, other):
+                if n == room:
+                    return i, began, touched
+                found[0, n] = row
+                found[1, n] = other
+                n += 1
+                if n - began == most:
+                    break
+            other = prev[other]
+    return len(rows), n, touched
+
+
+@Kernel
+def probe_window(
+    rows: Array, first: int, data: Array, keys: Array, alive: Array,
+    others: Array, okeys: Array, oalive: Array, order: int,
+    buckets: Array, groups: Array, prev: Array, canon: Array, nullish: Array,
+    low: int, high: int, bounds: Array, most: int, found: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Like `probe`, for rows that carry their reach: from the field `low` up to the field `high`, -1 for any.
+
+    The dead leave the chains as they are walked.
+    """
+    n, room, touched = 0, found.shape[1], 0
+    for i in range(first, len(rows)):
+        row = rows[i]
+        if not alive[row]:
+            continue
+        h = key_hash(data, row, keys, canon, nullish)
+        if h < 0:
+            continue
+        g = buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]
+        if g < 0:
+            continue
+        least = data[low, row]
+        began, other, later = n, groups[2, g], -1
+        while other >= 0:
+            touched += 1
+            if not oalive[other]:
+                if later < 0:
+                    groups[2, g] = prev[other]
+                else:
+                    prev[later] = prev[other]
+                other = prev[other]
+                continue
+            at = others[order, other]
+            if at < least:
+                break
+            if (high < 0 or at <= data[high, row]) and meets_all(bounds, data, row, others, other):
+                if n == room:
+                    return i, began, touched
+                found[0, n] = row
+                found[1, n] = other
+                n += 1
+                if n - began == most:
+                    break
+            later = other
+            other = prev[other]
+    return len(rows), n, touched
+
+
+# Rows and what was made of them
+
+
+@Kernel
+def link(parents: Array, lo: int, hi: int, heads: Array, after: Array) -> None:
+    """Chains the rows from `lo` up to `hi` to the rows they were made of."""
+    for row in range(lo, hi):
+        p = parents[row]
+        if p >= 0:
+            after[row] = heads[p]
+            heads[p] = row
+
+
+@Kernel
+def take_children(dead: Array, heads: Array, after: Array, alive: Array, found: Array) -> int:
+    """Kills what was made of dead rows; how many there were."""
+    n = 0
+    for i in range(len(dead)):
+        child = heads[dead[i]]
+        while child >= 0:
+            if alive[child]:
+                alive[child] = 0
+                found[n] = child
+                n += 1
+            child = after[child]
+        heads[dead[i]] = -1
+    return n
+
+
+# Sets of derived events, with the number of derivations
+
+
+@Kernel
+def support(
+    given: Array, lo: int, hi: int, data: Array, keys: Array, counts: Array, alive: Array, n: int,
+    buckets: Array, canon: Array, target: Array,
+) -> int:  # fmt: skip
+    """Adds the events `given[:, lo:hi]` (start, end, rank, arguments) to a set; how many rows it has then.
+
+    `target` says which row of the set each one is. A row that stands already has one derivation more.
+    """
+    mask = len(buckets) - 1
+    for i in range(lo, hi):
+        h = mixed(mixed(668265263, given[0, i]), given[1, i])
+        for k in range(len(keys)):
+            h = mixed(h, canonical(given[3 + k, i], canon))
+        b = h & mask
+        row = -1
+        while buckets[b] != -1:
+            r = buckets[b]
+            if r >= 0 and counts[0, r] == h and data[0, r] == given[0, i] and data[1, r] == given[1, i]:
+                same = True
+                for k in range(len(keys)):
+                    x, y = data[keys[k], r], given[3 + k, i]
+                    if x != y and canonical(x, canon) != canonical(y, canon):
+                        same = False
+                        break
+                if same:
+                    row = r
+                    break
+            b = (b + 1) & mask
+        if row < 0:
+            row = n
+            n += 1
+            buckets[b] = row
+            counts[0, row] = h
+            counts[1, row] = 0
+            data[0, row] = given[0, i]
+            data[1, row] = given[1, i]
+            data[4, row] = given[2, i]
+            for k in range(len(keys)):
+                data[keys[k], row] = given[3 + k, i]
+            alive[row] = 1
+        counts[1, row] += 1
+        target[i - lo] = row
+    return n
+
+
+@Kernel
+def hashes(data: Array, n: int, keys: Array, canon: Array, counts: Array) -> None:
+    """The hash of each row of a set."""
+    for row in range(n):
+        h = mixed(mixed(668265263, data[0, row]), data[1, row])
+        for k in range(len(keys)):
+            h = mixed(h, canonical(data[keys[k], row], canon))
+        counts[0, row] = h
+
+
+@Kernel
+def forget(rows: Array, counts: Array, buckets: Array) -> None:
+    """Takes rows out of a set; -2 marks a bucket that was used, so that others are found past it."""
+    mask = len(buckets) - 1
+    for i in range(len(rows)):
+        b = counts[0, rows[i]] & mask
+        while buckets[b] != rows[i]:
+            if buckets[b] == -1:
+                break
+            b = (b + 1) & mask
+        if buckets[b] == rows[i]:
+            buckets[b] = -2
+
+
+@Kernel
+def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
+    """Fills new buckets with the rows of a set that stand."""
+    mask = len(buckets) - 1
+    for row in range(n):
+        if alive[row]:
+            b = counts[0, row] & mask
+            while buckets[b] >= 0:
+                b = (b + 1) & mask
+            buckets[b] = row
+
+
+@Kernel
+def number_equals(
+    data: Array, lo: int, hi: int, first: int, canon: Array, buckets: Array, counts: Array, numbers: Array
+) -> None:
+    """Numbers rows among those with equal times and fields, in the order in which they came."""
+    mask = len(buckets) - 1
+    for row in range(lo, hi):
+        h = mixed(mixed(668265263, data[0, row]), data[1, row])
+        for f in range(first, data.shape[0]):
+            h = mixed(h, canonical(data[f, row], canon))
+        b = h & mask
+        while buckets[b] >= 0:
+            r = buckets[b]
+            same = data[0, r] == data[0, row] and data[1, r] == data[1, row]
+            for f in range(first, data.shape[0]):
+                if canonical(data[f, r], canon) != canonical(data[f, row], canon):
+                    same = False
+            if same:
+                break
+            b = (b + 1) & mask
+        if buckets[b] < 0:
+            buckets[b] = row
+        numbers[row] = counts[buckets[b]]
+        counts[buckets[b]] += 1
+
+
+@Kernel
+def copy_pairs(out: Array, at: int, pairs: Array, n: int, left: Array, right: Array, plan: Array) -> None:
+    """Writes joined rows: their cover, what they were made of, their rank, and the fields that `plan` names."""
+    for i in range(n):
+        l, r, to = pairs[0, i], pairs[1, i], at + i
+        out[0, to] = min(left[0, l], right[0, r])
+        out[1, to] = max(left[1, l], right[1, r])
+        out[2, to] = l
+        out[3, to] = r
+        out[4, to] = max(left[4, l], right[4, r])
+        for k in range(plan.shape[0]):
+            out[plan[k, 0], to] = left[plan[k, 2], l] if plan[k, 1] == 0 else right[plan[k, 2], r]
+
+
+# Floats
+
+
+@Kernel
+def intern_floats(given: Array, bits: Array, numbers: Array, n: int, buckets: Array, ids: Array, values: Array) -> int:
+    """The ids of floats in a table of floats, new ones added from `n` on; how many there are then."""
+    mask = len(buckets) - 1
+    for i in range(len(given)):
+        h = mixed(1540483477, bits[i])
+        b = h & mask
+        while buckets[b] >= 0 and numbers[buckets[b]] != given[i]:
+            b = (b + 1) & mask
+        if buckets[b] < 0:
+            buckets[b] = n
+            numbers[n] = given[i]
+            n += 1
+        ids[i] = buckets[b]
+    return n

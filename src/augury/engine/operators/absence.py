@@ -1,0 +1,214 @@
+"""Absence: the rows of an input between or inside whose times nothing of another pattern lies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.nodes import Condition
+from augury.engine import kernels as k
+from augury.engine.frame import Frame, View, frame_of, store
+from augury.engine.kernels import Array
+from augury.engine.operators.base import Operator, Part
+from augury.engine.table import END, LEFT, NONE, RANK, START, Links
+from augury.engine.values import OPEN
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+_PORTION = 1 << 18
+
+
+class Absence(Operator):
+    """`NOT(c).[a, b]`, `while w: not q`: rows for which no q with their key starts and ends inside `window`.
+
+    A row that is blocked watches one witness; only when that is taken back another is looked for. So a step costs what
+    changes: a new q looks at the rows that stand, and each of those that it meets falls.
+    """
+
+    kind = "not"
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        rows: View,
+        absent: View,
+        out: View,
+        rule: str,
+        *,
+        window: str,
+        keys: tuple[str, ...],
+        shared: tuple[str, ...],
+        where: tuple[Condition, ...],
+        not_looked_for: tuple[str, ...],
+    ) -> None:
+        self.window, self.keys, self.where = window, keys, where
+        self.open = tuple(v for v in shared if v not in keys)
+        self.not_looked_for = not_looked_for
+        super().__init__(circuit, (rows, absent), out, rule)
+        self.plain = not (self.open or where or not_looked_for)
+        self.witness = np.full(16, -1, np.int64)
+        self.watchers: dict[int, list[int]] | None = None  # by witness, once one has been taken back
+        self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, absent, out))
+        low, high = rows.labels[window]
+        self.absent_index = absent.table.index(tuple(absent.vars[v] for v in keys))
+        # A row [lo, hi] is blocked by q where lo - q.start <= 0 and q.end - hi <= 0.
+        self.blocks = np.array([(0, low, 1, START, 0), (1, END, 0, high, 0)], np.int64)
+        low_out, high_out = out.labels[window]
+        self.standing_index = out.table.index(tuple(out.vars[v] for v in keys), high_out)
+        self.blocked_by = np.array([(1, low_out, 0, START, 0), (0, END, 1, high_out, 0)], np.int64)
+        self.room = np.empty((2, 64), np.int64)
+
+    def make_links(self) -> list[Links | None]:
+        return [Links(self.inputs[0].table, self.out.table, LEFT), None]
+
+    def step(self) -> None:
+        self.drop_children(0)
+        lost = self.losses(1)
+        again = self.unwatched(lost) if len(lost) else NONE
+        new, absent = self.gains(0), self.gains(1)
+        if len(absent):
+            self.block(absent)
+        if len(again):
+            new = np.concatenate([new, again])
+        if len(new):
+            self.admit(new)
+
+    def unwatched(self, lost: Array) -> Array:
+        """The rows that stand and whose witness is gone."""
+        alive = self.inputs[0].table.alive
+        if self.watchers is None:
+            self.watchers = {}
+            for row in np.flatnonzero(self.witness >= 0).tolist():
+                self.watchers.setdefault(int(self.witness[row]), []).append(row)
+        rows = [row for q in lost.tolist() for row in self.watchers.pop(q, ()) if alive[row] and self.witness[row] == q]
+        self.witness[rows] = -1
+        return np.array(rows, np.int64)
+
+    def block(self, absent: Array) -> None:
+        """New occurrences of what must be absent: the rows that they meet fall."""
+        out = self.out.table
+        for pairs in self.pairs(absent, self.inputs[1], self.fields[1], self.out, self.fields[2], True):
+            rows = out.data[LEFT, pairs[1]]
+            found = self.really(rows, pairs[0])
+            if not len(found):
+                continue
+            fallen = pairs[1][found]
+            fallen, first = np.unique(fallen, return_index=True)
+            stand = out.alive[fallen].astype(bool)
+            fallen, first = fallen[stand], first[stand]
+            self.watch(out.data[LEFT, fallen], pairs[0][found][first])
+            out.kill(fallen)
+
+    def admit(self, rows: Array) -> None:
+        """New rows: those that nothing blocks stand."""
+        blocked = np.zeros(len(rows), bool)
+        place = {int(r): i for i, r in enumerate(rows)} if len(rows) < 64 else None
+        for pairs in self.pairs(rows, self.inputs[0], self.fields[0], self.inputs[1], self.fields[1], False):
+            found = self.really(pairs[0], pairs[1])
+            if len(found):
+                self.watch(pairs[0][found], pairs[1][found])
+                hit = pairs[0][found]
+                blocked[[place[int(r)] for r in hit] if place else np.searchsorted(np.sort(rows), hit)] = True
+        if place is None:
+            rows = np.sort(rows)
+        stand = rows[~blocked]
+        if len(stand):
+            store(frame_of(self.inputs[0], stand), self.out)
+
+    def watch(self, rows: Array, absent: Array) -> None:
+        if len(self.witness) < self.inputs[0].table.n:
+            grown = np.full(len(self.inputs[0].table.alive), -1, np.int64)
+            grown[: len(self.witness)] = self.witness
+            self.witness = grown
+        self.witness[rows] = absent
+        if self.watchers is not None:
+            for row, q in zip(rows.tolist(), absent.tolist(), strict=True):
+                self.watchers.setdefault(q, []).append(row)
+
+    def pairs(  # type: ignore[no-untyped-def]
+        self, rows: Array, mine: View, fields: Array, other: View, ofields: Array, standing: bool
+    ):
+        """Pairs by key and time, in portions."""
+        words = self.circuit.words.dictionary
+        index = self.standing_index if standing else self.absent_index
+        bounds = self.blocked_by if standing else self.blocks
+        first, most = 0, 1 if self.plain and not standing else -1
+        data = mine.table.data
+        while first < len(rows) and index.count:
+            table = other.table
+            came, count, touched = k.probe_window(
+                rows, first, data, fields, mine.table.alive, table.data, ofields, table.alive, index.order,
+                index.buckets, index.groups, index.prev, words.canon, words.nullish,
+                self._low(mine, standing), self._high(mine, standing), bounds, most, self.room,
+            )  # fmt: skip
+            self.touched += touched
+            if count:
+                yield self.room[:, :count].copy()
+            if came < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
+                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
+            first = came
+
+    def _low(self, mine: View, standing: bool) -> int:
+        """The field of the probing row below which a chain holds nothing for it."""
+        return END if standing else mine.labels[self.window][0]
+
+    def _high(self, mine: View, standing: bool) -> int:
+        return -1 if standing else mine.labels[self.window][1]
+
+    def really(self, rows: Array, absent: Array) -> Array:
+        """Which of the pairs agree on all variables and meet the conditions on both."""
+        every = np.arange(len(rows))
+        if self.plain:
+            return every
+        left, right = self.inputs
+        l, r = left.table.data, right.table.data
+        words, mask = self.circuit.words.dictionary, np.ones(len(rows), bool)
+        both: dict[str, Array] = {v: r[f, absent] for v, f in right.vars.items()}
+        for name, f in left.vars.items():
+            x = l[f, rows]
+            if name in self.open and name in right.vars:
+                y = both[name]
+                same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
+                mask &= (x == OPEN) | (y == OPEN) | same
+                x = np.where(x == OPEN, y, x)
+            both[name] = x
+        for i in np.flatnonzero(mask) if self.not_looked_for else ():
+            mask[i] = not self._own(int(rows[i]), int(absent[i]))
+        frame = Frame(
+            r[START, absent],
+            r[END, absent],
+            every,
+            every,
+            r[RANK, absent],
+            both,
+            {n: (l[s, rows], l[e, rows]) for n, (s, e) in left.labels.items()},
+        ).where(mask)
+        return np.unique(self.circuit.context.select(self.where, frame, self.rule).left)
+
+    def _own(self, row: int, absent: int) -> bool:
+        """Whether an occurrence that must be absent is one that the row has under a label."""
+        left, right = self.inputs
+        other = self.circuit.parts(right.table, absent)
+        for label in self.not_looked_for:
+            mine = self.circuit.label_parts(left, row, label)
+            if mine and mine == other:
+                return True
+        return False
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        table = self.inputs[0].table
+        self.witness, self.watchers = np.full(len(table.alive), -1, np.int64), None
+        alive = np.flatnonzero(table.alive[: table.n])
+        out = self.out.table
+        standing = out.data[LEFT, : out.n][out.alive[: out.n].astype(bool)]
+        for pairs in self.pairs(
+            np.setdiff1d(alive, standing), self.inputs[0], self.fields[0], self.inputs[1], self.fields[1], False
+        ):
+            found = self.really(pairs[0], pairs[1])
+            self.watch(pairs[0][found], pairs[1][found])
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))

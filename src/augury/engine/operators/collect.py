@@ -1,0 +1,265 @@
+"""Aggregation: `while w: collect q` and `last n: collect q`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.aggregates import aggregate_of
+from augury.algebra.nodes import Collect as CollectNode
+from augury.algebra.nodes import Rule
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Aggregate, plain_variables, variables, walk
+from augury.engine import kernels as k
+from augury.engine.frame import LONGEST, Frame, View
+from augury.engine.kernels import Array
+from augury.engine.operators.base import Operator, Part
+from augury.engine.table import END, FIELDS, LEFT, RANK, START, Links
+from augury.engine.values import OPEN
+from augury.errors import RunError
+from augury.meaning.rows import Named
+from augury.model import OrderKey, Value, order_key
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+_NOTHING = np.zeros((0, 5), np.int64)
+
+
+class Collect(Operator):
+    """For each row, and each value of the head's other variables, the head with its aggregates computed.
+
+    A row whose window a changed occurrence lies in is computed anew, once a step. Its table holds the arguments of the
+    head, and what was collected, in `members`.
+    """
+
+    kind = "collect"
+
+    def __init__(
+        self, circuit: Circuit, rows: View, collected: View, out: View, rule: Rule, collect: CollectNode,
+        keys: tuple[str, ...], shared: tuple[str, ...], several: bool,
+    ) -> None:  # fmt: skip
+        self.collect, self.keys, self.head = collect, keys, rule
+        self.open = tuple(v for v in shared if v not in keys)
+        self.others = sorted({v for arg in rule.args for v in plain_variables(arg)})
+        self.aggregates = tuple({p: None for a in rule.args for p in walk(a) if isinstance(p, Aggregate)})
+        self.aggregated = sorted({v for p in self.aggregates for v in variables(p)})
+        super().__init__(circuit, (rows, collected), out, rule.label)
+        self.members: dict[int, tuple[int, ...]] = {}
+        self.several = several
+        self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
+        self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
+        self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
+        self.order_field = rows.labels[self._window][1]
+        self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
+        self.room = np.empty((2, 64), np.int64)
+
+    @property
+    def _window(self) -> str:
+        """The label of the times that are collected from; those of `last n` reach back without end."""
+        return self.collect.window or "#until"
+
+    def make_links(self) -> list[Links | None]:
+        return [Links(self.inputs[0].table, self.out.table, LEFT), None]
+
+    def step(self) -> None:
+        touched: dict[int, None] = {}
+        lost = self.losses(0)
+        if len(lost):
+            self.links[0].take(lost)  # type: ignore[union-attr]
+            for row in lost.tolist() if self.several else ():
+                others = self.same.get(self.made_of(row), {})
+                others.pop(row, None)
+                touched.update(others)
+        changed = [self.losses(1), self.gains(1)]
+        for q in changed:
+            if len(q):
+                touched.update(dict.fromkeys(self.rows_around(q)))
+        new = self.gains(0).tolist()
+        touched.update(dict.fromkeys(new))
+        if self.several:
+            for row in new:
+                self.same.setdefault(self.made_of(row), {})[row] = None
+            touched = {other: None for row in touched for other in self.same.get(self.made_of(row), ())}
+        if touched:
+            self.compute([r for r in touched if self.inputs[0].table.alive[r]])
+
+    def made_of(self, row: int) -> OrderKey:
+        """What makes two rows one occurrence: their events and the times of their labels."""
+        view = self.inputs[0]
+        times = tuple(int(view.table.data[f, row]) for ends in view.labels.values() for f in ends)
+        return (self.circuit.parts(view.table, row), times)
+
+    def rows_around(self, q: Array) -> list[int]:
+        """The rows whose window has an occurrence inside; an occurrence may be one that has just died."""
+        rows, collected = self.inputs
+        low, high = rows.labels[self._window]
+        bounds = np.array([(1, low, 0, START, 0), (0, END, 1, high, 0)], np.int64)
+        found: list[int] = []
+        everyone = np.ones(len(collected.table.alive), np.uint8)
+        for pairs in self.pairs(q, collected, everyone, rows, self.row_index, self.fields[1], self.fields[0], END, -1, bounds):
+            found += pairs[1].tolist()
+        return found
+
+    def pairs(  # type: ignore[no-untyped-def]
+        self, given: Array, mine: View, alive: Array, other: View, index, fields, ofields, low: int, high: int, bounds: Array
+    ):
+        first, words = 0, self.circuit.words.dictionary
+        while first < len(given) and index.count:
+            came, count, touched = k.probe_window(
+                given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
+                index.buckets, index.groups, index.prev, words.canon, words.nullish, low, high, bounds, -1, self.room,
+            )  # fmt: skip
+            self.touched += touched
+            if count:
+                yield self.room[:, :count].copy()
+            if came < len(given):
+                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
+            first = came
+
+    def compute(self, rows: list[int]) -> None:
+        """Computes rows anew; what they gave before and give no longer is taken back."""
+        links, out = self.links[0], self.out.table
+        assert links is not None
+        groups = self.groups(np.array(rows, np.int64))
+        results = [given for group in groups if (given := self.aggregated_row(group)) is not None]
+        stale = np.array([r for row in rows for r in links.of(row)], np.int64)
+        before = {(out.data[[START, END, LEFT], r].tobytes(), out.data[FIELDS:, r].tobytes(), self.members[r]): r for r in stale.tolist()}
+        new: list[tuple[Array, tuple[int, ...]]] = []
+        for given, members in results:
+            same = before.pop((given[[START, END, LEFT]].tobytes(), given[FIELDS:].tobytes(), members), None)
+            if same is None:
+                new.append((given, members))
+        gone = np.array(sorted(before.values()), np.int64)
+        if len(gone):
+            out.kill(gone)
+        if new:
+            at = out.n
+            for i, (_, members) in enumerate(new):
+                self.members[at + i] = members
+            out.append(np.stack([given for given, _ in new], axis=1))
+
+    def groups(self, rows: Array):  # type: ignore[no-untyped-def]
+        """What each row collects, group by group."""
+        mine, collected = self.inputs
+        low, high = mine.labels[self._window]
+        bounds = np.array([(0, low, 1, START, 0)], np.int64)
+        groups: dict[OrderKey, _Group] = {}
+        decode = self.circuit.words.dictionary.decode
+        r = collected.table.data
+        for pairs in self.pairs(rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, bounds):
+            frame = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule)
+            at, q = pairs[0][frame.left], pairs[1][frame.left]
+            columns = {v: c.tolist() for v, c in frame.vars.items() if v in self.others or v in self.aggregated}
+            for i, (row, member) in enumerate(zip(at.tolist(), q.tolist(), strict=True)):
+                values = tuple(order_key(decode(columns[v][i])) for v in self.others)
+                key = (min(self.same[self.made_of(row)]) if self.several else row, values)
+                group = groups.get(key)
+                if group is None:
+                    group = groups[key] = _Group(key[0], self.circuit.context.binding(frame, i))
+                seen = tuple(
+                    () if v not in columns or columns[v][i] == OPEN else order_key(decode(columns[v][i])) for v in self.aggregated
+                )
+                identity = (self.circuit.parts(collected.table, member), seen)
+                if identity not in group.members:
+                    bound = {v: decode(columns[v][i]) for v in self.aggregated if v in columns and columns[v][i] != OPEN}
+                    group.members[identity] = _Member(int(r[END, member]), int(r[START, member]), member, identity[0], bound)
+        return groups.values()
+
+    def frame(self, pairs: Array) -> Frame:
+        """The collected occurrences, each with the variables and labels of its row."""
+        mine, collected = self.inputs
+        rows, q = pairs
+        l, r = mine.table.data, collected.table.data
+        words, mask = self.circuit.words.dictionary, np.ones(len(rows), bool)
+        both: dict[str, Array] = {v: r[f, q] for v, f in collected.vars.items()}
+        for name, f in mine.vars.items():
+            x = l[f, rows]
+            if name in self.open:
+                y = both[name]
+                same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
+                mask &= (x == OPEN) | (y == OPEN) | same
+                x = np.where(x == OPEN, y, x)
+            both[name] = x
+        every = np.arange(len(rows))
+        labels = {n: (l[s, rows], l[e, rows]) for n, (s, e) in mine.labels.items()}
+        return Frame(r[START, q], r[END, q], every, every, r[RANK, q], both, labels).where(mask)
+
+    def aggregated_row(self, group: _Group) -> tuple[Array, tuple[int, ...]] | None:
+        """The row that a group gives; none where its aggregates cannot be computed, or `exactly n` has fewer."""
+        rule, context = self.head, self.circuit.context
+        mine = self.inputs[0]
+        data, row = mine.table.data, group.row
+        chosen = sorted(group.members.values(), key=lambda m: m.order(self.circuit))
+        start, end, rank = int(data[START, row]), int(data[END, row]), int(data[RANK, row])
+        for label in rule.covers:
+            s, e = mine.labels[label]
+            start, end = min(start, int(data[s, row])), max(end, int(data[e, row]))
+        if self.collect.last is not None:
+            different = list(dict.fromkeys(m.parts for m in chosen))[-self.collect.last :]
+            if self.collect.exactly and len(different) < self.collect.last:
+                return None
+            kept = set(different)
+            chosen = [m for m in chosen if m.parts in kept]
+            start, end = min(start, *(m.start for m in chosen)), max(end, *(m.end for m in chosen))
+        labels = {n: Named(int(data[s, row]), int(data[e, row])) for n, (s, e) in mine.labels.items()}
+        values: dict[Aggregate, Value] = {}
+        context.scalars.rule = rule.label
+        table = context.scalars.aggregates
+        try:
+            for part in self.aggregates:
+                given = [
+                    context.scalars.evaluate(part.args[0], {**group.binding, **m.bound}, labels) if part.args else True
+                    for m in chosen
+                ]
+                try:
+                    values[part] = aggregate_of(table[part.function], given, part.distinct)
+                except RowError:
+                    raise
+                except Exception as error:
+                    raise RunError(f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`") from error  # fmt: skip
+            args = [context.scalars.evaluate(a, group.binding, labels, values) for a in rule.args]
+        except RowError as error:
+            context.report(rule.label, str(error), group.binding)
+            return None
+        rank = max([rank, *(int(self.inputs[1].table.data[RANK, m.row]) for m in chosen)])
+        if not -LONGEST < start <= end < LONGEST:
+            return None
+        fields = [start, end, row, -1, rank, *(context.encode(a) for a in args)]
+        return np.array(fields, np.int64), tuple(m.row for m in chosen)
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.members = {row: members for row, members in self.members.items() if row < self.out.table.n}
+        self.same, table = {}, self.inputs[0].table
+        for row in np.flatnonzero(table.alive[: table.n]).tolist() if self.several else ():
+            self.same.setdefault(self.made_of(row), {})[row] = None
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        found = self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
+        for member in self.members.get(row, ()):
+            found += tuple(p for p in self.circuit.parts(self.inputs[1].table, member) if p not in found)
+        return found
+
+
+class _Group:
+    """What a row collects under one value of the head's other variables."""
+
+    def __init__(self, row: int, binding: dict[str, Value]) -> None:
+        self.row, self.binding = row, binding
+        self.members: dict[OrderKey, _Member] = {}
+
+
+class _Member:
+    """A collected occurrence."""
+
+    __slots__ = ("bound", "end", "parts", "row", "start")
+
+    def __init__(self, end: int, start: int, row: int, parts: tuple[Part, ...], bound: dict[str, Value]) -> None:
+        self.end, self.start, self.row, self.parts, self.bound = end, start, row, parts, bound
+
+    def order(self, circuit: Circuit) -> OrderKey:
+        return (self.end, self.start, tuple(circuit.event(p).order for p in self.parts), tuple(sorted((v, order_key(x)) for v, x in self.bound.items())))
+
+

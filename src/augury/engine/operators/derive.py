@@ -1,0 +1,218 @@
+"""The head of a rule: a derived event for every row, and the set of the events of a type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.terms import Const, Expr, Var
+from augury.engine import kernels as k
+from augury.engine.frame import LONGEST, View, frame_of
+from augury.engine.kernels import Array
+from augury.engine.operators.base import Operator, Part
+from augury.engine.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+_COUNT = 1
+
+
+class Derived(Operator):
+    """The set of the events of one type: same arguments and interval is one event, which stands while a derivation does.
+
+    Outside recursion the number of derivations decides. Inside, counts are wrong on cycles: an event that has lost a
+    derivation stands only if one is left that rests on lower ranks; else it is taken back, with all that was made of it,
+    and is derived again if a derivation is left when all is quiet (delete and rederive).
+    """
+
+    kind = "set"
+
+    def __init__(self, circuit: Circuit, type: str, arity: int, recursive: bool) -> None:
+        self.type, self.arity, self.recursive = type, arity, recursive
+        table = Table(arity, circuit.words)
+        self.fields = np.arange(FIELDS, FIELDS + arity, dtype=np.int64)
+        self.counts = np.zeros((2, 16), np.int64)  # hash and number of derivations
+        self.buckets = np.full(32, -1, np.int64)
+        self.used = 0
+        self.weakened: list[Array] = []
+        self.suspects: list[int] = []
+        self.supports: list[Links] = []
+        self.kept_traces: dict[int, tuple[str, ...]] = {}  # of events whose derivations are beyond the horizon
+        self.rederive: Rederive
+        super().__init__(circuit, (), View(table), "")
+
+    def make_links(self) -> list[Links | None]:
+        return []
+
+    def add(self, given: Array) -> Array:
+        """Adds events (start, end, rank, arguments), each with one derivation; their rows."""
+        table, count = self.out.table, given.shape[1]
+        table.room(count)
+        if self.counts.shape[1] < len(table.alive):
+            self.counts = grown(self.counts, len(table.alive), table.n)
+        if 2 * (self.used + count) > len(self.buckets):
+            self.buckets = np.full(1 << (4 * (table.live + count)).bit_length(), -1, np.int64)
+            k.refill(self.counts, table.alive, table.n, self.buckets)
+            self.used = table.live
+        target = np.empty(count, np.int64)
+        before = table.n
+        n = k.support(
+            given, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
+            table.dictionary.canon, target,
+        )  # fmt: skip
+        self.used += n - before
+        self.touched += count
+        if n > before:
+            table.n = n
+            table.grew(before)
+        return target
+
+    def release(self, events: Array) -> None:
+        """Events that have lost a derivation each."""
+        np.subtract.at(self.counts[_COUNT], events, 1)
+        self.weakened.append(events)
+        self.wake()
+
+    def step(self) -> None:
+        if not self.weakened:
+            return
+        events = np.unique(np.concatenate(self.weakened))
+        self.weakened = []
+        table = self.out.table
+        events = events[table.alive[events].astype(bool)]
+        self.touched += len(events)
+        gone = events[self.counts[_COUNT, events] == 0]
+        if self.recursive:
+            left = events[self.counts[_COUNT, events] > 0]
+            shaken = np.array([e for e in left.tolist() if not self.grounded(e)], np.int64)
+            if len(shaken):
+                self.suspects += shaken.tolist()
+                gone = np.concatenate([gone, shaken])
+                self.rederive.wake()
+        if len(gone):
+            k.forget(gone, self.counts, self.buckets)
+            table.kill(gone)
+
+    def grounded(self, event: int) -> bool:
+        """Whether a derivation is left that rests on lower ranks only."""
+        rank = self.out.table.data[RANK, event]
+        return any(
+            links.child.data[RANK, row] < rank for links in self.supports for row in links.of(event)
+        )
+
+    def derive_again(self) -> None:
+        """Events that were taken back too eagerly: those that have a derivation left."""
+        suspects, self.suspects = self.suspects, []
+        data = self.out.table.data
+        for event in suspects:
+            for links in self.supports:
+                for row in links.of(event):
+                    rank = int(links.child.data[RANK, row])
+                    given = np.concatenate([data[:2, event], [rank + 1], data[FIELDS:, event]]).reshape(-1, 1)
+                    (target,) = self.add(given)
+                    data = self.out.table.data
+                    self.circuit.journal.append((links.child, RIGHT, row, int(links.child.data[RIGHT, row])))
+                    links.child.data[RIGHT, row] = target
+                    links.move(row, int(target))
+
+    def rebuild(self) -> None:
+        table = self.out.table
+        self.weakened, self.suspects = [], []
+        self.counts = np.zeros((2, len(table.alive)), np.int64)
+        for links in self.supports:
+            links.drop()
+            child = links.child
+            rows = child.data[RIGHT, : child.n][child.alive[: child.n].astype(bool)]
+            np.add.at(self.counts[_COUNT], rows[rows >= 0], 1)
+        self.buckets = np.full(1 << (4 * table.n + 8).bit_length(), -1, np.int64)
+        self.used = table.live
+        k.hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
+        k.refill(self.counts, table.alive, table.n, self.buckets)
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        return ((self.out.table, row),)
+
+
+class Derive(Operator):
+    """`head <- body`: for every row of the body one derivation of an event over the cover of the row and its windows.
+
+    Its table says which row (left) derives which event (right).
+    """
+
+    kind = "head"
+
+    def __init__(
+        self, circuit: Circuit, body: View, events: Derived, rule: str, args: tuple[Expr, ...], covers: tuple[str, ...]
+    ) -> None:
+        self.events, self.args, self.covers = events, args, covers
+        super().__init__(circuit, (body,), View(Table(0, circuit.words)), rule)
+        events.supports.append(Links(events.out.table, self.out.table, RIGHT))
+        self.plain = all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args)
+
+    def make_links(self) -> list[Links | None]:
+        return [Links(self.inputs[0].table, self.out.table, LEFT)]
+
+    def step(self) -> None:
+        lost = self.losses(0)
+        if len(lost):
+            links = self.links[0]
+            assert links is not None
+            gone = links.take(lost)
+            self.touched += len(gone)
+            if len(gone):
+                self.events.release(self.out.table.data[RIGHT, gone])
+        rows = self.gains(0)
+        if len(rows):
+            self.derive(rows)
+
+    def derive(self, rows: Array) -> None:
+        view, context = self.inputs[0], self.circuit.context
+        frame = frame_of(view, rows)
+        start, end = frame.start, frame.end
+        for label in self.covers:
+            start, end = np.minimum(start, frame.labels[label][0]), np.maximum(end, frame.labels[label][1])
+        ok = (start > -LONGEST) & (end < LONGEST)
+        columns: list[Array] = []
+        for arg in self.args:
+            codes, computed = context.values(arg, frame, self.rule)
+            columns.append(codes)
+            ok &= computed
+        rank = frame.rank + 1
+        if not ok.all():
+            keep = np.flatnonzero(ok)
+            start, end, rank, rows = start[keep], end[keep], rank[keep], rows[keep]
+            columns = [c[keep] for c in columns]
+        if not len(rows):
+            return
+        given = np.empty((3 + len(columns), len(rows)), np.int64)
+        given[0], given[1], given[2] = start, end, rank
+        for i, column in enumerate(columns):
+            given[3 + i] = column
+        target = self.events.add(given)
+        support = np.empty((FIELDS, len(rows)), np.int64)
+        support[START], support[END], support[LEFT], support[RIGHT], support[RANK] = start, end, rows, target, rank - 1
+        self.out.table.append(support)
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
+
+
+class Rederive(Operator):
+    """Runs when a recursive component is quiet: what was taken back too eagerly is derived again."""
+
+    kind = "rederive"
+
+    def __init__(self, circuit: Circuit, events: list[Derived]) -> None:
+        self.events = events
+        super().__init__(circuit, (), View(Table(0, circuit.words)), "")
+
+    def make_links(self) -> list[Links | None]:
+        return []
+
+    def step(self) -> None:
+        for one in self.events:
+            if one.suspects:
+                one.derive_again()
+

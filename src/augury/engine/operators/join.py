@@ -1,0 +1,149 @@
+"""Join: pairs of rows in a temporal relation that agree on the variables they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.nodes import Condition
+from augury.engine import kernels as k
+from augury.engine.frame import Frame, View, store
+from augury.engine.kernels import Array
+from augury.engine.operators.base import Operator
+from augury.engine.table import END, RANK, START
+from augury.engine.values import OPEN
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+    from augury.optimiser.implied_bounds import Relation
+
+_PORTION = 1 << 18  # how many pairs are held at a time
+GAP = "#gap"  # the label of what lies between the two parts: from after the left one to before the right one
+
+
+class Join(Operator):
+    """Δ(L ⋈ R) = ΔL ⋈ R + L ⋈ ΔR: new left rows meet all right ones, new right rows the left ones that were there.
+
+    `relation` has all temporal conditions as bounds, and how far back in a chain a partner can be; `shared` are the
+    variables that both sides may bind, of which `keys` are bound for sure and looked up.
+    """
+
+    kind = "join"
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        left: View,
+        right: View,
+        out: View,
+        rule: str,
+        *,
+        keys: tuple[str, ...],
+        shared: tuple[str, ...],
+        relation: Relation,
+        where: tuple[Condition, ...],
+        gap: bool,
+    ) -> None:
+        self.keys, self.relation, self.where, self.gap = keys, relation, where, gap
+        self.open = tuple(v for v in shared if v not in keys)
+        super().__init__(circuit, (left, right), out, rule)
+        self.key_fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (left, right))
+        self.indexes = tuple(view.table.index(tuple(view.vars[v] for v in keys)) for view in (left, right))
+        self.simple = not (where or gap or self.open)
+        self.plan = self._plan() if self.simple else None
+        self.room = np.empty((2, 64), np.int64)
+
+    def _plan(self) -> Array:
+        """Where each field of a joined row comes from: (field, side, field there)."""
+        left, right, out = *self.inputs, self.out
+        plan = [(at, 0, left.vars[v]) if v in left.vars else (at, 1, right.vars[v]) for v, at in out.vars.items()]
+        for name, ends in out.labels.items():
+            side, view = (0, left) if name in left.labels else (1, right)
+            plan += [(at, side, view.labels[name][end]) for end, at in enumerate(ends)]
+        return np.array(plan, np.int64).reshape(-1, 3)
+
+    def step(self) -> None:
+        self.drop_children(0)
+        self.drop_children(1)
+        before = self.seen[0]
+        left, right = self.gains(0), self.gains(1)
+        if len(left):
+            self.emit(left, 0, self.inputs[1].table.n)
+        if len(right):
+            self.emit(right, 1, before)
+
+    def emit(self, rows: Array, side: int, limit: int) -> None:
+        """Pairs new rows of a side with the rows of the other side that came before `limit`."""
+        first = 0
+        while first < len(rows):
+            first, pairs = self.pairs(rows, side, limit, first)
+            if pairs.shape[1]:
+                self.keep(pairs)
+
+    def pairs(self, rows: Array, side: int, limit: int, first: int = 0, most: int = -1) -> tuple[int, Array]:
+        """Pairs (left, right) by key and time; how far it came among the rows."""
+        mine, other = self.inputs[side].table, self.inputs[1 - side].table
+        index, words = self.indexes[1 - side], self.circuit.words.dictionary
+        if limit <= 0 or index.count == 0:
+            return len(rows), np.empty((2, 0), np.int64)
+        while True:
+            reached, count, touched = k.probe(
+                rows, first, mine.data, self.key_fields[side], mine.alive,
+                other.data, self.key_fields[1 - side], other.alive, END, limit,
+                index.buckets, index.groups, index.prev, words.canon, words.nullish,
+                self.relation.reach[side], self.relation.bounds[side], most, self.room,
+            )  # fmt: skip
+            self.touched += touched
+            found = self.room[:, :count]
+            if reached < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
+                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
+            if reached > first or count:
+                return reached, found if side == 0 else found[::-1]
+
+    def keep(self, pairs: Array) -> None:
+        """Stores the pairs that meet the other conditions."""
+        left, right, out = self.inputs[0], self.inputs[1], self.out
+        if self.simple:
+            count = pairs.shape[1]
+            out.table.room(count)
+            k.copy_pairs(
+                out.table.data, out.table.n, np.ascontiguousarray(pairs), count, left.table.data, right.table.data,
+                self.plan,
+            )  # fmt: skip
+            out.table.added(count)
+            return
+        frame = self.frame(pairs[0], pairs[1])
+        store(self.circuit.context.select(self.where, frame, self.rule), out)
+
+    def frame(self, lefts: Array, rights: Array) -> Frame:
+        return joined(self.inputs[0], self.inputs[1], lefts, rights, self.open, self.gap)
+
+
+def joined(
+    left: View, right: View, lefts: Array, rights: Array, shared: tuple[str, ...], gap: bool, own: Array | None = None
+) -> Frame:
+    """Pairs as rows, those that agree on what both may bind. `own` are the rows that they are made of, if not the pair."""
+    l, r = left.table.data, right.table.data
+    frame = Frame(
+        np.minimum(l[START, lefts], r[START, rights]),
+        np.maximum(l[END, lefts], r[END, rights]),
+        lefts if own is None else own,
+        rights if own is None else np.full(len(own), -1, np.int64),
+        np.maximum(l[RANK, lefts], r[RANK, rights]),
+        {v: r[f, rights] for v, f in right.vars.items()} | {v: l[f, lefts] for v, f in left.vars.items()},
+        {n: (r[s, rights], r[e, rights]) for n, (s, e) in right.labels.items()}
+        | {n: (l[s, lefts], l[e, lefts]) for n, (s, e) in left.labels.items()},
+    )
+    if gap:
+        frame.labels[GAP] = (l[END, lefts] + 1, r[START, rights] - 1)
+    if shared:
+        words = left.table.dictionary
+        mask = np.ones(len(frame), bool)
+        for name in shared:
+            x, y = l[left.vars[name], lefts], r[right.vars[name], rights]
+            same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
+            mask &= (x == OPEN) | (y == OPEN) | same
+            frame.vars[name] = np.where(x == OPEN, y, x)
+        frame = frame.where(mask)
+    return frame

@@ -1,0 +1,81 @@
+"""Scan and Select: the rows of one input that match and meet conditions, with what the conditions bind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from augury.algebra.nodes import Condition
+from augury.algebra.terms import Expr
+from augury.engine.frame import Frame, View, frame_of, store
+from augury.engine.operators.base import Operator
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+
+class Map(Operator):
+    """`p(t1, …, tn)`: occurrences of p whose arguments match; `P WHERE c`: those of P for which c holds.
+
+    `labels` are names for the occurrence itself; `longest` is a window on it.
+    """
+
+    kind = "select"
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        source: View,
+        out: View,
+        rule: str,
+        *,
+        args: tuple[tuple[int, Expr], ...] = (),
+        labels: tuple[str, ...] = (),
+        longest: int | None = None,
+        where: tuple[Condition, ...] = (),
+    ) -> None:
+        self.args, self.labels, self.longest, self.where = args, labels, longest, where
+        super().__init__(circuit, (source,), out, rule)
+
+    def step(self) -> None:
+        self.drop_children(0)
+        rows = self.gains(0)
+        if len(rows):
+            store(self.mapped(frame_of(self.inputs[0], rows)), self.out)
+
+    def mapped(self, frame: Frame) -> Frame:
+        context = self.circuit.context
+        if self.longest is not None:
+            frame = frame.where(frame.end - frame.start <= self.longest)
+        if self.args:
+            data = self.inputs[0].table.data
+            columns = [data[field, frame.left] for field, _ in self.args]
+            frame = context.matched(tuple(expr for _, expr in self.args), columns, frame)
+        for label in self.labels:
+            frame.labels[label] = (frame.start, frame.end)
+        return context.select(self.where, frame, self.rule)
+
+
+class Union(Operator):
+    """`P1 OR P2`: the rows of both."""
+
+    kind = "or"
+
+    def make_links(self) -> list:  # type: ignore[type-arg]
+        return super().make_links()
+
+    def step(self) -> None:
+        for port in (0, 1):
+            self.drop_children(port)
+        for port in (0, 1):
+            rows = self.gains(port)
+            if len(rows):
+                frame = frame_of(self.inputs[port], rows)
+                if port == 1:
+                    frame.left, frame.right = frame.right, frame.left
+                store(frame, self.out)
+
+    def parts(self, row: int):  # type: ignore[no-untyped-def]
+        data = self.out.table.data
+        left, right = int(data[2, row]), int(data[3, row])
+        port, at = (0, left) if left >= 0 else (1, right)
+        return self.circuit.parts(self.inputs[port].table, at)

@@ -1,0 +1,238 @@
+"""Rows in flat growing arrays, and what is found through them: indexes by key, and the rows made of a row.
+
+A table is append-only between compactions: a row that no longer stands is dead, and its place is not used again before
+the table is compacted. All state of a circuit is in its tables; indexes and links are made anew from them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.engine import kernels as k
+from augury.engine.kernels import Array
+from augury.engine.values import Dictionary
+from augury.optimiser.implied_bounds import END, START
+
+if TYPE_CHECKING:
+    from augury.engine.operators.base import Operator
+
+LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
+NONE = np.empty(0, np.int64)
+__all__ = ["END", "FIELDS", "LEFT", "NONE", "RANK", "RIGHT", "START", "Index", "Links", "Table", "Words", "grown"]
+
+
+class Table:
+    """Rows of int64 fields: start, end, the rows it was made of, the rank in a recursion, then variables and labels."""
+
+    def __init__(self, width: int, words: Words) -> None:
+        self.words = words
+        self.width = FIELDS + width
+        self.data = np.zeros((self.width, 16), np.int64)
+        self.alive = np.zeros(16, np.uint8)
+        self.n = 0
+        self.dead = 0
+        self.indexes: dict[tuple[tuple[int, ...], int], Index] = {}
+        self.readers: list[tuple[Operator, int]] = []
+        self.mark = 0  # how many rows there were when the step began
+        self.killed: list[Array] = []  # what the step has killed
+
+    @property
+    def dictionary(self) -> Dictionary:
+        return self.words.dictionary
+
+    @property
+    def live(self) -> int:
+        return self.n - self.dead
+
+    @property
+    def bytes(self) -> int:
+        return self.n * (8 * self.width + 1) + sum(i.bytes for i in self.indexes.values())
+
+    def room(self, more: int) -> None:
+        """Makes room for more rows."""
+        if self.n + more > self.data.shape[1]:
+            size = max(2 * self.data.shape[1], self.n + more)
+            self.data, self.alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
+
+    def append(self, columns: Array) -> None:
+        """Adds rows that are given field by field."""
+        count = columns.shape[1]
+        self.room(count)
+        self.data[:, self.n : self.n + count] = columns
+        self.added(count)
+
+    def added(self, count: int) -> None:
+        """Says that `count` rows have been written after the last one."""
+        if count == 0:
+            return
+        lo, self.n = self.n, self.n + count
+        self.alive[lo : self.n] = 1
+        self.grew(lo)
+
+    def grew(self, lo: int) -> None:
+        self.words.touched(self)
+        for index in self.indexes.values():
+            index.extend()
+        for operator, _ in self.readers:
+            operator.wake()
+
+    def kill(self, rows: Array) -> None:
+        """Rows that stand no longer."""
+        self.alive[rows] = 0
+        self.gone(rows)
+
+    def gone(self, rows: Array) -> None:
+        """Says that rows have been marked as dead."""
+        if len(rows) == 0:
+            return
+        self.words.touched(self)
+        self.dead += len(rows)
+        self.killed.append(rows)
+        for operator, port in self.readers:
+            operator.lose(port, rows)
+
+    def index(self, fields: tuple[int, ...], order: int = END) -> Index:
+        """The index of these fields, with chains in the order of another field."""
+        if (fields, order) not in self.indexes:
+            self.indexes[fields, order] = Index(self, fields, order)
+        return self.indexes[fields, order]
+
+    # Undoing and compacting
+
+    def begin(self) -> None:
+        self.mark, self.killed = self.n, []
+
+    def undo(self) -> None:
+        """As it was when the step began, but for indexes, which are made anew."""
+        for rows in self.killed:
+            self.alive[rows] = 1
+            self.dead -= len(rows)
+        self.dead -= int((self.alive[self.mark : self.n] == 0).sum()) if self.n > self.mark else 0
+        self.alive[self.mark : self.n] = 0
+        self.n = self.mark
+        self.dead = int(self.n - self.alive[: self.n].sum())
+        self.killed = []
+
+    def keep(self, rows: Array) -> Array:
+        """Keeps just these rows, in their order; where each one went, -1 where it was dropped."""
+        moved = np.full(self.n + 1, -1, np.int64)
+        moved[rows] = np.arange(len(rows))
+        self.data = np.ascontiguousarray(self.data[:, rows])
+        self.alive = self.alive[rows].copy()
+        self.n, self.dead = len(rows), int((self.alive == 0).sum())
+        self.room(16)
+        self.begin()
+        return moved
+
+    def rebuild(self) -> None:
+        for index in self.indexes.values():
+            index.rebuild()
+
+
+class Words:
+    """What the tables of a circuit share: the dictionary, and which of them a step has touched."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self.changed: dict[int, Table] = {}
+
+    def touched(self, table: Table) -> None:
+        if id(table) not in self.changed:
+            self.changed[id(table)] = table
+
+
+class Index:
+    """The rows of a table by key; in each group a chain in the order of a field, from the greatest down."""
+
+    def __init__(self, table: Table, fields: tuple[int, ...], order: int) -> None:
+        self.table, self.order = table, order
+        self.fields = np.array(fields, np.int64)
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        self.seen = self.count = 0
+        self.buckets = np.full(16, -1, np.int64)
+        self.groups = np.zeros((3, 8), np.int64)
+        self.prev = np.full(16, -1, np.int64)
+        self.extend()
+
+    @property
+    def bytes(self) -> int:
+        return int(self.buckets.nbytes + self.groups.nbytes + self.prev.nbytes)
+
+    def extend(self) -> None:
+        """Takes in the rows that the table has more."""
+        table = self.table
+        more = table.n - self.seen
+        if more <= 0:
+            return
+        if len(self.prev) < table.n:
+            self.prev = grown(self.prev, len(table.alive), self.seen)
+        most = self.count + (more if len(self.fields) else 1)
+        if most > self.groups.shape[1]:
+            self.groups = grown(self.groups, max(2 * self.groups.shape[1], most), self.count)
+        if 2 * most > len(self.buckets):
+            self.buckets = np.full(1 << (4 * most).bit_length(), -1, np.int64)
+            k.rehash(self.buckets, self.groups, self.count)
+        words = table.dictionary
+        self.count = k.arrange(
+            table.data, self.seen, table.n, self.fields, self.order, table.alive, self.buckets, self.groups, self.count,
+            self.prev, words.canon, words.nullish,
+        )  # fmt: skip
+        self.seen = table.n
+
+
+class Links:
+    """What was made of each row of a table, kept once something of it has been taken back."""
+
+    def __init__(self, parent: Table, child: Table, field: int) -> None:
+        self.parent, self.child, self.field = parent, child, field
+        self.drop()
+
+    def drop(self) -> None:
+        self.heads, self.after, self.seen = NONE, NONE, 0
+
+    def extend(self) -> None:
+        parent, child = self.parent, self.child
+        if len(self.heads) < parent.n:
+            self.heads = grown(self.heads, len(parent.alive), len(self.heads), -1)
+        if self.seen < child.n:
+            if len(self.after) < child.n:
+                self.after = grown(self.after, len(child.alive), self.seen, -1)
+            k.link(child.data[self.field], self.seen, child.n, self.heads, self.after)
+            self.seen = child.n
+
+    def take(self, dead: Array) -> Array:
+        """Kills what was made of dead rows."""
+        self.extend()
+        found = np.empty(self.child.live, np.int64) if self.child.live < 4096 else np.empty(self.child.n, np.int64)
+        count = k.take_children(dead, self.heads, self.after, self.child.alive, found)
+        taken = found[:count].copy()
+        self.child.gone(taken)
+        return taken
+
+    def move(self, child: int, parent: int) -> None:
+        """Puts a row under another parent; the chain it was in is not used again."""
+        if len(self.heads) < self.parent.n:
+            self.heads = grown(self.heads, len(self.parent.alive), len(self.heads), -1)
+        self.after[child] = self.heads[parent]
+        self.heads[parent] = child
+
+    def of(self, row: int) -> list[int]:
+        """The rows made of one row that stand."""
+        self.extend()
+        found, child = [], int(self.heads[row])
+        while child >= 0:
+            if self.child.alive[child]:
+                found.append(child)
+            child = int(self.after[child])
+        return found
+
+
+def grown(array: Array, size: int, used: int, fill: Any = 0) -> Array:
+    """A larger array that begins alike."""
+    larger = np.full((*array.shape[:-1], size), fill, array.dtype)
+    larger[..., :used] = array[..., :used]
+    return larger

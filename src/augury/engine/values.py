@@ -1,0 +1,253 @@
+"""Values as integers. Every value has one code; equal values have equal codes once made canonical.
+
+    ...00   an integer, of up to 62 bits        ....10   a float that is whole, such as 1.0
+    .....1  anything else: its number in the dictionary
+
+The dictionary belongs to a circuit and is part of its state. Its numbers do not order: values are compared by what they
+stand for. Null is one of them (`NULL`), and so is what a row leaves open (`OPEN`: a variable of the other side of an OR).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from augury.engine.kernels import Array, intern_floats
+from augury.model import Value, has_null, order_key
+
+NULL, OPEN = 1, 3
+_WHOLE = 2**61
+_OTHER, _FLOAT = 0, 1
+
+
+class Dictionary:
+    """Values by number, and numbers by value."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.canon = np.zeros(64, np.int64)  # the code that all equal values share
+        self.nullish = np.zeros(64, np.uint8)  # null, or has null inside: equals nothing
+        self.kind = np.zeros(64, np.uint8)
+        self.numbers = np.zeros(64, np.float64)  # the floats among the values
+        self.values: dict[int, Value] = {}  # the others
+        self._ids: dict[Any, int] = {}
+        self._equals: dict[Any, int] = {}
+        self._floats: dict[float, int] = {}
+        self._buckets: Array | None = None  # floats by their bits, once they come in bulk
+        for value in (None, None):
+            self._new(value, (value, self.n))
+        self._ids[type(None), None] = 0
+
+    def _room(self, more: int) -> None:
+        while self.n + more > len(self.canon):
+            for name in ("canon", "nullish", "kind", "numbers"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros(max(len(old), more), old.dtype)]))
+
+    def _new(self, value: Value, key: Any) -> int:
+        self._room(1)
+        n = self.n
+        self.n += 1
+        self._ids[key] = n
+        self.values[n] = value
+        self.nullish[n] = value is None and n == 0 or (value is not None and has_null(value))
+        code = 2 * n + 1
+        self.canon[n] = self._equals.setdefault(order_key(value), code) if n > 1 else code
+        return n
+
+    def _float(self, value: float) -> int:
+        found = self._floats.get(value)
+        if found is None:
+            if self._buckets is not None:
+                return int(self._bulk(np.array([value]))[0]) >> 1
+            self._room(1)
+            found = self._floats[value] = self.n
+            self._as_float(self.n, self.n + 1)
+            self.numbers[self.n] = value
+            self.n += 1
+        return found
+
+    def _as_float(self, lo: int, hi: int) -> None:
+        self.kind[lo:hi] = _FLOAT
+        self.canon[lo:hi] = np.arange(lo, hi, dtype=np.int64) * 2 + 1
+
+    def encode(self, value: Value) -> int:
+        """The code of a value."""
+        kind = type(value)
+        if kind is int:
+            if -_WHOLE < value < _WHOLE:  # type: ignore[operator]
+                return value << 2  # type: ignore[operator]
+        elif kind is float:
+            if value == value // 1 and -_WHOLE < value < _WHOLE:  # type: ignore[operator]
+                return int(value) << 2 | 2  # type: ignore[arg-type]
+            if abs(value) < _WHOLE:  # type: ignore[arg-type]
+                return 2 * self._float(value) + 1  # type: ignore[arg-type]
+        elif kind is str or value is None:
+            key: Any = (kind, value)
+            found = self._ids.get(key)
+            return 2 * (found if found is not None else self._new(value, key)) + 1
+        key = (kind, value, repr(value))
+        found = self._ids.get(key)
+        return 2 * (found if found is not None else self._new(value, key)) + 1
+
+    def decode(self, code: int) -> Value:
+        if code & 1:
+            n = code >> 1
+            return float(self.numbers[n]) if self.kind[n] == _FLOAT else self.values[n]
+        return float(code >> 2) if code & 2 else int(code >> 2)
+
+    def encode_all(self, values: Iterable[Value]) -> Array:
+        encode = self.encode
+        return np.array([encode(v) for v in values], np.int64)
+
+    def encode_column(self, column: Array) -> Array:
+        """The codes of a column: an array of integers, floats (NaN is null) or objects."""
+        kind = column.dtype.kind
+        if kind in "iu" and len(column) and -_WHOLE < int(column.min()) and int(column.max()) < _WHOLE:
+            return column.astype(np.int64) << 2
+        if kind == "f":
+            return self._floats_in(column.astype(np.float64))
+        if kind == "b":
+            codes = self.encode_all((False, True))
+            return codes[column.astype(np.int64)]
+        return self.encode_all(column.tolist())
+
+    def _floats_in(self, column: Array) -> Array:
+        codes = np.full(len(column), NULL, np.int64)
+        whole = (column == np.floor(column)) & (np.abs(column) < _WHOLE)
+        codes[whole] = column[whole].astype(np.int64) << 2 | 2
+        rest = ~whole & ~np.isnan(column)
+        if rest.any():
+            big = rest & (np.abs(column) >= _WHOLE)
+            if big.any():
+                codes[big] = self.encode_all(column[big].tolist())
+                rest &= ~big
+            codes[rest] = self._bulk(column[rest])
+        return codes
+
+    def _bulk(self, column: Array) -> Array:
+        """Many floats at once; from then on floats are found by their bits."""
+        self._room(len(column))
+        if self._buckets is None or 2 * (self.n + len(column)) > len(self._buckets):
+            size = 1 << (2 * (self.n + len(column)) + 1024).bit_length()
+            self._buckets = np.full(size, -1, np.int64)
+            known = np.flatnonzero(self.kind[: self.n] == _FLOAT)
+            self._refill(known)
+            self._floats = {}
+        ids = np.empty(len(column), np.int64)
+        before = self.n
+        self.n = intern_floats(column, column.view(np.int64), self.numbers, self.n, self._buckets, ids, self.numbers)
+        self._as_float(before, self.n)
+        return ids * 2 + 1
+
+    def _refill(self, known: Array) -> None:
+        assert self._buckets is not None
+        bits, mask = self.numbers[known].view(np.int64), len(self._buckets) - 1
+        h = _mixed(bits)
+        for place, number in zip((h & mask).tolist(), known.tolist(), strict=True):
+            while self._buckets[place] >= 0:
+                place = (place + 1) & mask
+            self._buckets[place] = number
+
+    # What vectorised expressions need
+
+    def numeric(self, codes: Array) -> Array | None:
+        """Codes as numbers, of int64 or float64, where all are of one kind; else None."""
+        odd = codes & 1
+        if not odd.any():
+            kinds = codes & 2
+            if not kinds.any():
+                return codes >> 2
+            return (codes >> 2).astype(np.float64) if kinds.all() and _exact(codes >> 2) else None
+        ids = codes >> 1
+        inside = odd.astype(bool)
+        if not (self.kind[ids[inside]] == _FLOAT).all():
+            return None
+        if inside.all():
+            return self.numbers[ids]
+        rest = codes[~inside]
+        if not (rest & 2).all() or not _exact(rest >> 2):
+            return None
+        values = np.empty(len(codes), np.float64)
+        values[inside], values[~inside] = self.numbers[ids[inside]], rest >> 2
+        return values
+
+    def from_numbers(self, values: Array) -> Array:
+        return self.encode_column(values)
+
+    def canonical(self, codes: Array) -> Array:
+        odd = (codes & 1).astype(bool)
+        if not odd.any():
+            return codes & -3
+        result = codes & -3
+        result[odd] = self.canon[codes[odd] >> 1]
+        return result
+
+    def is_null(self, codes: Array) -> Array:
+        """Whether each is null or has null inside."""
+        odd = (codes & 1).astype(bool)
+        result = np.zeros(len(codes), bool)
+        if odd.any():
+            result[odd] = self.nullish[codes[odd] >> 1].astype(bool)
+        return result
+
+    # State
+
+    def state(self) -> dict[str, Any]:
+        n = self.n
+        return {"n": n, "kind": self.kind[:n].copy(), "numbers": self.numbers[:n].copy(), "values": dict(self.values)}
+
+    @staticmethod
+    def of(state: dict[str, Any]) -> Dictionary:
+        """A dictionary with the same numbers."""
+        new = Dictionary()
+        kinds, numbers, values = state["kind"], state["numbers"], state["values"]
+        new._room(state["n"])
+        floats = np.flatnonzero(kinds == _FLOAT)
+        for n in sorted(values):
+            if n > 1:
+                value: Value = values[n]
+                new.n = n
+                new._new(value, (type(value), value) if isinstance(value, str) else (type(value), value, repr(value)))
+        new.n = state["n"]
+        new.numbers[floats] = numbers[floats]
+        new.kind[floats] = _FLOAT
+        new.canon[floats] = floats * 2 + 1
+        new._floats = dict(zip(numbers[floats].tolist(), floats.tolist(), strict=True)) if len(floats) < 10_000 else {}
+        if len(floats) >= 10_000:
+            new._bulk(np.zeros(0))
+        return new
+
+    def without(self, used: Sequence[Array]) -> tuple[Dictionary, Array]:
+        """A dictionary of just the values whose codes are used, and the new code of each old number."""
+        keep = np.zeros(self.n, bool)
+        keep[:2] = True
+        for codes in used:
+            keep[codes[(codes & 1).astype(bool)] >> 1] = True
+        keep[self.canon[: self.n][keep & ((self.canon[: self.n] & 1) == 1)] >> 1] = True
+        numbers = np.flatnonzero(keep)
+        moved = np.zeros(self.n, np.int64)
+        moved[numbers] = np.arange(len(numbers)) * 2 + 1
+        place = {int(n): k for k, n in enumerate(numbers)}
+        state = {
+            "n": len(numbers),
+            "kind": self.kind[numbers],
+            "numbers": self.numbers[numbers],
+            "values": {place[n]: v for n, v in self.values.items() if n in place},
+        }
+        return Dictionary.of(state), moved
+
+
+def _exact(values: Array) -> bool:
+    """Whether integers are floats without loss."""
+    return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
+
+
+def _mixed(codes: Array) -> Array:
+    """`kernels.mixed` of many codes."""
+    h = ((1540483477 ^ (codes & 0x7FFFFFFF)) * 668265263) & 0x3FFFFFFFFFFFFFFF
+    h = (h ^ (h >> 29)) & 0x7FFFFFFF
+    h = ((h ^ ((codes >> 31) & 0x7FFFFFFF)) * 374761393) & 0x3FFFFFFFFFFFFFFF
+    return (h ^ (h >> 27)) & 0x7FFFFFFF

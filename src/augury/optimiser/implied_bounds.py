@@ -1,0 +1,92 @@
+"""All temporal conditions of a join as difference bounds, and how far from a row its partners can be.
+
+    (a SEQ b).10   →   a.end < b.start, b.end - a.start <= 10;   for a new b, an a that ended in [b.end - 10, b.start - 1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from augury.algebra.nodes import Condition, Join, Relates, Spans
+from augury.algebra.relations import ALLEN, OPERATORS, Bound, Contradiction
+from augury.algebra.timing import Timing
+from augury.clock import Clock
+
+START, END = 0, 1  # the fields of a row that hold its interval
+FAR = 2**62  # beyond any difference of times
+Array = Any
+Fields = Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """For each side as the one that looks for partners: `bounds` on a pair, and the `reach` of partners' ends.
+
+    A bound is (side of x, field of x, side of y, field of y, limit), for `x - y <= limit`; side 0 looks, side 1 is found.
+    `reach` is the least end from the looking row's start and from its end, and the greatest.
+    """
+
+    bounds: tuple[Array, Array]
+    reach: tuple[Array, Array]
+
+
+def implied_bounds(node: Join, clock: Clock, left: Fields, right: Fields) -> tuple[Relation, tuple[Condition, ...]]:
+    """The relation of a join, and the conditions that are left. `left` and `right` are the fields of labels."""
+    bounds: list[tuple[int, int, int, int, int]] = []
+    ends = {"a": (0, START), "b": (0, END), "c": (1, START), "d": (1, END)}
+
+    def add(relation: tuple[Bound, ...], at: Mapping[str, tuple[int, int]]) -> None:
+        for x, y, limit in relation:
+            bounds.append((*at[x], *at[y], limit.value - limit.strict))
+
+    add(OPERATORS[node.op], ends)
+    for window in node.windows:
+        longest = clock.length(window)
+        bounds.extend((*ends[x], *ends[y], longest) for x in "bd" for y in "ac")
+    rest: list[Condition] = []
+    for condition in node.where:
+        match condition:
+            case Relates():
+                i, j = (_label(name, left, right) for name in (condition.left, condition.right))
+                add(ALLEN[condition.relation], {"a": i[0], "b": i[1], "c": j[0], "d": j[1]})
+            case Spans():
+                times = [_label(name, left, right) for name in condition.labels]
+                longest = clock.length(condition.length)
+                bounds.extend((*i[1], *j[0], longest) for i in times for j in times)
+            case _:
+                rest.append(condition)
+    looking = np.array(bounds, np.int64).reshape(-1, 5)
+    found = looking.copy()
+    found[:, 0], found[:, 2] = 1 - looking[:, 0], 1 - looking[:, 2]
+    return Relation((looking, found), _reach(node, clock)), tuple(rest)
+
+
+def _label(name: str, left: Fields, right: Fields) -> tuple[tuple[int, int], tuple[int, int]]:
+    side, (start, end) = (0, left[name]) if name in left else (1, right[name])
+    return (side, start), (side, end)
+
+
+def _reach(node: Join, clock: Clock) -> tuple[Array, Array]:
+    """From the closure of the join's own bounds; those of operators above it would change what a policy chooses from."""
+    timing = Timing(clock.tick if clock.kind == "logical" else 1)
+    timing.add(node)
+    try:
+        timing.close()
+    except Contradiction:
+        none = np.array([FAR, FAR, -FAR, -FAR], np.int64)  # it has no occurrence
+        return none, none
+    names = timing.interval(node.left), timing.interval(node.right)
+
+    def limit(x: str, x_end: str, y: str, y_end: str) -> int:
+        found = timing.table.limit((x, x_end), (y, y_end))
+        return FAR if found is None else min(clock.length(found.value - found.strict), FAR)
+
+    def reach(mine: str, other: str) -> Array:
+        low = [-limit(mine, "s", other, "e"), -limit(mine, "e", other, "e")]
+        return np.array([*low, limit(other, "e", mine, "s"), limit(other, "e", mine, "e")], np.int64)
+
+    return reach(names[0], names[1]), reach(names[1], names[0])
