@@ -63,6 +63,12 @@ class Program:
         policy = settings.pop("policy", None)
         return Session(self.with_policy(policy) if policy else self, **settings)
 
+    def restore(self, snapshot: bytes, **settings: Any) -> Session:
+        """The session that `session.snapshot()` was taken of, to go on with; `late` may be given anew."""
+        from augury.engine.snapshot import give
+
+        return give(self, snapshot, **settings)
+
 
 def compile(
     program: str | Path,

@@ -62,7 +62,7 @@ class Answers:
         """The rows that are taken back, and the rows that are given, with ends up to `until`."""
         table = self.events.out.table
         if len(self.shown) < table.n:
-            self.shown = grown(self.shown, len(table.alive), len(self.shown))
+            self.shown = grown(self.shown, len(table.alive), len(self.shown), 0)
         lo, hi = table.mark, table.n
         dead = NONE
         if table.killed:
@@ -107,11 +107,21 @@ class Answers:
                 self.shown[row] = 1
         return np.array(sorted(before.values()), np.int64), np.array(kept, np.int64)
 
+    def moved(self, place: Array) -> None:
+        """After a compaction."""
+        table = self.events.out.table
+        shown = np.zeros(len(table.alive), np.uint8)
+        n = min(len(self.shown), len(place) - 1)
+        old = np.flatnonzero(self.shown[:n].astype(bool) & (place[:n] >= 0))
+        shown[place[old]] = 1
+        self.shown = shown
+        self.rebuild()
+
     def rebuild(self) -> None:
         """After an undo or a restore; `shown` is state and has been put right."""
         table = self.events.out.table
         if len(self.shown) < len(table.alive):
-            self.shown = grown(self.shown, len(table.alive), min(len(self.shown), table.n))
+            self.shown = grown(self.shown, len(table.alive), min(len(self.shown), table.n), 0)
         self.shown[table.n :] = 0
         rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0)).tolist()
         self.waiting = [(int(table.data[END, row]), row) for row in rows]

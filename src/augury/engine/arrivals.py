@@ -15,7 +15,7 @@ from augury.engine.events import Events
 from augury.engine.frame import LONGEST
 from augury.engine.kernels import Array
 from augury.engine.table import END
-from augury.errors import DataError, RunError, nearest
+from augury.errors import DataError, RunError, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources import convert, item_from
 
@@ -76,7 +76,7 @@ class Arrived:
     def _portions(self, circuit: Circuit) -> Iterable[dict[Predicate, Batch]]:
         """All at once; large steps in portions that fit the caches; time by time where a recursion needs it."""
         total = sum(len(b.end) for b in self.batches.values())
-        if not circuit.in_order and total <= 2 * _PORTION:
+        if total == 0 or (total <= 2 * _PORTION and not circuit.in_order):
             return [self.batches] if total else []
         ends = np.concatenate([b.end for b in self.batches.values()])
         if circuit.in_order:
@@ -277,10 +277,9 @@ class Arrivals:
         return batch if len(keep) == len(batch.ids) else batch.some(np.array(keep, np.int64))
 
     def _table(self, name: str, columns: dict[str, Any], clock: Clock) -> tuple[Batch, int]:
-        known = {type for type, _ in self.plan.event_types}
-        if name not in known:
-            close = nearest(name, known)
-            raise DataError(f"unknown event type `{name}`", hint=f"did you mean `{close}`?" if close else "")
+        known = sorted({type for type, _ in self.plan.event_types})
+        if name not in known and (close := misspelt(name, known)):
+            raise DataError(f"unknown event type `{name}`", hint=f"did you mean `{close}`?")
         if "time" not in columns and not {"start", "end"} & columns.keys():
             raise DataError(f"the table of `{name}` has no column `time` (or `start` and `end`)")
         first = columns.get("start", columns.get("time", columns.get("end")))
@@ -299,7 +298,7 @@ class Arrivals:
             arities = sorted(arity for type, arity in self.plan.event_types if type == name)
             data = given[: arities[0]] if len(arities) == 1 else given
         arity = len(data)
-        if (name, arity) not in self.plan.event_types:
+        if name in known and (name, arity) not in self.plan.event_types:
             raise DataError(f"`{name}` has {arity} columns of data; the program uses it with {arities[0]} arguments")
         return Batch(start, end, data, ids), arity
 
@@ -326,9 +325,21 @@ class Arrivals:
         if dead:
             events.out.table.kill(np.array(sorted(set(dead)), np.int64))
 
+    def moved(self, moved: Mapping[int, Array]) -> None:
+        """After a compaction: the ids of events that are forgotten are forgotten, too."""
+        known = {}
+        for name, (events, row) in self.by_id.items():
+            place = int(moved[id(events.out.table)][row])
+            if place >= 0:
+                known[name] = (events, place)
+            else:
+                self.tombstones.discard(name)
+        self.by_id = known
+        self.looked_up = {id(e): e.out.table.n for e in self.circuit.inputs.values() if id(e) in self.looked_up}
+
     def undo(self, arrived: Arrived) -> None:
-        for id in arrived.new_ids:
-            self.by_id.pop(id, None)
+        for name in arrived.new_ids:
+            self.by_id.pop(name, None)
         self.tombstones.difference_update(arrived.tombstones)
         self.looked_up.clear()
         table_rows = {id(e): e.out.table.n for e in self.circuit.inputs.values()}

@@ -60,7 +60,7 @@ from augury.errors import RunError
 from augury.meaning.rows import Scalars
 from augury.meaning.static import Static
 from augury.model import Event, Fact, content_id
-from augury.optimiser.implied_bounds import implied_bounds
+from augury.optimiser.implied_bounds import FAR, implied_back, implied_bounds
 
 UNTIL = "#until"
 
@@ -100,6 +100,7 @@ class Circuit:
         self._known: dict[tuple[object, ...], tuple[View, str]] = {}
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
+        self.words_kept = 0  # how many values there were after the last compaction
         self._build()
 
     def report(self, rule: str, message: str, binding: Mapping[str, object]) -> None:
@@ -127,6 +128,10 @@ class Circuit:
             operator = heapq.heappop(ready)[2]
             operator.scheduled = False
             operator.step()
+
+    @property
+    def rows(self) -> int:
+        return sum(operator.out.table.n for operator in self.operators)
 
     def undo(self) -> None:
         """All tables as they were when the step began."""
@@ -268,7 +273,8 @@ class Circuit:
         keys = tuple(v for v in shared if v in bound_vars(rule.body) & bound_vars(collect.pattern))
         head = tuple(Var(f"#{i}") for i in range(len(rule.args)))
         out = self._table([v.name for v in head], ())
-        Collect(self, body, collected, out, rule, collect, keys, shared, _several(rule.body))
+        back = FAR if collect.window is None else implied_back(rule.body, collect.window, self.clock)
+        Collect(self, body, collected, out, rule, collect, keys, shared, _several(rule.body), back)
         self.heads[rule.label] = Derive(self, out, self.derived[rule.predicate], rule.label, head, ())
 
     # Patterns
@@ -305,7 +311,7 @@ class Circuit:
         fields = {v: FIELDS + i for i, v in enumerate(dict.fromkeys(vars))}
         first = FIELDS + len(fields)
         ends = {name: (first + 2 * i, first + 2 * i + 1) for i, name in enumerate(dict.fromkeys(labels))}
-        return View(Table(len(fields) + 2 * len(ends), self.words), fields, ends, named or {})
+        return View(Table(len(fields), self.words, 2 * len(ends)), fields, ends, named or {})
 
     def _like(self, view: View, labels: Iterable[str] | None = None) -> View:
         return self._table(view.vars, view.labels if labels is None else labels, dict.fromkeys(view.named, 0))
@@ -420,19 +426,21 @@ class Circuit:
             else:
                 rows = source
         for condition in absent:
-            rows = self._inside(condition, rows, bound_vars(node), rule)
+            rows = self._inside(condition, rows, node, rule)
         return rows
 
     def _absence_labels(self, condition: NoneInside) -> set[str]:
         return {condition.window, *(n for c in condition.where for n in condition_labels(c))}
 
-    def _inside(self, condition: NoneInside, rows: View, bound: set[str], rule: str) -> View:
+    def _inside(self, condition: NoneInside, rows: View, node: Select | Join, rule: str) -> View:
+        bound = bound_vars(node)
         not_looked_for = tuple(sorted(rows.named)) if rows.named else ()
-        return self._absence(rows, condition.pattern, condition.where, condition.window, bound, None, not_looked_for, rule)
+        back = implied_back(node, condition.window, self.clock)
+        return self._absence(rows, condition.pattern, condition.where, condition.window, bound, None, not_looked_for, back, rule)
 
     def _absence(
         self, rows: View, pattern: Node, where: tuple[Condition, ...], window: str, bound: set[str],
-        of: set[str] | None, not_looked_for: tuple[str, ...], rule: str,
+        of: set[str] | None, not_looked_for: tuple[str, ...], back: int, rule: str,
     ) -> View:  # fmt: skip
         """Rows with nothing of a pattern in a window. `of` are the variables that it may share with them."""
         inner = possible_vars(pattern)
@@ -444,7 +452,7 @@ class Circuit:
         out = self._like(rows)
         Absence(
             self, rows, absent, out, rule, window=window, keys=keys, shared=shared, where=where,
-            not_looked_for=not_looked_for,
+            not_looked_for=not_looked_for, back=back,
         )  # fmt: skip
         self.sources[id(out.table)] = (rows, absent)
         return out
@@ -484,9 +492,9 @@ class Circuit:
         rows = out
         if node.absent is not None:
             bound = bound_vars(node.left) | bound_vars(node.right)
-            rows = self._absence(rows, node.absent, node.absent_where, GAP, bound, both, (), rule)
+            rows = self._absence(rows, node.absent, node.absent_where, GAP, bound, both, (), implied_back(node, None, self.clock), rule)
         for condition in absences:
-            rows = self._inside(condition, rows, bound_vars(node), rule)
+            rows = self._inside(condition, rows, node, rule)
         return self._chosen(node.policy, rows, join, rule)
 
     def _chosen(self, policy: Policy, rows: View, join: JoinOperator, rule: str) -> View:
@@ -516,9 +524,10 @@ class Circuit:
         result = agreed
         if node.absent is not None:
             bound, both = bound_vars(node.left) | bound_vars(node.right), possible_vars(node.left) | possible_vars(node.right)
-            result = self._absence(result, node.absent, node.absent_where, GAP, bound, both, (), rule)
+            back = implied_back(node, None, self.clock)
+            result = self._absence(result, node.absent, node.absent_where, GAP, bound, both, (), back, rule)
         for condition in absences:
-            result = self._inside(condition, result, bound_vars(node), rule)
+            result = self._inside(condition, result, node, rule)
         return result
 
 

@@ -12,7 +12,7 @@ from augury.engine import kernels as k
 from augury.engine.frame import View
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, FIELDS, START, Links, Table, grown
+from augury.engine.table import END, FIELDS, START, Links, Table, grown, no_buckets
 from augury.model import Event, Value, content_id, from_json
 
 if TYPE_CHECKING:
@@ -24,10 +24,30 @@ Columns = Sequence[Any]
 class Chunk:
     """Arguments as they came: column by column."""
 
-    __slots__ = ("columns", "count", "first", "ids", "known")
+    __slots__ = ("columns", "count", "first", "ids")
 
     def __init__(self, first: int, count: int, columns: Columns, ids: Any = None) -> None:
         self.first, self.count, self.columns, self.ids = first, count, columns, ids
+
+    def extend(self, count: int, columns: Columns, ids: Any) -> bool:
+        """Takes in more events, where they are few and given as lists."""
+        if count > 64 or self.count > 4096 or (self.ids is None) != (ids is None):
+            return False
+        if not all(isinstance(column, list) for column in (*self.columns, *columns)):
+            return False
+        for mine, more in zip(self.columns, columns, strict=True):
+            mine += more
+        if ids is not None:
+            self.ids += ids
+        self.count += count
+        return True
+
+    def cut(self, n: int) -> None:
+        """Forgets the rows from `n` on."""
+        if self.first + self.count > n:
+            self.count = n - self.first
+            self.columns = [column[: self.count] for column in self.columns]
+            self.ids = None if self.ids is None else self.ids[: self.count]
 
     def args(self, row: int) -> tuple[Value, ...]:
         at = row - self.first
@@ -49,7 +69,7 @@ class Events(Operator):
         self.chunks: list[Chunk] = []
         self.numbered = 0
         self.numbers = np.zeros(0, np.int64)
-        self._buckets = np.full(16, -1, np.int64)
+        self._buckets = no_buckets(0)
         self._counts = np.zeros(0, np.int64)
         super().__init__(circuit, (), View(table), "")
 
@@ -63,7 +83,9 @@ class Events(Operator):
         """Adds events column by column; the first row of them."""
         table, count = self.out.table, len(start)
         first = table.n
-        self.chunks.append(Chunk(first, count, columns, ids))
+        last = self.chunks[-1] if self.chunks else None
+        if last is None or not last.extend(count, columns, ids):
+            self.chunks.append(Chunk(first, count, columns, ids))
         table.room(count)
         data, hi = table.data, first + count
         data[START, first:hi], data[END, first:hi] = start, end
@@ -118,9 +140,9 @@ class Events(Operator):
             return
         if len(self.numbers) < table.n:
             size = len(table.alive)
-            self.numbers, self._counts = grown(self.numbers, size, self.numbered), grown(self._counts, size, self.numbered)
+            self.numbers, self._counts = (grown(a, size, self.numbered, 0) for a in (self.numbers, self._counts))
         if 2 * table.n > len(self._buckets):
-            self._buckets, self.numbered = np.full(1 << (4 * table.n).bit_length(), -1, np.int64), 0
+            self._buckets, self.numbered = no_buckets(2 * table.n), 0
             self._counts[:] = 0
         k.number_equals(
             table.data, self.numbered, table.n, FIELDS, table.dictionary.canon, self._buckets, self._counts, self.numbers
@@ -134,7 +156,9 @@ class Events(Operator):
         table = self.out.table
         while self.chunks and self.chunks[-1].first >= table.n:
             self.chunks.pop()
-        self.numbered, self._buckets = 0, np.full(16, -1, np.int64)
+        if self.chunks:
+            self.chunks[-1].cut(table.n)
+        self.numbered, self._buckets = 0, no_buckets(0)
         self.numbers = self._counts = np.zeros(0, np.int64)
 
     def keep(self, rows: Array) -> None:

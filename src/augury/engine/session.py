@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from augury.clock import Clock, Kind
 from augury.engine import kernels as k
+from augury.engine import snapshot
 from augury.engine.answers import Answers, Changes, make_changes
 from augury.engine.arrivals import Arrivals, is_tables
 from augury.engine.circuit import Circuit
 from augury.engine.frame import LONGEST
+from augury.engine.horizon import compact
 from augury.engine.kernels import Array
 from augury.engine.trace import trace_of
 from augury.errors import DataError, RunError
@@ -23,6 +26,7 @@ from augury.program import Program, check_clock
 from augury.settings import choose_clock, first_time, length
 
 Emit = Literal["early", "final"]
+_MANY = 100_000  # rows of state that are worth a look at what may be forgotten
 
 
 class Session:
@@ -47,7 +51,7 @@ class Session:
             raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
         self.program, self.emit, self.revisable = program, emit, revisable
         self._clock_asked, self._given_facts = clock, facts
-        self._retention = length(retention, program.plan.tick)
+        self.retention = length(retention, program.plan.tick)
         self._lateness_asked = length(lateness, program.plan.tick)
         self._late = late
         self.late: list[HistoryItem] = []
@@ -58,6 +62,8 @@ class Session:
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
         self.steps = self.counted = self.matched = 0
+        self._unseen: weakref.WeakSet[Changes] = weakref.WeakSet()
+        self._kept = 0
         self._circuit: Circuit | None = None
         if isinstance(clock, Clock) or clock is not None or program.plan.tick is not None:
             self._open(None)
@@ -75,7 +81,7 @@ class Session:
             self.facts = facts_from(listed, program.plan, self.clock)
             check_facts(self.facts, program.plan)
             self.lateness = None if self._lateness_asked is None else self.clock.length(self._lateness_asked)
-            self._wire(Circuit(program.plan, self.clock, self.facts, self._retention))
+            self._wire(Circuit(program.plan, self.clock, self.facts, self.retention))
         assert self._circuit is not None
         return self._circuit
 
@@ -200,11 +206,33 @@ class Session:
         circuit.settle()
         self.steps += 1
         changes = make_changes(circuit, found, lambda events, row: trace_of(circuit, events, row))
+        if len(changes):
+            self._unseen.add(changes)
+        if circuit.rows > 2 * self._kept + _MANY:
+            self.prune()
         if self._callbacks and len(changes):
             for change in changes:
                 for callback in self._callbacks.get(change.event.type, ()):
                     callback(change)
         return changes
+
+    def prune(self) -> int:
+        """Forgets what can no longer matter; how many rows of state are left. It happens by itself now and then."""
+        circuit = self.circuit
+        for changes in list(self._unseen):  # their events are made from what may be forgotten now
+            changes.materialise()
+        self._unseen.clear()
+        moved = compact(circuit, self.frontier if self.lateness is not None or self.advanced is not None else None)
+        for one in self.answers:
+            one.moved(moved[id(one.events.out.table)])
+        self.arrivals.moved(moved)
+        self._kept = circuit.rows
+        return self._kept
+
+    def snapshot(self) -> bytes:
+        """The state as bytes; `program.restore` goes on from it."""
+        with self._alone():
+            return snapshot.take(self)
 
     def on(self, type: str, callback: Callable[[Change], None]) -> None:
         """Calls a function with every change of an event type."""

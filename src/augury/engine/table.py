@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
 NONE = np.empty(0, np.int64)
-__all__ = ["END", "FIELDS", "LEFT", "NONE", "RANK", "RIGHT", "START", "Index", "Links", "Table", "Words", "grown"]
+__all__ = ["END", "FIELDS", "LEFT", "NONE", "RANK", "RIGHT", "START", "Index", "Links", "Table", "Words", "grown", "no_buckets"]
 
 
 class Table:
     """Rows of int64 fields: start, end, the rows it was made of, the rank in a recursion, then variables and labels."""
 
-    def __init__(self, width: int, words: Words) -> None:
-        self.words = words
-        self.width = FIELDS + width
+    def __init__(self, codes: int, words: Words, times: int = 0) -> None:
+        """After the fields that all rows have come `codes` fields of values and `times` fields of times."""
+        self.words, self.codes = words, codes
+        self.width = FIELDS + codes + times
         self.data = np.zeros((self.width, 16), np.int64)
         self.alive = np.zeros(16, np.uint8)
         self.n = 0
@@ -54,7 +55,7 @@ class Table:
         """Makes room for more rows."""
         if self.n + more > self.data.shape[1]:
             size = max(2 * self.data.shape[1], self.n + more)
-            self.data, self.alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
+            self.data, self.alive = grown(self.data, size, self.n), grown(self.alive, size, self.n, 0)
 
     def append(self, columns: Array) -> None:
         """Adds rows that are given field by field."""
@@ -153,7 +154,7 @@ class Index:
 
     def rebuild(self) -> None:
         self.seen = self.count = 0
-        self.buckets = np.full(16, -1, np.int64)
+        self.buckets = no_buckets(0)
         self.groups = np.zeros((3, 8), np.int64)
         self.prev = np.full(16, -1, np.int64)
         self.extend()
@@ -174,7 +175,7 @@ class Index:
         if most > self.groups.shape[1]:
             self.groups = grown(self.groups, max(2 * self.groups.shape[1], most), self.count)
         if 2 * most > len(self.buckets):
-            self.buckets = np.full(1 << (4 * most).bit_length(), -1, np.int64)
+            self.buckets = no_buckets(most)
             k.rehash(self.buckets, self.groups, self.count)
         words = table.dictionary
         self.count = k.arrange(
@@ -231,8 +232,15 @@ class Links:
         return found
 
 
-def grown(array: Array, size: int, used: int, fill: Any = 0) -> Array:
-    """A larger array that begins alike."""
-    larger = np.full((*array.shape[:-1], size), fill, array.dtype)
+def grown(array: Array, size: int, used: int, fill: Any = None) -> Array:
+    """A larger array that begins alike; what comes after is `fill`, or whatever it is."""
+    larger = np.empty((*array.shape[:-1], size), array.dtype)
     larger[..., :used] = array[..., :used]
+    if fill is not None:
+        larger[..., used:] = fill
     return larger
+
+
+def no_buckets(count: int) -> Array:
+    """Empty buckets for so many entries: at most half of them will be full."""
+    return np.full(1 << max(4, (2 * count - 1).bit_length() + 1), -1, np.int32)

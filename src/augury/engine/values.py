@@ -131,8 +131,8 @@ class Dictionary:
         """Many floats at once; from then on floats are found by their bits."""
         self._room(len(column))
         if self._buckets is None or 2 * (self.n + len(column)) > len(self._buckets):
-            size = 1 << (2 * (self.n + len(column)) + 1024).bit_length()
-            self._buckets = np.full(size, -1, np.int64)
+            size = 1 << (3 * (self.n + len(column)) + 1024).bit_length()
+            self._buckets = np.full(size, -1, np.int32)
             known = np.flatnonzero(self.kind[: self.n] == _FLOAT)
             self._refill(known)
             self._floats = {}

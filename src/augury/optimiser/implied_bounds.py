@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Join, Relates, Spans
-from augury.algebra.relations import ALLEN, OPERATORS, Bound, Contradiction
+from augury.algebra.nodes import Condition, Join, Node, Relates, Spans
+from augury.algebra.relations import ALLEN, OPERATORS, Bound, Bounds, Contradiction, Limit
 from augury.algebra.timing import Timing
 from augury.clock import Clock
 
@@ -36,7 +36,7 @@ class Relation:
 
 def implied_bounds(node: Join, clock: Clock, left: Fields, right: Fields) -> tuple[Relation, tuple[Condition, ...]]:
     """The relation of a join, and the conditions that are left. `left` and `right` are the fields of labels."""
-    bounds: list[tuple[int, int, int, int, int]] = []
+    bounds: list[_Row] = []
     ends = {"a": (0, START), "b": (0, END), "c": (1, START), "d": (1, END)}
 
     def add(relation: tuple[Bound, ...], at: Mapping[str, tuple[int, int]]) -> None:
@@ -59,10 +59,33 @@ def implied_bounds(node: Join, clock: Clock, left: Fields, right: Fields) -> tup
                 bounds.extend((*i[1], *j[0], longest) for i in times for j in times)
             case _:
                 rest.append(condition)
-    looking = np.array(bounds, np.int64).reshape(-1, 5)
+    looking = np.array(_needed(bounds), np.int64).reshape(-1, 5)
     found = looking.copy()
     found[:, 0], found[:, 2] = 1 - looking[:, 0], 1 - looking[:, 2]
     return Relation((looking, found), _reach(node, clock)), tuple(rest)
+
+
+_Row = tuple[int, int, int, int, int]
+
+
+def _needed(bounds: list[_Row]) -> list[_Row]:
+    """Without the bounds that follow from the others: (a SEQ b).10 needs two, not five."""
+    kept = list(dict.fromkeys(bounds))
+    for bound in list(kept):
+        table: Bounds[tuple[int, int]] = Bounds(1)
+        for x_side, x, y_side, y, limit in kept:
+            if (x_side, x, y_side, y, limit) != bound:
+                table.add((x_side, x), (y_side, y), Limit(limit))
+        for side in (0, 1):
+            table.add((side, START), (side, END), Limit(0))
+        try:
+            table.close()
+        except Contradiction:
+            return kept
+        implied = table.limit(bound[:2], bound[2:4])
+        if implied is not None and implied.value <= bound[4]:
+            kept.remove(bound)
+    return kept
 
 
 def _label(name: str, left: Fields, right: Fields) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -90,3 +113,19 @@ def _reach(node: Join, clock: Clock) -> tuple[Array, Array]:
         return np.array([*low, limit(other, "e", mine, "s"), limit(other, "e", mine, "e")], np.int64)
 
     return reach(names[0], names[1]), reach(names[1], names[0])
+
+
+def implied_back(node: Node, window: str | None, clock: Clock) -> int:
+    """How far before the end of a row the window begins in which something must be absent or is collected.
+
+    None is the window between the two parts of a join.
+    """
+    timing = Timing(clock.tick if clock.kind == "logical" else 1)
+    whole = timing.add(node)
+    try:
+        timing.close()
+    except Contradiction:
+        return FAR
+    begins = (window, "s") if window is not None else (timing.interval(node.left), "e")  # type: ignore[union-attr]
+    found = timing.table.limit((whole, "e"), begins)
+    return FAR if found is None else min(clock.length(found.value) + 1, FAR)

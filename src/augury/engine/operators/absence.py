@@ -42,7 +42,9 @@ class Absence(Operator):
         shared: tuple[str, ...],
         where: tuple[Condition, ...],
         not_looked_for: tuple[str, ...],
+        back: int,
     ) -> None:
+        self.back = back  # how far before a row's end its window begins
         self.window, self.keys, self.where = window, keys, where
         self.open = tuple(v for v in shared if v not in keys)
         self.not_looked_for = not_looked_for

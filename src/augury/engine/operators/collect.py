@@ -38,7 +38,7 @@ class Collect(Operator):
 
     def __init__(
         self, circuit: Circuit, rows: View, collected: View, out: View, rule: Rule, collect: CollectNode,
-        keys: tuple[str, ...], shared: tuple[str, ...], several: bool,
+        keys: tuple[str, ...], shared: tuple[str, ...], several: bool, back: int,
     ) -> None:  # fmt: skip
         self.collect, self.keys, self.head = collect, keys, rule
         self.open = tuple(v for v in shared if v not in keys)
@@ -47,16 +47,16 @@ class Collect(Operator):
         self.aggregated = sorted({v for p in self.aggregates for v in variables(p)})
         super().__init__(circuit, (rows, collected), out, rule.label)
         self.members: dict[int, tuple[int, ...]] = {}
-        self.several = several
+        self.several, self.back = several, back
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
         self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
         self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
-        self.order_field = rows.labels[self._window][1]
+        self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.room = np.empty((2, 64), np.int64)
 
     @property
-    def _window(self) -> str:
+    def window(self) -> str:
         """The label of the times that are collected from; those of `last n` reach back without end."""
         return self.collect.window or "#until"
 
@@ -94,7 +94,7 @@ class Collect(Operator):
     def rows_around(self, q: Array) -> list[int]:
         """The rows whose window has an occurrence inside; an occurrence may be one that has just died."""
         rows, collected = self.inputs
-        low, high = rows.labels[self._window]
+        low, high = rows.labels[self.window]
         bounds = np.array([(1, low, 0, START, 0), (0, END, 1, high, 0)], np.int64)
         found: list[int] = []
         everyone = np.ones(len(collected.table.alive), np.uint8)
@@ -143,7 +143,7 @@ class Collect(Operator):
     def groups(self, rows: Array):  # type: ignore[no-untyped-def]
         """What each row collects, group by group."""
         mine, collected = self.inputs
-        low, high = mine.labels[self._window]
+        low, high = mine.labels[self.window]
         bounds = np.array([(0, low, 1, START, 0)], np.int64)
         groups: dict[OrderKey, _Group] = {}
         decode = self.circuit.words.dictionary.decode

@@ -1,0 +1,142 @@
+"""The state of a session as bytes, and back. State is flat arrays; what is found through them is made anew."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.clock import Clock, show_duration
+from augury.engine.events import Chunk, Events
+from augury.engine.operators.collect import Collect
+from augury.engine.operators.derive import Derived
+from augury.engine.table import grown
+from augury.engine.values import Dictionary
+from augury.errors import RunError
+
+if TYPE_CHECKING:
+    from augury.algebra.program import Plan
+    from augury.engine.session import Session
+    from augury.program import Program
+
+_MAGIC = b"augury session 1\n"
+# What a snapshot may hold, beside plain Python values: arrays, and the values and facts of the language.
+_KNOWN = {
+    ("augury.clock", "Timestamp"), ("augury.clock", "Duration"), ("augury.clock", "Clock"),
+    ("augury.model", "Iri"), ("augury.model", "Term"), ("augury.model", "Fact"), ("augury.model", "Event"),
+    ("augury.model", "Revocation"), ("numpy", "dtype"), ("numpy", "ndarray"),
+    ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"),
+    ("numpy.core.multiarray", "_reconstruct"), ("numpy.core.numeric", "_frombuffer"),
+    ("numpy._core.multiarray", "scalar"), ("copyreg", "_reconstructor"), ("builtins", "object"),
+    ("dataclasses", "_dataclass_setstate"),
+}  # fmt: skip
+
+
+def fingerprint(plan: Plan, clock: Clock) -> str:
+    """Equal for plans whose circuits have the same tables."""
+    text = repr((plan.rules, plan.clauses, sorted(plan.event_types), plan.outputs, clock))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def take(session: Session) -> bytes:
+    circuit, arrivals = session.circuit, session.arrivals
+    place = {id(o): n for n, o in enumerate(circuit.operators)}
+    state: dict[str, Any] = {
+        "plan": fingerprint(session.program.plan, session.clock),
+        "settings": (session.clock, session.emit, session.lateness, session.retention, session.facts, session.revisable),
+        "time": (session.greatest, session.advanced),
+        "counts": (session.steps, session.counted, session.matched, session.late_count),
+        "late": session.late,
+        "rejected": session.rejected,
+        "errors": circuit.errors,
+        "values": circuit.words.dictionary.state(),
+        "durations": circuit.context.durations,
+        "tables": [(o.out.table.data[:, : o.out.table.n], o.out.table.alive[: o.out.table.n]) for o in circuit.operators],
+        "inputs": {
+            n: (o.type, o.arity, [(c.count, list(c.columns), c.ids) for c in o.chunks])
+            for n, o in enumerate(circuit.operators)
+            if isinstance(o, Events)
+        },
+        "members": {n: o.members for n, o in enumerate(circuit.operators) if isinstance(o, Collect)},
+        "traces": {n: o.kept_traces for n, o in enumerate(circuit.operators) if isinstance(o, Derived) if o.kept_traces},
+        "shown": [one.shown[: one.events.out.table.n] for one in session.answers],
+        "ids": [(name, place[id(events)], row) for name, (events, row) in arrivals.by_id.items()],
+        "tombstones": sorted(arrivals.tombstones),
+        "unnamed": arrivals.unnamed,
+        "looked_up": [place[id(e)] for e in circuit.inputs.values() if id(e) in arrivals.looked_up],
+    }
+    return _MAGIC + pickle.dumps(state, protocol=5)
+
+
+class _Reader(pickle.Unpickler):
+    """Reads arrays and values, and nothing that could run."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _KNOWN:
+            raise RunError(f"the snapshot holds something unknown: {module}.{name}")
+        return super().find_class(module, name)
+
+
+def give(program: Program, data: bytes, **settings: Any) -> Session:
+    """A session that goes on where another stopped."""
+    from augury.engine.session import Session
+
+    if not data.startswith(_MAGIC):
+        raise RunError("not a snapshot of a session, or one of another version")
+    try:
+        state = _Reader(io.BytesIO(memoryview(data)[len(_MAGIC) :])).load()
+    except (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, AttributeError, TypeError) as error:
+        raise RunError(f"the snapshot is damaged: {error}") from None
+    clock, emit, lateness, retention, facts, revisable = state["settings"]
+    if fingerprint(program.plan, clock) != state["plan"]:
+        raise RunError("the snapshot is of another program", hint="restore it with the program that it was taken of")
+    late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
+    kept = None if retention is None else show_duration(retention)
+    session = Session(
+        program, clock=clock, emit=emit, facts=facts, revisable=revisable, lateness=late, retention=kept, **settings
+    )
+    circuit = session.circuit
+    for n, (type, arity, _) in state["inputs"].items():
+        if n >= len(circuit.operators):  # types that no rule reads
+            circuit.inputs[type, arity] = Events(circuit, type, arity, ())
+    _fill(session, state)
+    session.greatest, session.advanced = state["time"]
+    session.steps, session.counted, session.matched, session.late_count = state["counts"]
+    session.late, session.rejected = state["late"], state["rejected"]
+    circuit.errors.update(state["errors"])
+    return session
+
+
+def _fill(session: Session, state: dict[str, Any]) -> None:
+    circuit, arrivals = session.circuit, session.arrivals
+    circuit.words.dictionary = circuit.context.dictionary = Dictionary.of(state["values"])
+    circuit.context.durations = state["durations"]
+    for operator, (data, alive) in zip(circuit.operators, state["tables"], strict=True):
+        table, n = operator.out.table, data.shape[1]
+        table.n = n
+        table.data, table.alive = grown(data, n + 16, n), grown(alive, n + 16, n, 0)
+        table.dead = int(n - alive.sum())
+        table.begin()
+    for n, (_, _, chunks) in state["inputs"].items():
+        events, first = circuit.operators[n], 0
+        assert isinstance(events, Events)
+        events.chunks = []
+        for count, columns, ids in chunks:
+            events.chunks.append(Chunk(first, count, columns, ids))
+            first += count
+    for n, members in state["members"].items():
+        circuit.operators[n].members = members  # type: ignore[attr-defined]
+    for n, traces in state["traces"].items():
+        circuit.operators[n].kept_traces = traces  # type: ignore[attr-defined]
+    circuit.rebuild()
+    circuit.settle()
+    for one, shown in zip(session.answers, state["shown"], strict=True):
+        one.shown = np.zeros(len(one.events.out.table.alive), np.uint8)
+        one.shown[: len(shown)] = shown
+        one.rebuild()
+    arrivals.by_id = {name: (circuit.operators[n], row) for name, n, row in state["ids"]}  # type: ignore[misc]
+    arrivals.tombstones, arrivals.unnamed = set(state["tombstones"]), state["unnamed"]
+    arrivals.looked_up = {id(circuit.operators[n]): circuit.operators[n].out.table.n for n in state["looked_up"]}
