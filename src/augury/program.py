@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from augury.algebra.nodes import Policy
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
 from augury.clock import Kind
-from augury.errors import DataError, Diagnostic, Findings, RunError, Source, Span, counted
+from augury.errors import DataError, Diagnostic, Findings, RunError, Source, Span, counted, nearest
 from augury.language import syntax as s
 from augury.language.checks import check
 from augury.language.checks.types import check_types
@@ -44,6 +44,39 @@ class Program:
     def with_policy(self, policy: str) -> Program:
         """The same program under another policy, where it names none itself."""
         return _compiled(list(self.modules), Findings(), self.functions, self.facts, policy)
+
+    def with_rules(self, rules: str | Path) -> Program:
+        """The program with more rules, from a path or from text."""
+        findings = Findings()
+        known = {m.span.source.name for m in self.modules}
+        source = _source(rules, None)
+        if source.name in known:
+            source = Source(f"<rules {len(known)}>", source.text)
+        added = [m for m in read(source, findings, _loader(findings)) if m.span.source.name not in known]
+        return _compiled([*self._labelled(), *added], findings, self.functions, self.facts, None)
+
+    def without_rule(self, label: str) -> Program:
+        """The program without one of its rules."""
+        if label not in {rule.label for rule in self.plan.rules}:
+            close = nearest(label, [rule.label for rule in self.plan.rules])
+            raise RunError(f"there is no rule `{label}`", hint=f"did you mean `{close}`?" if close else "")
+        modules = [
+            replace(m, statements=tuple(x for x in m.statements if not (isinstance(x, s.EventRule) and x.label == label)))
+            for m in self._labelled()
+        ]
+        return _compiled(modules, Findings(), self.functions, self.facts, None)
+
+    def _labelled(self) -> list[s.Module]:
+        """The modules with every rule under its label, so that labels stay when rules come and go."""
+        labels = {(rule.span.source.name, rule.span.start): rule.label for rule in self.plan.rules}
+
+        def labelled(statement: s.Statement) -> s.Statement:
+            if isinstance(statement, s.EventRule):
+                span = statement.span
+                return replace(statement, label=labels.get((span.source.name, span.start), statement.label))
+            return statement
+
+        return [replace(m, statements=tuple(labelled(x) for x in m.statements)) for m in self.modules]
 
     def explain(self, format: str = "text") -> str:
         """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""

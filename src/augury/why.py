@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -103,3 +104,30 @@ def tree_as_json(tree: Because, clock: Clock) -> dict[str, Any]:
 def _proof_as_json(proof: Proof) -> dict[str, Any]:
     below = {"because": [_proof_as_json(c) for c in proof.children]} if proof.children else {}
     return {"name": proof.name, "args": [to_json(a) for a in proof.args], **below}
+
+
+def tree_as_mermaid(tree: Because, clock: Clock) -> str:
+    """A derivation as a Mermaid diagram: events as boxes, rules on the arrows."""
+    lines, numbers = ["flowchart BT"], itertools.count()
+
+    def quoted(text: str) -> str:
+        return '"' + text.replace('"', "#quot;") + '"'
+
+    def visit(because: Because) -> str:
+        name = f"e{next(numbers)}"
+        shown = quoted(show_event(because.event, clock))
+        lines.append(f"  {name}[{shown}]" if because.ways else f"  {name}({shown})")
+        for derivation, parts in because.ways:
+            if not derivation.rule:
+                continue
+            arrow = f"-->|{quoted(derivation.rule)}|"
+            for part in parts:
+                lines.append(f"  {visit(part)} {arrow} {name}")
+            for proof in derivation.proofs:
+                fact = f"f{next(numbers)}"
+                lines.append(f"  {fact}[/{quoted(next(_proof(proof, '', '')))}/]")
+                lines.append(f"  {fact} {arrow} {name}")
+        return name
+
+    visit(tree)
+    return "\n".join(lines) + "\n"

@@ -76,6 +76,7 @@ class Answers:
                 for end, row in zip(ends[~ready].tolist(), new[~ready].tolist(), strict=True):
                     heapq.heappush(self.waiting, (end, row))
                 new = new[ready]
+            self.shown[new] = 1
         due: list[int] = []
         while self.waiting and until is not None and self.waiting[0][0] <= until:
             row = heapq.heappop(self.waiting)[1]

@@ -97,11 +97,15 @@ class Circuit:
         self.journal: list[tuple[Table, int, int, int]] = []
         self.in_order = False  # whether a recursion looks at what is absent or chosen, so that time must pass step by step
         self._ready: list[tuple[int, int, Operator]] = []
-        self._known: dict[tuple[object, ...], tuple[View, str]] = {}
+        self._known: dict[tuple[object, ...], View] = {}
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
         self.words_kept = 0  # how many values there were after the last compaction
-        self._build()
+        self.sources: dict[int, tuple[View, View]] = {}
+        self.rules: dict[str, Rule] = {}
+        self.since: dict[str, int | None] = {}
+        self.extend(plan)
+        self.settle()
 
     def report(self, rule: str, message: str, binding: Mapping[str, object]) -> None:
         self.errors[rule, message] = self.errors.get((rule, message), 0) + 1
@@ -198,21 +202,33 @@ class Circuit:
 
     # Building
 
-    def _build(self) -> None:
-        plan = self.plan
-        self.sources: dict[int, tuple[View, View]] = {}
+    def extend(self, plan: Plan, since: int | None = None) -> None:
+        """Adds the rules that a plan has more. They see what is held of the past, or just what starts after `since`."""
+        self.plan = plan
+        self.context.scalars.functions, self.context.scalars.aggregates = plan.functions, plan.aggregates
         self.varying = varying(plan, self.facts)
-        self.unbounded = (
+        unbounded = (
             {label for label, found in all_properties(plan).items() if found.horizon is None}
             if self.retention is not None
             else set()
         )
+        layers = strata(plan)
+        new = [rule for layer in layers for rule in layer.rules if rule.label not in self.rules]
+        for rule in new:
+            self.rules[rule.label] = placed(rule, self.varying, self.retention, unbounded)
+            self.since[rule.label] = since
+        self._add_inputs(plan, [self.rules[rule.label] for rule in new])
+        self.operators = [o for o in self.operators if not isinstance(o, Rederive)]
+        for layer in layers:
+            self._stratum(layer, {rule.label for rule in new})
+        self._number(layers)
+        for operator in self.operators:  # a new operator takes in what is there
+            operator.wake()
+        self.run()
+
+    def _add_inputs(self, plan: Plan, rules: list[Rule]) -> None:
         used: dict[Predicate, set[int]] = {}
-        self.rules: dict[str, Rule] = {}
-        for stratum in strata(plan):
-            for rule in stratum.rules:
-                self.rules[rule.label] = placed(rule, self.varying, self.retention, self.unbounded)
-        for rule in self.rules.values():
+        for rule in rules:
             for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
                 for node in walk_all(pattern):
                     if isinstance(node, Scan):
@@ -220,33 +236,85 @@ class Circuit:
                         some |= {i for i, a in enumerate(node.args) if not isinstance(a, Wild)}
         for type in sorted(plan.event_types):
             needed = set(range(type[1])) if type in plan.derived else used.get(type, set())
-            self.inputs[type] = Events(self, *type, tuple(sorted(needed)))
-        for stratum in strata(plan):
-            self._stratum(stratum)
-        for operator in self.operators:  # time points are there from the beginning
-            operator.wake()
-        self.run()
-        self.settle()
+            if type not in self.inputs:
+                self.inputs[type] = Events(self, *type, tuple(sorted(needed)))
+            else:
+                self.inputs[type].use(needed)
 
-    def _stratum(self, stratum: Stratum) -> None:
-        sets = []
+    def _stratum(self, stratum: Stratum, new: set[str]) -> None:
         for type in stratum.types:
+            if type in self.derived:
+                self.derived[type].recursive = stratum.recursive
+                continue
             self.derived[type] = Derived(self, *type, stratum.recursive)
-            sets.append(self.derived[type])
-        if stratum.recursive and not _monotone(stratum):
-            self.in_order = True
-        for type in stratum.types:
             given, names = self.inputs[type], [f"#{i}" for i in range(type[1])]
             view = View(given.out.table, {name: given.field(i) for i, name in enumerate(names)})
             Derive(self, view, self.derived[type], "", tuple(Var(name) for name in names), ())
+        if stratum.recursive and not _monotone(stratum):
+            self.in_order = True
         for rule in stratum.rules:
-            self._rule(self.rules[rule.label])
+            if rule.label in new:
+                self._rule(self.rules[rule.label])
+        sets = [self.derived[type] for type in stratum.types]
         rederive = Rederive(self, sets)
         for one in sets:
             one.rederive = rederive
-        # A set runs after the rules that derive its events, and before what is derived again.
-        for operator in (*sets, rederive):
-            operator.order = self._next_order()
+
+    def _number(self, layers: Iterable[Stratum]) -> None:
+        """Numbers the operators: each after those it reads, a set after the rules that derive its events."""
+        done: set[int] = set()
+
+        def number(operator: Operator) -> None:
+            open_operators = [operator]
+            while open_operators:
+                last = open_operators[-1]
+                below = [self.maker(view.table) for view in last.inputs]
+                waiting = [o for o in below if id(o) not in done and not isinstance(o, Derived)]
+                if waiting:
+                    open_operators.extend(waiting)
+                    continue
+                open_operators.pop()
+                if id(last) not in done:
+                    done.add(id(last))
+                    last.order = self._next_order()
+
+        for layer in layers:
+            sets = [self.derived[type] for type in layer.types]
+            for one in sets:
+                for links in one.supports:
+                    number(self.maker(links.child))
+            for one in sets:
+                number(one)
+            number(sets[0].rederive)
+        for operator in self.operators:
+            number(operator)
+
+    def silence(self, label: str) -> None:
+        """What a rule derived falls, unless another rule derives it, too."""
+        head = self.heads[label]
+        table = head.out.table
+        rows = np.flatnonzero(table.alive[: table.n])
+        table.kill(rows)
+        head.events.release(table.data[RIGHT, rows])
+        self.run()
+
+    def remove(self, label: str) -> None:
+        """Takes a rule out that has been silenced."""
+        head = self.heads.pop(label)
+        table = head.out.table
+        head.events.supports = [links for links in head.events.supports if links.child is not table]
+        self.rules.pop(label)
+        self._drop(head)
+
+    def _drop(self, operator: Operator) -> None:
+        """Takes out an operator, and below it all that nobody reads any more."""
+        self.operators.remove(operator)
+        self._known = {key: known for key, known in self._known.items() if known.table is not operator.out.table}
+        for view in operator.inputs:
+            view.table.readers = [(o, port) for o, port in view.table.readers if o is not operator]
+            below = self.maker(view.table)
+            if not view.table.readers and not isinstance(below, Events | Derived) and below in self.operators:
+                self._drop(below)
 
     def _rule(self, rule: Rule) -> None:
         vars = {v for arg in rule.args for v in variables(arg)}
@@ -290,11 +358,12 @@ class Circuit:
             tuple(sorted(names.get(v, v) for v in needs.vars)),
             tuple(sorted(label_names[name] for name in needs.labels)),
             self._varying_here(node),
+            self.since.get(rule),
         )
         if key not in self._known:
             view = self._view(node, needs, rule)
-            self._known[key] = (_renamed(view, names, label_names), rule)
-        shared, _ = self._known[key]
+            self._known[key] = _renamed(view, names, label_names)
+        shared = self._known[key]
         back = {short: name for name, short in names.items() if not name.startswith("label ")}
         back_labels = {short: name for name, short in label_names.items()}
         return View(
@@ -376,7 +445,8 @@ class Circuit:
         own = all(isinstance(a, Var | Wild) for a in node.args) and len(set(names)) == len(names)
         own_labels, named = {name: (0, 1) for name in labels}, dict.fromkeys(labels, -1)
         columns = {a.name: field(i) for i, a in enumerate(node.args) if isinstance(a, Var)}
-        if own and longest is None and not where:
+        after = self.since.get(rule)
+        if own and longest is None and not where and after is None:
             return View(table, columns, own_labels, named)
         made = {c.label for c in where if isinstance(c, Relative)}
         out = self._table(sorted(needs.vars), sorted(needs.labels & (set(labels) | made)), named)
@@ -385,7 +455,7 @@ class Circuit:
         else:
             source = View(table, {}, own_labels)
             args = tuple((field(i), a) for i, a in enumerate(node.args) if not isinstance(a, Wild))  # type: ignore[assignment]
-        Map(self, source, out, rule, args=args, labels=labels, longest=longest, where=where)
+        Map(self, source, out, rule, args=args, labels=labels, longest=longest, where=where, after=after)
         self.sources[id(out.table)] = (source, source)
         return out
 
@@ -487,7 +557,7 @@ class Circuit:
         if per:
             return self._join_per(node, above, left, right, relation, rest, shared, absences, named, rule)
         out = self._table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
-        join = JoinOperator(self, left, right, out, rule, keys=keys, shared=shared, relation=relation, where=rest, gap=gap)
+        join = JoinOperator(self, left, right, out, rule, keys=keys, shared=shared, relation=relation, where=rest, gap=gap, nodes=(node.left, node.right))
         self.sources[id(out.table)] = (left, right)
         rows = out
         if node.absent is not None:
@@ -511,7 +581,7 @@ class Circuit:
     ) -> View:  # fmt: skip
         """`recent per`: chosen by the temporal conditions alone, before the join."""
         out = self._table([], [], named)
-        join = JoinOperator(self, left, right, out, rule, keys=(), shared=(), relation=relation, where=rest, gap=False)
+        join = JoinOperator(self, left, right, out, rule, keys=(), shared=(), relation=relation, where=rest, gap=False, nodes=(node.left, node.right))
         self.sources[id(out.table)] = (left, right)
         rows = self._chosen(node.policy, out, join, rule)
         where = tuple(c for c in node.where if not isinstance(c, NoneInside))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +78,17 @@ class Events(Operator):
 
     def field(self, position: int) -> int:
         return FIELDS + self.used.index(position)
+
+    def use(self, positions: Iterable[int]) -> None:
+        """Makes fields of arguments that no rule has looked at so far."""
+        for position in sorted(set(positions) - set(self.used)):
+            table, context = self.out.table, self.circuit.context
+            self.used = (*self.used, position)
+            wider = np.zeros((table.width + 1, table.data.shape[1]), np.int64)
+            wider[: table.width] = table.data
+            for row in range(table.n):
+                wider[table.width, row] = context.encode(self.args(row)[position])
+            table.data, table.width, table.codes = wider, table.width + 1, table.codes + 1
 
     def add(self, start: Array, end: Array, columns: Columns, ids: Any = None) -> int:
         """Adds events column by column; the first row of them."""

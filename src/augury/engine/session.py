@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from augury.algebra.program import rule_reads
 from augury.clock import Clock, Kind
 from augury.engine import kernels as k
 from augury.engine import snapshot
@@ -18,12 +21,16 @@ from augury.engine.circuit import Circuit
 from augury.engine.frame import LONGEST
 from augury.engine.horizon import compact
 from augury.engine.kernels import Array
-from augury.engine.trace import trace_of
-from augury.errors import DataError, RunError
+from augury.engine.events import Events
+from augury.engine.goals import Goal, goals, new_goals
+from augury.engine.operators.derive import Derived
+from augury.engine.trace import Derivations, trace_of
+from augury.errors import DataError, RunError, nearest
 from augury.facts import check_facts, facts_from
-from augury.model import Change, Event, Fact, HistoryItem, Revocation
-from augury.program import Program, check_clock
+from augury.model import Change, Event, Fact, HistoryItem, Revocation, content_id
+from augury.program import Program, check_clock, read_text
 from augury.settings import choose_clock, first_time, length
+from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 
 Emit = Literal["early", "final"]
 _MANY = 100_000  # rows of state that are worth a look at what may be forgotten
@@ -49,7 +56,8 @@ class Session:
     ) -> None:
         if emit not in ("early", "final"):
             raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
-        self.program, self.emit, self.revisable = program, emit, revisable
+        self.opened = self.program = program  # the program it was opened with, and with the rules that came since
+        self.emit, self.revisable = emit, revisable
         self._clock_asked, self._given_facts = clock, facts
         self.retention = length(retention, program.plan.tick)
         self._lateness_asked = length(lateness, program.plan.tick)
@@ -58,6 +66,8 @@ class Session:
         self.late_count = 0
         self.rejected: list[tuple[Event, str]] = []
         self._callbacks: dict[str, list[Callable[[Change], None]]] = {}
+        self._goal_callbacks: dict[str, list[tuple[float, Callable[[Goal], None]]]] = {}
+        self.grown: list[tuple[str, str, int | None]] = []  # rules added and removed since it was opened
         self._entered = threading.Lock()
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
@@ -203,6 +213,11 @@ class Session:
                 if len(dead) or len(new):
                     found.append((one, dead, new))
                     self.matched += len(new)
+        for rule, callbacks in self._goal_callbacks.items():
+            for goal in new_goals(circuit, rule, self.now) if rule in circuit.rules else ():
+                for threshold, callback in callbacks:
+                    if goal.complete >= threshold:
+                        callback(goal)
         circuit.settle()
         self.steps += 1
         changes = make_changes(circuit, found, lambda events, row: trace_of(circuit, events, row))
@@ -241,6 +256,114 @@ class Session:
             raise RunError(f"no rule derives `{type}`", hint=f"there is {', '.join(sorted(known))}")
         self._callbacks.setdefault(type, []).append(callback)
 
+    def on_goal(self, rule: str, threshold: float, callback: Callable[[Goal], None]) -> None:
+        """Calls a function with each partial match of a rule that is at least so complete, from 0 to 1."""
+        self._known_rule(rule)
+        self._goal_callbacks.setdefault(rule, []).append((threshold, callback))
+
+    # Rules come and go
+
+    def add_rules(self, rules: str | Path, since: Literal["past", "now"] = "past") -> Changes:
+        """Adds event rules. They see what is held of the past, or just the events that start from now on."""
+        if since not in ("past", "now"):
+            raise RunError(f"rules start from the past or from now, not from {since!r}")
+        with self._alone():
+            circuit, program = self.circuit, self.program.with_rules(rules)
+            if program.plan.clauses != self.program.plan.clauses:
+                raise RunError("static rules cannot be added to a session", hint="give facts and static rules when it opens")
+            if program.plan.tick != self.program.plan.tick:
+                raise RunError("the tick of a session cannot change")
+            check_clock(program, self.clock.kind)
+            read = {t for rule in self.program.plan.rules for t in rule_reads(rule)}
+            for name, arity in sorted((program.plan.derived.keys() - self.program.plan.derived.keys()) & read):
+                raise RunError(f"`{name}` with {arity} arguments is an input of the running rules, so no new rule can derive it")  # fmt: skip
+            after = self.now if since == "now" else None
+            self._grow(program, after)
+            self.grown.append(("add", _text_of(rules), after))
+            assert circuit is self._circuit
+            return self._finish()
+
+    def _grow(self, program: Program, after: int | None) -> None:
+        circuit = self.circuit
+        circuit.extend(program.plan, after)
+        self.program, self.arrivals.plan = program, program.plan
+        known = {id(one.events) for one in self.answers}
+        for (name, _), events in circuit.derived.items():
+            if name in program.plan.outputs and id(events) not in known:
+                self.answers.append(Answers(events))
+
+    def remove_rule(self, label: str) -> Changes:
+        """Takes a rule out; what only it derived is taken back."""
+        with self._alone():
+            circuit, program = self.circuit, self.program.without_rule(label)
+            circuit.silence(label)
+            changes = self._finish()
+            changes.materialise()  # its events are told with what the rule made them of
+            circuit.remove(label)
+            self.program, self.arrivals.plan = program, program.plan
+            self.grown.append(("remove", label, None))
+            return changes
+
+    # Looking inside
+
+    def goals(self, rule: str | None = None) -> list[Goal]:
+        """The partial matches: what has happened, what is awaited, and how complete it is."""
+        if rule is not None:
+            self._known_rule(rule)
+        return list(goals(self.circuit, rule, self.now))
+
+    def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
+        """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
+        model = Derivations(self.circuit, None)
+        if not isinstance(event, Event) or (id := content_id(event.type, event.args, event.start, event.end)) not in model:
+            raise RunError(f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing")  # fmt: skip
+        tree = derivation_tree(_Held(model), Event(event.type, event.args, event.start, event.end, id), all)  # type: ignore[arg-type]
+        if format == "json":
+            return json.dumps(tree_as_json(tree, self.clock), ensure_ascii=False)
+        return tree_as_mermaid(tree, self.clock) if format == "mermaid" else show_tree(tree, self.clock)
+
+    def stats(self) -> dict[str, Any]:
+        """What the session has seen and what it holds: rows and bytes, by operator."""
+        circuit = self.circuit
+        operators = [
+            {
+                "operator": o.kind,
+                "rule": o.rule,
+                "rows": o.out.table.live,
+                "bytes": o.out.table.bytes,
+                "touched": o.touched,
+                **({"type": o.type} if isinstance(o, Events | Derived) else {}),
+            }
+            for o in circuit.operators
+        ]
+        rules: dict[str, dict[str, int]] = {}
+        for one in operators:
+            if one["rule"]:
+                total = rules.setdefault(str(one["rule"]), {"rows": 0, "bytes": 0, "touched": 0})
+                for name in total:
+                    total[name] += int(one[name])  # type: ignore[call-overload]
+        return {
+            "events": self.counted,
+            "matches": self.matched,
+            "late": self.late_count,
+            "rejected": len(self.rejected),
+            "errors": sum(circuit.errors.values()),
+            "steps": self.steps,
+            "clock": None if self.now is None else self.clock.show(self.now),
+            "forgets": self.lateness is not None or self.advanced is not None,
+            "rows": sum(o.out.table.live for o in circuit.operators),
+            "bytes": sum(o.out.table.bytes for o in circuit.operators),
+            "values": circuit.words.dictionary.n,
+            "rules": rules,
+            "operators": operators,
+        }
+
+    def _known_rule(self, label: str) -> None:
+        known = [rule.label for rule in self.program.plan.rules]
+        if label not in known:
+            close = nearest(label, known)
+            raise RunError(f"there is no rule `{label}`", hint=f"did you mean `{close}`?" if close else "")
+
     # What stands
 
     def events(self) -> list[Event]:
@@ -259,6 +382,18 @@ class Session:
     def errors(self) -> dict[tuple[str, str], int]:
         """Rows that could not be computed: how often, by rule and message."""
         return {} if self._circuit is None else self._circuit.errors
+
+
+class _Held:
+    """What of a session `derivation_tree` looks at."""
+
+    def __init__(self, derivations: Derivations) -> None:
+        self.derivations = derivations
+
+
+def _text_of(rules: str | Path) -> str:
+    """The text of rules, so that a snapshot can hold it."""
+    return read_text(Path(rules)) if isinstance(rules, Path) or rules.endswith(".aug") else rules
 
 
 class _Alone:

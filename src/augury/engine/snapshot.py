@@ -45,7 +45,8 @@ def take(session: Session) -> bytes:
     circuit, arrivals = session.circuit, session.arrivals
     place = {id(o): n for n, o in enumerate(circuit.operators)}
     state: dict[str, Any] = {
-        "plan": fingerprint(session.program.plan, session.clock),
+        "plan": fingerprint(session.opened.plan, session.clock),
+        "grown": session.grown,
         "settings": (session.clock, session.emit, session.lateness, session.retention, session.facts, session.revisable),
         "time": (session.greatest, session.advanced),
         "counts": (session.steps, session.counted, session.matched, session.late_count),
@@ -98,6 +99,12 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
     session = Session(
         program, clock=clock, emit=emit, facts=facts, revisable=revisable, lateness=late, retention=kept, **settings
     )
+    for what, text, after in state["grown"]:
+        if what == "add":
+            session._grow(session.program.with_rules(text), after)
+        else:
+            session.remove_rule(text)
+    session.grown = state["grown"]
     circuit = session.circuit
     for n, (type, arity, _) in state["inputs"].items():
         if n >= len(circuit.operators):  # types that no rule reads

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Condition
+from augury.algebra.nodes import Condition, Node
 from augury.engine import kernels as k
 from augury.engine.frame import Frame, View, store
 from augury.engine.kernels import Array
@@ -44,7 +44,9 @@ class Join(Operator):
         relation: Relation,
         where: tuple[Condition, ...],
         gap: bool,
+        nodes: tuple[Node, Node],
     ) -> None:
+        self.nodes = nodes
         self.keys, self.relation, self.where, self.gap = keys, relation, where, gap
         self.open = tuple(v for v in shared if v not in keys)
         super().__init__(circuit, (left, right), out, rule)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Map(Operator):
     """`p(t1, …, tn)`: occurrences of p whose arguments match; `P WHERE c`: those of P for which c holds.
 
-    `labels` are names for the occurrence itself; `longest` is a window on it.
+    `labels` are names for the occurrence itself; `longest` is a window on it; it starts later than `after`.
     """
 
     kind = "select"
@@ -32,8 +32,9 @@ class Map(Operator):
         labels: tuple[str, ...] = (),
         longest: int | None = None,
         where: tuple[Condition, ...] = (),
+        after: int | None = None,
     ) -> None:
-        self.args, self.labels, self.longest, self.where = args, labels, longest, where
+        self.args, self.labels, self.longest, self.where, self.after = args, labels, longest, where, after
         super().__init__(circuit, (source,), out, rule)
 
     def step(self) -> None:
@@ -44,6 +45,8 @@ class Map(Operator):
 
     def mapped(self, frame: Frame) -> Frame:
         context = self.circuit.context
+        if self.after is not None:
+            frame = frame.where(frame.start > self.after)
         if self.longest is not None:
             frame = frame.where(frame.end - frame.start <= self.longest)
         if self.args:
@@ -59,9 +62,6 @@ class Union(Operator):
     """`P1 OR P2`: the rows of both."""
 
     kind = "or"
-
-    def make_links(self) -> list:  # type: ignore[type-arg]
-        return super().make_links()
 
     def step(self) -> None:
         for port in (0, 1):
