@@ -102,7 +102,7 @@ class Arrived:
             yield part
 
 
-_PORTION = 1 << 16
+_PORTION = 1 << 13  # rows that are taken in at a time: few enough to stay in the caches, many enough to be worth a call
 
 
 def _slice(batch: Batch, lo: int, hi: int) -> Batch:

@@ -54,6 +54,7 @@ from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.join import GAP, joined
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
+from augury.engine.operators.recent import Recent
 from augury.engine.table import FIELDS, LEFT, RIGHT, Table, Words
 from augury.engine.values import Dictionary
 from augury.errors import RunError
@@ -557,6 +558,14 @@ class Circuit:
         if per:
             return self._join_per(node, above, left, right, relation, rest, shared, absences, named, rule)
         out = self._table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
+        alone = node.absent is None and not absences and not _several(node.left) and not _several(node.right)
+        if node.policy.name == "recent" and alone:
+            Recent(
+                self, left, right, out, rule, policy=node.policy, keys=keys, shared=shared, relation=relation, where=rest,
+                nodes=(node.left, node.right),
+            )  # fmt: skip
+            self.sources[id(out.table)] = (left, right)
+            return out
         join = JoinOperator(self, left, right, out, rule, keys=keys, shared=shared, relation=relation, where=rest, gap=gap, nodes=(node.left, node.right))
         self.sources[id(out.table)] = (left, right)
         rows = out

@@ -439,7 +439,18 @@ def copy_pairs(out: Array, at: int, pairs: Array, n: int, left: Array, right: Ar
 
 
 @Kernel
-def intern_floats(given: Array, bits: Array, numbers: Array, n: int, buckets: Array, ids: Array, values: Array) -> int:
+def refill_floats(known: Array, bits: Array, buckets: Array) -> None:
+    """Fills new buckets with the floats there are."""
+    mask = len(buckets) - 1
+    for i in range(len(known)):
+        b = mixed(1540483477, bits[i]) & mask
+        while buckets[b] >= 0:
+            b = (b + 1) & mask
+        buckets[b] = known[i]
+
+
+@Kernel
+def intern_floats(given: Array, bits: Array, numbers: Array, n: int, buckets: Array, ids: Array) -> int:
     """The ids of floats in a table of floats, new ones added from `n` on; how many there are then."""
     mask = len(buckets) - 1
     for i in range(len(given)):

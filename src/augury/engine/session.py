@@ -178,6 +178,8 @@ class Session:
         """One step: all of it, or nothing where something fails."""
         circuit = self._circuit
         assert circuit is not None
+        if circuit.rows > 2 * self._kept + _MANY:
+            self._prune_if_worth()
         arrived = told()
         k.count_work(arrived.count)
         greatest = self.greatest
@@ -223,13 +225,20 @@ class Session:
         changes = make_changes(circuit, found, lambda events, row: trace_of(circuit, events, row))
         if len(changes):
             self._unseen.add(changes)
-        if circuit.rows > 2 * self._kept + _MANY:
-            self.prune()
         if self._callbacks and len(changes):
             for change in changes:
                 for callback in self._callbacks.get(change.event.type, ()):
                     callback(change)
         return changes
+
+    def _prune_if_worth(self) -> None:
+        """Between steps, once state has doubled: where there is a frontier, or most of it is dead."""
+        circuit = self.circuit
+        dead = sum(operator.out.table.dead for operator in circuit.operators)
+        if self.frontier is not None or 2 * dead > circuit.rows:
+            self.prune()
+        else:
+            self._kept = circuit.rows
 
     def prune(self) -> int:
         """Forgets what can no longer matter; how many rows of state are left. It happens by itself now and then."""

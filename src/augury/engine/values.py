@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import Array, intern_floats
+from augury.engine.kernels import Array, intern_floats, refill_floats
 from augury.model import Value, has_null, order_key
 
 NULL, OPEN = 1, 3
@@ -134,22 +134,13 @@ class Dictionary:
             size = 1 << (3 * (self.n + len(column)) + 1024).bit_length()
             self._buckets = np.full(size, -1, np.int32)
             known = np.flatnonzero(self.kind[: self.n] == _FLOAT)
-            self._refill(known)
+            refill_floats(known, self.numbers[known].view(np.int64), self._buckets)
             self._floats = {}
         ids = np.empty(len(column), np.int64)
         before = self.n
-        self.n = intern_floats(column, column.view(np.int64), self.numbers, self.n, self._buckets, ids, self.numbers)
+        self.n = intern_floats(column, column.view(np.int64), self.numbers, self.n, self._buckets, ids)
         self._as_float(before, self.n)
         return ids * 2 + 1
-
-    def _refill(self, known: Array) -> None:
-        assert self._buckets is not None
-        bits, mask = self.numbers[known].view(np.int64), len(self._buckets) - 1
-        h = _mixed(bits)
-        for place, number in zip((h & mask).tolist(), known.tolist(), strict=True):
-            while self._buckets[place] >= 0:
-                place = (place + 1) & mask
-            self._buckets[place] = number
 
     # What vectorised expressions need
 
@@ -244,10 +235,3 @@ def _exact(values: Array) -> bool:
     """Whether integers are floats without loss."""
     return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
 
-
-def _mixed(codes: Array) -> Array:
-    """`kernels.mixed` of many codes."""
-    h = ((1540483477 ^ (codes & 0x7FFFFFFF)) * 668265263) & 0x3FFFFFFFFFFFFFFF
-    h = (h ^ (h >> 29)) & 0x7FFFFFFF
-    h = ((h ^ ((codes >> 31) & 0x7FFFFFFF)) * 374761393) & 0x3FFFFFFFFFFFFFFF
-    return (h ^ (h >> 27)) & 0x7FFFFFFF

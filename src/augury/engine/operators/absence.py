@@ -73,7 +73,7 @@ class Absence(Operator):
         if len(absent):
             self.block(absent)
         if len(again):
-            new = np.concatenate([new, again])
+            new = np.sort(np.concatenate([new, again]))
         if len(new):
             self.admit(new)
 
@@ -106,15 +106,12 @@ class Absence(Operator):
     def admit(self, rows: Array) -> None:
         """New rows: those that nothing blocks stand."""
         blocked = np.zeros(len(rows), bool)
-        place = {int(r): i for i, r in enumerate(rows)} if len(rows) < 64 else None
         for pairs in self.pairs(rows, self.inputs[0], self.fields[0], self.inputs[1], self.fields[1], False):
             found = self.really(pairs[0], pairs[1])
             if len(found):
-                self.watch(pairs[0][found], pairs[1][found])
                 hit = pairs[0][found]
-                blocked[[place[int(r)] for r in hit] if place else np.searchsorted(np.sort(rows), hit)] = True
-        if place is None:
-            rows = np.sort(rows)
+                self.watch(hit, pairs[1][found])
+                blocked[np.searchsorted(rows, hit)] = True
         stand = rows[~blocked]
         if len(stand):
             store(frame_of(self.inputs[0], stand), self.out)

@@ -1,0 +1,188 @@
+"""`SEQ[recent]`: each later part pairs with the one most recent candidate (SEMANTICS 5).
+
+For operators whose candidacy is decided by the pair alone (no absence, no `per`) and whose parts are one row each: then
+candidates need not be listed; each later part looks back until it finds one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.algebra.nodes import Policy
+from augury.engine.frame import Frame, View, store
+from augury.engine.kernels import Array
+from augury.engine.operators.choose import Occurrence
+from augury.engine.operators.join import Join
+from augury.engine.table import END, LEFT, NONE, RIGHT, START
+from augury.engine.values import OPEN
+from augury.model import OrderKey, order_key
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+_LOOKS = (2, 16, 256, -1)  # how many candidates a part looks at, while it has found none
+
+
+class Recent(Join):
+    """The pairs (earlier, later) in which the earlier part is the most recent candidate of the later one.
+
+    A part is decided when it comes, when its choice is taken back, and when an earlier candidate comes late.
+    """
+
+    kind = "recent"
+
+    def __init__(self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any) -> None:
+        self.policy = policy
+        super().__init__(circuit, left, right, out, rule, gap=False, **join)
+
+    def step(self) -> None:
+        again: list[list[Array]] = [[], []]
+        out = self.out.table
+        for port in (0, 1):
+            lost = self.losses(port)
+            links = self.links[port]
+            if len(lost) and links is not None:
+                gone = links.take(lost)
+                self.touched += len(lost) + len(gone)
+                # The other part of a pair that fell decides anew, where it is the later one and still stands.
+                again[1 - port].append(out.data[LEFT + 1 - port, gone])
+        before = (self.seen[0], self.seen[1])
+        new = self.gains(0), self.gains(1)
+        for side in (0, 1):
+            if len(new[side]) and before[1 - side]:
+                again[1 - side].append(self.later_than(new[side], side, before[1 - side]))
+        for side in (0, 1):
+            rows = np.unique(np.concatenate([new[side], *again[side]]))
+            table = self.inputs[side].table
+            rows = rows[(rows < self.seen[side]) & table.alive[rows].astype(bool)] if len(rows) else rows
+            if len(rows):
+                self.decide(rows, side)
+
+    def later_than(self, rows: Array, side: int, limit: int) -> Array:
+        """The parts of the other side that were decided before, and for which a new row is an earlier candidate."""
+        first, found = 0, [NONE]
+        while first < len(rows):
+            first, pairs = self.pairs(rows, side, limit, first)
+            if pairs.shape[1]:
+                mask = self.later(pairs[0], pairs[1]) == 1 - side
+                found.append(pairs[1 - side][mask])
+        return np.unique(np.concatenate(found))
+
+    def later(self, lefts: Array, rights: Array) -> Array:
+        """Which side of each pair is the later one in the order of events; -1 where a part would pair with itself."""
+        left, right = self.inputs[0].table, self.inputs[1].table
+        difference = right.data[END, rights] - left.data[END, lefts]
+        tie = difference == 0
+        if tie.any():
+            difference = np.where(tie, right.data[START, rights] - left.data[START, lefts], difference)
+        side = np.where(difference > 0, 1, 0)
+        for i in np.flatnonzero(difference == 0).tolist():
+            one, other = self.occurrence(0, int(lefts[i])), self.occurrence(1, int(rights[i]))
+            side[i] = -1 if one.parts and one.parts == other.parts else int(one.before(other))
+        return side
+
+    def occurrence(self, side: int, row: int) -> Occurrence:
+        table = self.inputs[side].table
+        return Occurrence(
+            self.circuit, int(table.data[START, row]), int(table.data[END, row]), self.circuit.parts(table, row)
+        )
+
+    def decide(self, rows: Array, side: int) -> None:
+        """Finds the choice of later parts, and shows it in place of what they chose before."""
+        chosen: list[Frame] = []
+        waiting = rows
+        for most in _LOOKS:
+            if not len(waiting):
+                break
+            frame, waiting = self.look(waiting, side, most)
+            if len(frame):
+                chosen.append(frame)
+        links, out = self.links[side], self.out.table
+        assert links is not None
+        old: dict[tuple[int, int], list[int]] = {}
+        if out.live:
+            for row in rows.tolist():
+                for r in links.of(row):
+                    if self._later_of(r) == side:
+                        old.setdefault((int(out.data[LEFT, r]), int(out.data[RIGHT, r])), []).append(r)
+        for frame in chosen:
+            if old:
+                pairs = list(zip(frame.left.tolist(), frame.right.tolist(), strict=True))
+                kept = {pair for pair in pairs if pair in old}
+                for pair in kept:
+                    del old[pair]
+                frame = frame.where(np.array([pair not in kept for pair in pairs]))
+            store(frame, self.out)
+        fallen = [r for found in old.values() for r in found]
+        if fallen:
+            out.kill(np.array(fallen, np.int64))
+
+    def _later_of(self, row: int) -> int:
+        data = self.out.table.data
+        return int(self.later(data[LEFT, row : row + 1], data[RIGHT, row : row + 1])[0])
+
+    def look(self, rows: Array, side: int, most: int) -> tuple[Frame, Array]:
+        """Looks at the latest candidates by time and key; the choices, and the parts that have to look farther back."""
+        first = 0
+        frames: list[tuple[Array, Array]] = []
+        while first < len(rows):
+            first, pairs = self.pairs(rows, side, self.inputs[1 - side].table.n, first, most)
+            frames.append((pairs[0].copy(), pairs[1].copy()))
+        lefts, rights = (np.concatenate([f[i] for f in frames]) for i in (0, 1))
+        mine = (lefts, rights)[side]
+        other = self.inputs[1 - side].table
+        ends = other.data[END, (lefts, rights)[1 - side]]
+        # How far back each part has looked: all of it where it found fewer than it asked for.
+        counts = np.bincount(np.searchsorted(rows, mine), minlength=len(rows))
+        bound = np.full(len(rows), -(2**62))
+        if most > 0:
+            np.minimum.at(floor := np.full(len(rows), 2**62), np.searchsorted(rows, mine), ends)
+            bound = np.where(counts >= most, floor, bound)
+        keep = self.later(lefts, rights) == side
+        frame = self.circuit.context.select(self.where, self.frame(lefts[keep], rights[keep]), self.rule)
+        at = np.searchsorted(rows, frame.left if side == 0 else frame.right)
+        end = other.data[END, frame.right if side == 0 else frame.left]
+        best = np.full(len(rows), -(2**62))
+        np.maximum.at(best, at, end)
+        # What has the same end as the last one seen may have company farther back.
+        undecided = best <= bound if most > 0 else np.zeros(len(rows), bool)
+        undecided &= bound > -(2**62)
+        take = (end == best[at]) & ~undecided[at]
+        return self.untied(frame.where(take), side), rows[undecided]
+
+    def untied(self, frame: Frame, side: int) -> Frame:
+        """Of several candidates that end together the one that the policy names; then the last in the order of events."""
+        if len(frame) < 2:
+            return frame
+        mine, others = (frame.left, frame.right) if side == 0 else (frame.right, frame.left)
+        pairs = dict.fromkeys(zip(mine.tolist(), others.tolist(), strict=True))
+        several: dict[int, list[int]] = {}
+        for one, other in pairs:
+            several.setdefault(one, []).append(other)
+        if all(len(found) == 1 for found in several.values()):
+            return frame
+        chosen = {one: found[0] if len(found) == 1 else self._first(found, 1 - side) for one, found in several.items()}
+        return frame.where(np.array([chosen[m] == o for m, o in zip(mine.tolist(), others.tolist(), strict=True)]))
+
+    def _first(self, rows: list[int], side: int) -> int:
+        table = self.inputs[side].table
+        keys = [self.tie(side, row, -int(table.data[START, row])) for row in rows]
+        best = max(keys)
+        level = [row for row, key in zip(rows, keys, strict=True) if key == best]
+        if len(level) == 1:
+            return level[0]
+        return max(level, key=lambda r: (int(table.data[START, r]), self.occurrence(side, r).order))
+
+    def tie(self, side: int, row: int, longest: int) -> OrderKey:
+        match self.policy.ties:
+            case "longest":
+                return (longest,)
+            case "shortest":
+                return (-longest,)
+            case "by":
+                view = self.inputs[side]
+                field = view.vars.get(self.policy.by or "")
+                code = OPEN if field is None else int(view.table.data[field, row])
+                return order_key(None if code == OPEN else self.circuit.words.dictionary.decode(code))
