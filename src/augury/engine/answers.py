@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 
 from augury.engine.kernels import Array
-from augury.engine.table import END, FIELDS, NONE, START, grown
+from augury.engine.table import END, NONE, START, grown
 from augury.model import Change, Event
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Answers:
 
         def contents(rows: Array) -> list[bytes]:
             fields = [table.data[START, rows], table.data[END, rows]]
-            fields += [table.dictionary.canonical(table.data[f, rows]) for f in range(FIELDS, table.width)]
+            fields += [table.dictionary.canonical(table.data[f, rows]) for f in table.codes]
             return [row.tobytes() for row in np.stack(fields, axis=1)]
 
         before = dict(zip(contents(dead), dead.tolist(), strict=True))

@@ -193,7 +193,7 @@ class Circuit:
             else:
                 assert isinstance(maker, Derived)
                 data, decode = part[0].data, self.words.dictionary.decode
-                args = tuple(decode(int(c)) for c in data[FIELDS:, part[1]])
+                args = tuple(decode(int(c)) for c in data[part[0].codes, part[1]])
                 start, end = int(data[0, part[1]]), int(data[1, part[1]])
                 found = Event(maker.type, args, start, end, content_id(maker.type, args, start, end))
             if len(self._events) > 100_000:
@@ -566,7 +566,11 @@ class Circuit:
             )  # fmt: skip
             self.sources[id(out.table)] = (left, right)
             return out
-        join = JoinOperator(self, left, right, out, rule, keys=keys, shared=shared, relation=relation, where=rest, gap=gap, nodes=(node.left, node.right))
+        hidden = self._hidden(node, right, both, rule)
+        join = JoinOperator(
+            self, left, right, out, rule, keys=keys, shared=shared, relation=relation, where=rest, gap=gap,
+            nodes=(node.left, node.right), absent=hidden, absent_keys=self._absent_keys(node, both),
+        )  # fmt: skip
         self.sources[id(out.table)] = (left, right)
         rows = out
         if node.absent is not None:
@@ -575,6 +579,18 @@ class Circuit:
         for condition in absences:
             rows = self._inside(condition, rows, node, rule)
         return self._chosen(node.policy, rows, join, rule)
+
+    def _absent_keys(self, node: Join, both: set[str]) -> tuple[str, ...]:
+        return () if node.absent is None else tuple(sorted(possible_vars(node.absent) & both))
+
+    def _hidden(self, node: Join, right: View, both: set[str], rule: str) -> View | None:
+        """What must be absent, where the right part alone says which occurrences of it block."""
+        if node.absent is None or node.absent_where:
+            return None
+        keys = set(self._absent_keys(node, both))
+        if not keys <= bound_vars(node.right) & bound_vars(node.absent) or not keys <= set(right.vars):
+            return None
+        return self.view(node.absent, Needs(frozenset(keys)), rule)
 
     def _chosen(self, policy: Policy, rows: View, join: JoinOperator, rule: str) -> View:
         if policy.name == "unrestricted":

@@ -77,18 +77,16 @@ class Events(Operator):
         return []
 
     def field(self, position: int) -> int:
-        return FIELDS + self.used.index(position)
+        return self.out.table.codes[self.used.index(position)]
 
     def use(self, positions: Iterable[int]) -> None:
         """Makes fields of arguments that no rule has looked at so far."""
         for position in sorted(set(positions) - set(self.used)):
             table, context = self.out.table, self.circuit.context
             self.used = (*self.used, position)
-            wider = np.zeros((table.width + 1, table.data.shape[1]), np.int64)
-            wider[: table.width] = table.data
+            at = table.add_field(code=True)
             for row in range(table.n):
-                wider[table.width, row] = context.encode(self.args(row)[position])
-            table.data, table.width, table.codes = wider, table.width + 1, table.codes + 1
+                table.data[at, row] = context.encode(self.args(row)[position])
 
     def add(self, start: Array, end: Array, columns: Columns, ids: Any = None) -> int:
         """Adds events column by column; the first row of them."""
@@ -101,10 +99,10 @@ class Events(Operator):
         data, hi = table.data, first + count
         data[START, first:hi], data[END, first:hi] = start, end
         data[2:FIELDS, first:hi] = 0
-        for at, position in enumerate(self.used):
+        for at, position in zip(table.codes, self.used, strict=True):
             column = columns[position]
             words = self.circuit.context
-            data[FIELDS + at, first:hi] = (
+            data[at, first:hi] = (
                 words.dictionary.encode_column(column)
                 if isinstance(column, np.ndarray) and column.dtype.kind in "iufb"
                 else [words.encode(v) for v in column]
@@ -156,7 +154,7 @@ class Events(Operator):
             self._buckets, self.numbered = no_buckets(2 * table.n), 0
             self._counts[:] = 0
         k.number_equals(
-            table.data, self.numbered, table.n, FIELDS, table.dictionary.canon, self._buckets, self._counts, self.numbers
+            table.data, self.numbered, table.n, np.array(table.codes, np.int64), table.dictionary.canon, self._buckets, self._counts, self.numbers
         )
         self.numbered = table.n
 

@@ -19,7 +19,7 @@ from augury.engine.operators.choose import Choose
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.join import Join
-from augury.engine.table import END, FIELDS, LEFT, RIGHT, Table
+from augury.engine.table import END, LEFT, RIGHT, Table
 from augury.engine.trace import trace_of
 from augury.optimiser.implied_bounds import FAR
 
@@ -96,7 +96,7 @@ def _wanted(circuit: Circuit, table: Table, since: dict[int, int]) -> Array:
     mask = ends >= since[id(table)]
     for operator, port in table.readers:
         match operator:
-            case Join():
+            case Join() if port < 2:
                 other = operator.inputs[1 - port].table
                 back = int(operator.relation.reach[1 - port][1])
                 least = _EVER if back <= -FAR else since[id(other)] + back
@@ -191,12 +191,13 @@ def _shrink_dictionary(circuit: Circuit) -> None:
     if words.n < 2 * circuit.words_kept + 4096:
         return
     tables = [o.out.table for o in circuit.operators]
-    used = [t.data[FIELDS : FIELDS + t.codes, : t.n].ravel() for t in tables if t.codes]
+    used = [t.data[t.codes, : t.n].ravel() for t in tables if t.codes]
     smaller, moved = words.without(used)
     for table in tables:
         if table.codes:
-            codes = table.data[FIELDS : FIELDS + table.codes, : table.n]
+            codes = table.data[table.codes, : table.n]
             odd = (codes & 1).astype(bool)
             codes[odd] = moved[codes[odd] >> 1]
+            table.data[table.codes, : table.n] = codes
     circuit.words.dictionary = circuit.context.dictionary = smaller
     circuit.words_kept = smaller.n

@@ -123,33 +123,67 @@ def find_group(
 
 
 @helper
-def chain_in(data: Array, row: int, order: int, alive: Array, tail: int, prev: Array) -> int:
-    """Puts a row where it belongs in a chain; the chain's tail. Rows mostly come in order, so the walk is short."""
+def chain_in(data: Array, row: int, order: int, alive: Array, groups: Array, g: int, prev: Array, after: Array) -> None:
+    """Puts a row where it belongs in the chain of a group. Rows mostly come in order, so the walk is short."""
     at = data[order, row]
-    later, here = -1, tail
+    later, here = -1, groups[2, g]
     while here >= 0 and (data[order, here] > at or not alive[here]):
         if alive[here]:
             later = here
-        elif later >= 0:
-            prev[later] = prev[here]  # the dead leave the chain as it is walked
+        else:  # the dead leave the chain as it is walked
+            unlink(here, later, groups, g, prev, after)
         here = prev[here]
     prev[row] = here
+    after[row] = later
+    if here >= 0:
+        after[here] = row
     if later < 0:
-        return row
-    prev[later] = row
-    return tail
+        groups[2, g] = row
+    else:
+        prev[later] = row
+
+
+@helper
+def unlink(row: int, later: int, groups: Array, g: int, prev: Array, after: Array) -> None:
+    """Takes a row out of a chain; `later` is the one after it, -1 where it is the tail."""
+    if later < 0:
+        groups[2, g] = prev[row]
+    else:
+        prev[later] = prev[row]
+    if prev[row] >= 0:
+        after[prev[row]] = later
+
+
+@helper
+def seek(high: int, data: Array, order: int, groups: Array, g: int, prev: Array, after: Array, call: int) -> int:
+    """The last row of a chain whose order field is at most `high`.
+
+    Rows look for partners in the order of time, mostly, so it is near the one that was found last in this call.
+    """
+    here = groups[3, g] if groups[4, g] == call else groups[2, g]
+    while here >= 0 and data[order, here] > high:
+        here = prev[here]
+    if here < 0:
+        return -1
+    while after[here] >= 0 and data[order, after[here]] <= high:
+        here = after[here]
+    groups[3, g] = here
+    groups[4, g] = call
+    return here
 
 
 @Kernel
 def arrange(
     data: Array, lo: int, hi: int, keys: Array, order: int, alive: Array,
-    buckets: Array, groups: Array, count: int, prev: Array, canon: Array, nullish: Array,
+    buckets: Array, groups: Array, count: int, prev: Array, after: Array, canon: Array, nullish: Array,
 ) -> int:  # fmt: skip
-    """Adds the rows from `lo` up to `hi` to an index; how many groups it has then."""
+    """Adds the rows from `lo` up to `hi` to an index; how many groups it has then.
+
+    A group is (hash of its key, a row that has it, the last row of its chain, where a search was last, in which call).
+    """
     for row in range(lo, hi):
         h = key_hash(data, row, keys, canon, nullish)
         if h < 0 or not alive[row]:
-            prev[row] = -1
             continue
         b = find_group(h, data, row, keys, data, keys, buckets, groups, canon)
         g = buckets[b]
@@ -160,7 +194,8 @@ def arrange(
             groups[0, g] = h
             groups[1, g] = row
             groups[2, g] = -1
-        groups[2, g] = chain_in(data, row, order, alive, groups[2, g], prev)
+            groups[4, g] = -1
+        chain_in(data, row, order, alive, groups, g, prev, after)
     return count
 
 
@@ -190,14 +225,14 @@ def meets_all(bounds: Array, data: Array, row: int, others: Array, other: int) -
 def probe(
     rows: Array, first: int, data: Array, keys: Array, alive: Array,
     others: Array, okeys: Array, oalive: Array, order: int, limit: int,
-    buckets: Array, groups: Array, prev: Array, canon: Array, nullish: Array,
-    reach: Array, bounds: Array, most: int, found: Array,
+    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
+    reach: Array, floor: int, bounds: Array, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Pairs rows with the rows of an index that have their key and meet the bounds.
 
     Of the index only rows before `limit` count, and of each chain only those whose `order` field is within `reach`: at
-    least start + reach[0] and end + reach[1], at most start + reach[2] and end + reach[3]. With `most`, a row takes that
-    many at most, the latest first. Returns how far it came, how many pairs it found, and how many rows it touched; it
+    least start + reach[0], end + reach[1] and the field `floor` of the row, where there is one, at most start + reach[2]
+    and end + reach[3]. With `most`, a row takes that many at most, the latest first. Returns how far it came, how many pairs it found, and how many rows it touched; it
     stops early where `found` has no room.
     """
     n, room, touched = 0, found.shape[1], 0
@@ -213,14 +248,15 @@ def probe(
             continue
         start, end = data[0, row], data[1, row]
         low = max(start + reach[0], end + reach[1])
+        if floor >= 0:
+            low = max(low, data[floor, row])
         high = min(start + reach[2], end + reach[3])
-        began, other = n, groups[2, g]
+        began, other = n, seek(high, others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
-            at = others[order, other]
-            if at < low:
+            if others[order, other] < low:
                 break
-            if at <= high and other < limit and oalive[other] and meets_all(bounds, data, row, others, other):
+            if other < limit and oalive[other] and meets_all(bounds, data, row, others, other):
                 if n == room:
                     return i, began, touched
                 found[0, n] = row
@@ -236,12 +272,12 @@ def probe(
 def probe_window(
     rows: Array, first: int, data: Array, keys: Array, alive: Array,
     others: Array, okeys: Array, oalive: Array, order: int,
-    buckets: Array, groups: Array, prev: Array, canon: Array, nullish: Array,
-    low: int, high: int, bounds: Array, most: int, found: Array,
+    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
+    low: int, high: int, slack: int, limit: int, bounds: Array, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Like `probe`, for rows that carry their reach: from the field `low` up to the field `high`, -1 for any.
+    """Like `probe`, for rows that carry their reach: from the field `low` up to the field `high` and `slack` more.
 
-    The dead leave the chains as they are walked.
+    Only rows before `limit` count; the dead leave the chains as they are walked.
     """
     n, room, touched = 0, found.shape[1], 0
     for i in range(first, len(rows)):
@@ -255,20 +291,18 @@ def probe_window(
         if g < 0:
             continue
         least = data[low, row]
-        began, other, later = n, groups[2, g], -1
+        began, other = n, seek(data[high, row] + slack, others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
             if not oalive[other]:
-                if later < 0:
-                    groups[2, g] = prev[other]
-                else:
-                    prev[later] = prev[other]
+                unlink(other, after[other], groups, g, prev, after)
+                if groups[3, g] == other:  # a search must not begin at what is no longer in the chain
+                    groups[4, g] = -1
                 other = prev[other]
                 continue
-            at = others[order, other]
-            if at < least:
+            if others[order, other] < least:
                 break
-            if (high < 0 or at <= data[high, row]) and meets_all(bounds, data, row, others, other):
+            if other < limit and meets_all(bounds, data, row, others, other):
                 if n == room:
                     return i, began, touched
                 found[0, n] = row
@@ -276,9 +310,33 @@ def probe_window(
                 n += 1
                 if n - began == most:
                     break
-            later = other
             other = prev[other]
     return len(rows), n, touched
+
+
+@Kernel
+def latest_start(
+    rows: Array, data: Array, keys: Array, others: Array, okeys: Array, oalive: Array,
+    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array, found: Array,
+) -> int:  # fmt: skip
+    """For each row the latest start of the rows of an index that have its key and end before it starts."""
+    touched = 0
+    for i in range(len(rows)):
+        row = rows[i]
+        latest = -(2**62)
+        h = key_hash(data, row, keys, canon, nullish)
+        g = -1
+        if h >= 0:
+            g = buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]
+        if g >= 0:
+            other = seek(data[0, row] - 1, others, 1, groups, g, prev, after, call)
+            while other >= 0 and others[1, other] > latest:
+                touched += 1
+                if oalive[other] and others[0, other] > latest:
+                    latest = others[0, other]
+                other = prev[other]
+        found[i] = latest
+    return touched
 
 
 # Rows and what was made of them
@@ -397,19 +455,19 @@ def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
 
 @Kernel
 def number_equals(
-    data: Array, lo: int, hi: int, first: int, canon: Array, buckets: Array, counts: Array, numbers: Array
+    data: Array, lo: int, hi: int, keys: Array, canon: Array, buckets: Array, counts: Array, numbers: Array
 ) -> None:
     """Numbers rows among those with equal times and fields, in the order in which they came."""
     mask = len(buckets) - 1
     for row in range(lo, hi):
         h = mixed(mixed(668265263, data[0, row]), data[1, row])
-        for f in range(first, data.shape[0]):
+        for f in keys:
             h = mixed(h, canonical(data[f, row], canon))
         b = h & mask
         while buckets[b] >= 0:
             r = buckets[b]
             same = data[0, r] == data[0, row] and data[1, r] == data[1, row]
-            for f in range(first, data.shape[0]):
+            for f in keys:
                 if canonical(data[f, r], canon) != canonical(data[f, row], canon):
                     same = False
             if same:

@@ -28,7 +28,8 @@ class Table:
 
     def __init__(self, codes: int, words: Words, times: int = 0) -> None:
         """After the fields that all rows have come `codes` fields of values and `times` fields of times."""
-        self.words, self.codes = words, codes
+        self.words = words
+        self.codes = list(range(FIELDS, FIELDS + codes))
         self.width = FIELDS + codes + times
         self.data = np.zeros((self.width, 16), np.int64)
         self.alive = np.zeros(16, np.uint8)
@@ -57,11 +58,20 @@ class Table:
             size = max(2 * self.data.shape[1], self.n + more)
             self.data, self.alive = grown(self.data, size, self.n), grown(self.alive, size, self.n, 0)
 
+    def add_field(self, code: bool) -> int:
+        """One more field, of values or of times."""
+        wider = np.zeros((self.width + 1, self.data.shape[1]), np.int64)
+        wider[: self.width] = self.data
+        self.data, self.width = wider, self.width + 1
+        if code:
+            self.codes.append(self.width - 1)
+        return self.width - 1
+
     def append(self, columns: Array) -> None:
         """Adds rows that are given field by field."""
         count = columns.shape[1]
         self.room(count)
-        self.data[:, self.n : self.n + count] = columns
+        self.data[: len(columns), self.n : self.n + count] = columns
         self.added(count)
 
     def added(self, count: int) -> None:
@@ -155,13 +165,19 @@ class Index:
     def rebuild(self) -> None:
         self.seen = self.count = 0
         self.buckets = no_buckets(0)
-        self.groups = np.zeros((3, 8), np.int64)
-        self.prev = np.full(16, -1, np.int64)
+        self.groups = np.zeros((5, 8), np.int64)
+        self.prev, self.after = np.full(16, -1, np.int64), np.full(16, -1, np.int64)
+        self.calls = 0
         self.extend()
 
     @property
     def bytes(self) -> int:
-        return int(self.buckets.nbytes + self.groups.nbytes + self.prev.nbytes)
+        return int(self.buckets.nbytes + self.groups.nbytes + 2 * self.prev.nbytes)
+
+    def call(self) -> int:
+        """A number for a call of a kernel, in which searches go on where the last one was."""
+        self.calls += 1
+        return self.calls
 
     def extend(self) -> None:
         """Takes in the rows that the table has more."""
@@ -170,7 +186,7 @@ class Index:
         if more <= 0:
             return
         if len(self.prev) < table.n:
-            self.prev = grown(self.prev, len(table.alive), self.seen)
+            self.prev, self.after = (grown(a, len(table.alive), self.seen) for a in (self.prev, self.after))
         most = self.count + (more if len(self.fields) else 1)
         if most > self.groups.shape[1]:
             self.groups = grown(self.groups, max(2 * self.groups.shape[1], most), self.count)
@@ -180,7 +196,7 @@ class Index:
         words = table.dictionary
         self.count = k.arrange(
             table.data, self.seen, table.n, self.fields, self.order, table.alive, self.buckets, self.groups, self.count,
-            self.prev, words.canon, words.nullish,
+            self.prev, self.after, words.canon, words.nullish,
         )  # fmt: skip
         self.seen = table.n
 

@@ -51,6 +51,7 @@ class Absence(Operator):
         super().__init__(circuit, (rows, absent), out, rule)
         self.plain = not (self.open or where or not_looked_for)
         self.witness = np.full(16, -1, np.int64)
+        self.longest = 0  # of the windows so far
         self.watchers: dict[int, list[int]] | None = None  # by witness, once one has been taken back
         self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, absent, out))
         low, high = rows.labels[window]
@@ -114,7 +115,10 @@ class Absence(Operator):
                 blocked[np.searchsorted(rows, hit)] = True
         stand = rows[~blocked]
         if len(stand):
-            store(frame_of(self.inputs[0], stand), self.out)
+            frame = frame_of(self.inputs[0], stand)
+            low, high = frame.labels[self.window]
+            self.longest = max(self.longest, int((high - low).max()))
+            store(frame, self.out)
 
     def watch(self, rows: Array, absent: Array) -> None:
         if len(self.witness) < self.inputs[0].table.n:
@@ -135,12 +139,14 @@ class Absence(Operator):
         bounds = self.blocked_by if standing else self.blocks
         first, most = 0, 1 if self.plain and not standing else -1
         data = mine.table.data
+        # A row [lo, hi] that q meets has hi in [q.end, q.start + the longest window]; a q that a row meets ends in it.
+        low, high, slack = (END, START, self.longest) if standing else (*mine.labels[self.window], 0)
         while first < len(rows) and index.count:
             table = other.table
             came, count, touched = k.probe_window(
                 rows, first, data, fields, mine.table.alive, table.data, ofields, table.alive, index.order,
-                index.buckets, index.groups, index.prev, words.canon, words.nullish,
-                self._low(mine, standing), self._high(mine, standing), bounds, most, self.room,
+                index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
+                low, high, slack, table.n, bounds, most, self.room,
             )  # fmt: skip
             self.touched += touched
             if count:
@@ -148,13 +154,6 @@ class Absence(Operator):
             if came < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
                 self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
             first = came
-
-    def _low(self, mine: View, standing: bool) -> int:
-        """The field of the probing row below which a chain holds nothing for it."""
-        return END if standing else mine.labels[self.window][0]
-
-    def _high(self, mine: View, standing: bool) -> int:
-        return -1 if standing else mine.labels[self.window][1]
 
     def really(self, rows: Array, absent: Array) -> Array:
         """Which of the pairs agree on all variables and meet the conditions on both."""
@@ -198,11 +197,12 @@ class Absence(Operator):
 
     def rebuild(self) -> None:
         super().rebuild()
-        table = self.inputs[0].table
+        table, out = self.inputs[0].table, self.out
+        low, high = (out.table.data[f, : out.table.n] for f in out.labels[self.window])
+        self.longest = int((high - low).max()) if out.table.n else 0
         self.witness, self.watchers = np.full(len(table.alive), -1, np.int64), None
         alive = np.flatnonzero(table.alive[: table.n])
-        out = self.out.table
-        standing = out.data[LEFT, : out.n][out.alive[: out.n].astype(bool)]
+        standing = out.table.data[LEFT, : out.table.n][out.table.alive[: out.table.n].astype(bool)]
         for pairs in self.pairs(
             np.setdiff1d(alive, standing), self.inputs[0], self.fields[0], self.inputs[1], self.fields[1], False
         ):

@@ -48,6 +48,7 @@ class Collect(Operator):
         super().__init__(circuit, (rows, collected), out, rule.label)
         self.members: dict[int, tuple[int, ...]] = {}
         self.several, self.back = several, back
+        self.longest = 0  # of the windows so far
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
         self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
         self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
@@ -76,7 +77,11 @@ class Collect(Operator):
         for q in changed:
             if len(q):
                 touched.update(dict.fromkeys(self.rows_around(q)))
-        new = self.gains(0).tolist()
+        rows = self.gains(0)
+        if len(rows):
+            low, high = (self.inputs[0].table.data[f, rows] for f in self.inputs[0].labels[self.window])
+            self.longest = max(self.longest, int((high - low).max()))
+        new = rows.tolist()
         touched.update(dict.fromkeys(new))
         if self.several:
             for row in new:
@@ -98,18 +103,20 @@ class Collect(Operator):
         bounds = np.array([(1, low, 0, START, 0), (0, END, 1, high, 0)], np.int64)
         found: list[int] = []
         everyone = np.ones(len(collected.table.alive), np.uint8)
-        for pairs in self.pairs(q, collected, everyone, rows, self.row_index, self.fields[1], self.fields[0], END, -1, bounds):
+        for pairs in self.pairs(q, collected, everyone, rows, self.row_index, self.fields[1], self.fields[0], END, START, self.longest, self.seen[0], bounds):
             found += pairs[1].tolist()
         return found
 
     def pairs(  # type: ignore[no-untyped-def]
-        self, given: Array, mine: View, alive: Array, other: View, index, fields, ofields, low: int, high: int, bounds: Array
+        self, given: Array, mine: View, alive: Array, other: View, index, fields, ofields, low: int, high: int,
+        slack: int, limit: int, bounds: Array, most: int = -1,
     ):
         first, words = 0, self.circuit.words.dictionary
         while first < len(given) and index.count:
             came, count, touched = k.probe_window(
                 given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
-                index.buckets, index.groups, index.prev, words.canon, words.nullish, low, high, bounds, -1, self.room,
+                index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
+                low, high, slack, limit, bounds, most, self.room,
             )  # fmt: skip
             self.touched += touched
             if count:
@@ -140,32 +147,69 @@ class Collect(Operator):
                 self.members[at + i] = members
             out.append(np.stack([given for given, _ in new], axis=1))
 
-    def groups(self, rows: Array):  # type: ignore[no-untyped-def]
+    def groups(self, rows: Array) -> list[_Group]:
         """What each row collects, group by group."""
+        last = self.collect.last
+        mine = set(self.inputs[0].vars)
+        if last is None or not set(self.others) <= mine:
+            return self.look(rows, -1)[0]
+        # The last n are looked for from the end, in growing portions.
+        found: list[_Group] = []
+        most = 2 * last
+        while len(rows):
+            groups, floors = self.look(rows, most)
+            enough = {group.row for group in groups if group.has(last, floors.get(group.row))}
+            again = {leader for r in rows.tolist() if (leader := self.leader(r)) in floors and leader not in enough}
+            found += [group for group in groups if group.row not in again]
+            rows = np.array([r for r in rows.tolist() if self.leader(r) in again], np.int64)
+            most *= 8
+        return found
+
+    def leader(self, row: int) -> int:
+        """The first of the rows that are made of the same events."""
+        return min(self.same[self.made_of(row)]) if self.several else row
+
+    def look(self, rows: Array, most: int) -> tuple[list[_Group], dict[int, int]]:
+        """The groups of rows that look at so many occurrences at most; and for those that may have more, how far back
+        they have looked."""
         mine, collected = self.inputs
         low, high = mine.labels[self.window]
         bounds = np.array([(0, low, 1, START, 0)], np.int64)
         groups: dict[OrderKey, _Group] = {}
+        floors: dict[int, int] = {}
         decode = self.circuit.words.dictionary.decode
         r = collected.table.data
-        for pairs in self.pairs(rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, bounds):
+        for pairs in self.pairs(
+            rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, 0,
+            collected.table.n, bounds, most,
+        ):  # fmt: skip
+            if most > 0:
+                at, counts = np.unique(pairs[0], return_counts=True)
+                for row in at[counts >= most].tolist():
+                    leader, floor = self.leader(row), int(r[END, pairs[1][pairs[0] == row]].min())
+                    floors[leader] = max(floors.get(leader, floor), floor)
             frame = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule)
             at, q = pairs[0][frame.left], pairs[1][frame.left]
             columns = {v: c.tolist() for v, c in frame.vars.items() if v in self.others or v in self.aggregated}
             for i, (row, member) in enumerate(zip(at.tolist(), q.tolist(), strict=True)):
                 values = tuple(order_key(decode(columns[v][i])) for v in self.others)
-                key = (min(self.same[self.made_of(row)]) if self.several else row, values)
+                key = (self.leader(row), values)
                 group = groups.get(key)
                 if group is None:
                     group = groups[key] = _Group(key[0], self.circuit.context.binding(frame, i))
                 seen = tuple(
-                    () if v not in columns or columns[v][i] == OPEN else order_key(decode(columns[v][i])) for v in self.aggregated
+                    () if v not in columns or columns[v][i] == OPEN else order_key(decode(columns[v][i]))
+                    for v in self.aggregated
                 )
                 identity = (self.circuit.parts(collected.table, member), seen)
                 if identity not in group.members:
-                    bound = {v: decode(columns[v][i]) for v in self.aggregated if v in columns and columns[v][i] != OPEN}
-                    group.members[identity] = _Member(int(r[END, member]), int(r[START, member]), member, identity[0], bound)
-        return groups.values()
+                    bound = {
+                        v: decode(columns[v][i]) for v in self.aggregated if v in columns and columns[v][i] != OPEN
+                    }
+                    group.members[identity] = _Member(
+                        int(r[END, member]), int(r[START, member]), member, identity[0], bound
+                    )
+        return list(groups.values()), floors
 
     def frame(self, pairs: Array) -> Frame:
         """The collected occurrences, each with the variables and labels of its row."""
@@ -233,6 +277,8 @@ class Collect(Operator):
         super().rebuild()
         self.members = {row: members for row, members in self.members.items() if row < self.out.table.n}
         self.same, table = {}, self.inputs[0].table
+        low, high = (table.data[f, : table.n] for f in self.inputs[0].labels[self.window])
+        self.longest = int((high - low).max()) if table.n else 0
         for row in np.flatnonzero(table.alive[: table.n]).tolist() if self.several else ():
             self.same.setdefault(self.made_of(row), {})[row] = None
 
@@ -249,6 +295,13 @@ class _Group:
     def __init__(self, row: int, binding: dict[str, Value]) -> None:
         self.row, self.binding = row, binding
         self.members: dict[OrderKey, _Member] = {}
+
+    def has(self, count: int, floor: int | None) -> bool:
+        """Whether the last `count` are among the members, which were looked at back to `floor`."""
+        if floor is None:
+            return True
+        ends = sorted({m.parts: m.end for m in self.members.values()}.values(), reverse=True)
+        return len(ends) >= count and ends[count - 1] > floor
 
 
 class _Member:

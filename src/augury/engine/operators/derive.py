@@ -110,7 +110,7 @@ class Derived(Operator):
             for links in self.supports:
                 for row in links.of(event):
                     rank = int(links.child.data[RANK, row])
-                    given = np.concatenate([data[:2, event], [rank + 1], data[FIELDS:, event]]).reshape(-1, 1)
+                    given = np.concatenate([data[:2, event], [rank + 1], data[self.out.table.codes, event]]).reshape(-1, 1)
                     (target,) = self.add(given)
                     data = self.out.table.data
                     self.circuit.journal.append((links.child, RIGHT, row, int(links.child.data[RIGHT, row])))

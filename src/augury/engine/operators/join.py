@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,16 +46,27 @@ class Join(Operator):
         where: tuple[Condition, ...],
         gap: bool,
         nodes: tuple[Node, Node],
+        absent: View | None = None,
+        absent_keys: tuple[str, ...] = (),
     ) -> None:
-        self.nodes = nodes
+        self.nodes, self.absent, self.floor = nodes, absent, -1
         self.keys, self.relation, self.where, self.gap = keys, relation, where, gap
         self.open = tuple(v for v in shared if v not in keys)
-        super().__init__(circuit, (left, right), out, rule)
+        super().__init__(circuit, (left, right) if absent is None else (left, right, absent), out, rule)
         self.key_fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (left, right))
         self.indexes = tuple(view.table.index(tuple(view.vars[v] for v in keys)) for view in (left, right))
         self.simple = not (where or gap or self.open)
         self.plan = self._plan() if self.simple else None
         self.room = np.empty((2, 64), np.int64)
+        if absent is not None:
+            self.floor = right.table.add_field(code=False)
+            self.floors: dict[int, list[int]] | None = None  # right rows by floor, once something absent was taken back
+            self.absent_fields = tuple(np.array([v.vars[k] for k in absent_keys], np.int64) for v in (right, absent))
+            self.absent_index = absent.table.index(tuple(absent.vars[k] for k in absent_keys))
+            allowed = np.array([(1, self.floor, 0, END, 0)], np.int64)
+            self.relation = replace(
+                relation, bounds=(np.concatenate([relation.bounds[0], allowed]), relation.bounds[1])
+            )
 
     def _plan(self) -> Array:
         """Where each field of a joined row comes from: (field, side, field there)."""
@@ -68,12 +80,73 @@ class Join(Operator):
     def step(self) -> None:
         self.drop_children(0)
         self.drop_children(1)
-        before = self.seen[0]
+        before = self.seen[1]
+        if self.absent is not None:
+            self.reveal()
         left, right = self.gains(0), self.gains(1)
+        if len(right) and self.absent is not None:
+            self.set_floors(right, self.latest_absent(right))
         if len(left):
-            self.emit(left, 0, self.inputs[1].table.n)
+            self.emit(left, 0, before)
         if len(right):
-            self.emit(right, 1, before)
+            self.emit(right, 1, self.inputs[0].table.n)
+
+    # NOT: a pair is blocked where something absent starts after its left part ends and ends before its right part starts.
+    # So for a right part, only left parts that end no earlier than the latest such start need be looked at: its floor.
+
+    def latest_absent(self, rights: Array) -> Array:
+        found, index, words = np.empty(len(rights), np.int64), self.absent_index, self.circuit.words.dictionary
+        right, absent = self.inputs[1].table, self.inputs[2].table
+        self.touched += k.latest_start(
+            rights, right.data, self.absent_fields[0], absent.data, self.absent_fields[1], absent.alive,
+            index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
+        )  # fmt: skip
+        return found
+
+    def set_floors(self, rights: Array, floors: Array) -> None:
+        data = self.inputs[1].table.data
+        self.circuit.journal += [
+            (self.inputs[1].table, self.floor, row, old)
+            for row, old in zip(rights.tolist(), data[self.floor, rights].tolist(), strict=True)
+            if row < self.inputs[1].table.mark
+        ]
+        data[self.floor, rights] = floors
+        if self.floors is not None:
+            for row, floor in zip(rights.tolist(), floors.tolist(), strict=True):
+                self.floors.setdefault(floor, []).append(row)
+
+    def reveal(self) -> None:
+        """What was absent no longer is: pairs that were not looked at, because it blocked them, are looked at now."""
+        lost = self.losses(2)
+        self.seen[2] = self.inputs[2].table.n
+        if not len(lost):
+            return
+        right = self.inputs[1].table
+        if self.floors is None:
+            self.floors = {}
+            for row in np.flatnonzero(right.alive[: self.seen[1]]).tolist():
+                self.floors.setdefault(int(right.data[self.floor, row]), []).append(row)
+        starts = set(self.inputs[2].table.data[START, lost].tolist())
+        rows = np.array(
+            sorted({r for s in starts for r in self.floors.pop(s, ()) if right.alive[r] and right.data[self.floor, r] == s}),
+            np.int64,
+        )  # fmt: skip
+        if not len(rows):
+            return
+        old, new = right.data[self.floor, rows], self.latest_absent(rows)
+        self.set_floors(rows, new)
+        rows, old = rows[new < old], old[new < old]
+        first = 0
+        while first < len(rows):
+            first, pairs = self.pairs(rows, 1, self.seen[0], first)
+            hidden = self.inputs[0].table.data[END, pairs[0]] < old[np.searchsorted(rows, pairs[1])]
+            if hidden.any():
+                self.keep(np.ascontiguousarray(pairs[:, hidden]))
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        if self.absent is not None:
+            self.floors = None
 
     def emit(self, rows: Array, side: int, limit: int) -> None:
         """Pairs new rows of a side with the rows of the other side that came before `limit`."""
@@ -93,8 +166,8 @@ class Join(Operator):
             reached, count, touched = k.probe(
                 rows, first, mine.data, self.key_fields[side], mine.alive,
                 other.data, self.key_fields[1 - side], other.alive, END, limit,
-                index.buckets, index.groups, index.prev, words.canon, words.nullish,
-                self.relation.reach[side], self.relation.bounds[side], most, self.room,
+                index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
+                self.relation.reach[side], self.floor if side else -1, self.relation.bounds[side], most, self.room,
             )  # fmt: skip
             self.touched += touched
             found = self.room[:, :count]

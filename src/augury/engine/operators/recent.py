@@ -18,6 +18,7 @@ from augury.engine.operators.join import Join
 from augury.engine.table import END, LEFT, NONE, RIGHT, START
 from augury.engine.values import OPEN
 from augury.model import OrderKey, order_key
+from augury.optimiser.implied_bounds import Relation
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -36,6 +37,11 @@ class Recent(Join):
     def __init__(self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any) -> None:
         self.policy = policy
         super().__init__(circuit, left, right, out, rule, gap=False, **join)
+        bounds, reach = self.relation.bounds, self.relation.reach
+        self.whole = self.relation
+        # An earlier part ends no later than the one that decides, a later one no earlier.
+        self.earlier = Relation(bounds, tuple(np.array([r[0], r[1], r[2], min(r[3], 0)]) for r in reach))  # type: ignore[arg-type]
+        self.after = Relation(bounds, tuple(np.array([r[0], max(r[1], 0), r[2], r[3]]) for r in reach))  # type: ignore[arg-type]
 
     def step(self) -> None:
         again: list[list[Array]] = [[], []]
@@ -58,16 +64,18 @@ class Recent(Join):
             table = self.inputs[side].table
             rows = rows[(rows < self.seen[side]) & table.alive[rows].astype(bool)] if len(rows) else rows
             if len(rows):
-                self.decide(rows, side)
+                self.decide(rows, side, before[side])
 
     def later_than(self, rows: Array, side: int, limit: int) -> Array:
         """The parts of the other side that were decided before, and for which a new row is an earlier candidate."""
         first, found = 0, [NONE]
+        self.relation = self.after
         while first < len(rows):
             first, pairs = self.pairs(rows, side, limit, first)
             if pairs.shape[1]:
                 mask = self.later(pairs[0], pairs[1]) == 1 - side
                 found.append(pairs[1 - side][mask])
+        self.relation = self.whole
         return np.unique(np.concatenate(found))
 
     def later(self, lefts: Array, rights: Array) -> Array:
@@ -89,7 +97,7 @@ class Recent(Join):
             self.circuit, int(table.data[START, row]), int(table.data[END, row]), self.circuit.parts(table, row)
         )
 
-    def decide(self, rows: Array, side: int) -> None:
+    def decide(self, rows: Array, side: int, before: int) -> None:
         """Finds the choice of later parts, and shows it in place of what they chose before."""
         chosen: list[Frame] = []
         waiting = rows
@@ -103,7 +111,7 @@ class Recent(Join):
         assert links is not None
         old: dict[tuple[int, int], list[int]] = {}
         if out.live:
-            for row in rows.tolist():
+            for row in rows[rows < before].tolist():
                 for r in links.of(row):
                     if self._later_of(r) == side:
                         old.setdefault((int(out.data[LEFT, r]), int(out.data[RIGHT, r])), []).append(r)
@@ -126,10 +134,12 @@ class Recent(Join):
     def look(self, rows: Array, side: int, most: int) -> tuple[Frame, Array]:
         """Looks at the latest candidates by time and key; the choices, and the parts that have to look farther back."""
         first = 0
+        self.relation = self.earlier
         frames: list[tuple[Array, Array]] = []
         while first < len(rows):
             first, pairs = self.pairs(rows, side, self.inputs[1 - side].table.n, first, most)
             frames.append((pairs[0].copy(), pairs[1].copy()))
+        self.relation = self.whole
         lefts, rights = (np.concatenate([f[i] for f in frames]) for i in (0, 1))
         mine = (lefts, rights)[side]
         other = self.inputs[1 - side].table
