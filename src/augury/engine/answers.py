@@ -62,7 +62,7 @@ class Answers:
         """The rows that are taken back, and the rows that are given, with ends up to `until`."""
         table = self.events.out.table
         if len(self.shown) < table.n:
-            self.shown = grown(self.shown, len(table.alive), len(self.shown), 0)
+            self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
         lo, hi = table.mark, table.n
         dead = NONE
         if table.killed:
@@ -121,8 +121,8 @@ class Answers:
     def rebuild(self) -> None:
         """After an undo or a restore; `shown` is state and has been put right."""
         table = self.events.out.table
-        if len(self.shown) < len(table.alive):
-            self.shown = grown(self.shown, len(table.alive), min(len(self.shown), table.n), 0)
+        if len(self.shown) < table.n:
+            self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
         self.shown[table.n :] = 0
         rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0)).tolist()
         self.waiting = [(int(table.data[END, row]), row) for row in rows]

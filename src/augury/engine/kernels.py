@@ -113,7 +113,7 @@ def find_group(
     b = h & mask
     while buckets[b] >= 0:
         g = buckets[b]
-        if groups[0, g] == h and same_key(data, row, keys, others, groups[1, g], okeys, canon):
+        if groups[g, 0] == h and same_key(data, row, keys, others, groups[g, 1], okeys, canon):
             return b
         b = (b + 1) & mask
     return b
@@ -126,7 +126,7 @@ def find_group(
 def chain_in(data: Array, row: int, order: int, alive: Array, groups: Array, g: int, prev: Array, after: Array) -> None:
     """Puts a row where it belongs in the chain of a group. Rows mostly come in order, so the walk is short."""
     at = data[order, row]
-    later, here = -1, groups[2, g]
+    later, here = -1, groups[g, 2]
     while here >= 0 and (data[order, here] > at or not alive[here]):
         if alive[here]:
             later = here
@@ -138,7 +138,7 @@ def chain_in(data: Array, row: int, order: int, alive: Array, groups: Array, g: 
     if here >= 0:
         after[here] = row
     if later < 0:
-        groups[2, g] = row
+        groups[g, 2] = row
     else:
         prev[later] = row
 
@@ -147,7 +147,7 @@ def chain_in(data: Array, row: int, order: int, alive: Array, groups: Array, g: 
 def unlink(row: int, later: int, groups: Array, g: int, prev: Array, after: Array) -> None:
     """Takes a row out of a chain; `later` is the one after it, -1 where it is the tail."""
     if later < 0:
-        groups[2, g] = prev[row]
+        groups[g, 2] = prev[row]
     else:
         prev[later] = prev[row]
     if prev[row] >= 0:
@@ -160,15 +160,15 @@ def seek(high: int, data: Array, order: int, groups: Array, g: int, prev: Array,
 
     Rows look for partners in the order of time, mostly, so it is near the one that was found last in this call.
     """
-    here = groups[3, g] if groups[4, g] == call else groups[2, g]
+    here = groups[g, 3] if groups[g, 4] == call else groups[g, 2]
     while here >= 0 and data[order, here] > high:
         here = prev[here]
     if here < 0:
         return -1
     while after[here] >= 0 and data[order, after[here]] <= high:
         here = after[here]
-    groups[3, g] = here
-    groups[4, g] = call
+    groups[g, 3] = here
+    groups[g, 4] = call
     return here
 
 
@@ -191,10 +191,10 @@ def arrange(
             g = count
             count += 1
             buckets[b] = g
-            groups[0, g] = h
-            groups[1, g] = row
-            groups[2, g] = -1
-            groups[4, g] = -1
+            groups[g, 0] = h
+            groups[g, 1] = row
+            groups[g, 2] = -1
+            groups[g, 4] = -1
         chain_in(data, row, order, alive, groups, g, prev, after)
     return count
 
@@ -204,7 +204,7 @@ def rehash(buckets: Array, groups: Array, count: int) -> None:
     """Fills new buckets with the groups there are."""
     mask = len(buckets) - 1
     for g in range(count):
-        b = groups[0, g] & mask
+        b = groups[g, 0] & mask
         while buckets[b] >= 0:
             b = (b + 1) & mask
         buckets[b] = g
@@ -296,8 +296,8 @@ def probe_window(
             touched += 1
             if not oalive[other]:
                 unlink(other, after[other], groups, g, prev, after)
-                if groups[3, g] == other:  # a search must not begin at what is no longer in the chain
-                    groups[4, g] = -1
+                if groups[g, 3] == other:  # a search must not begin at what is no longer in the chain
+                    groups[g, 4] = -1
                 other = prev[other]
                 continue
             if others[order, other] < least:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
 NONE = np.empty(0, np.int64)
-__all__ = ["END", "FIELDS", "LEFT", "NONE", "RANK", "RIGHT", "START", "Index", "Links", "Table", "Words", "grown", "no_buckets"]
+_GROUP = 8  # what an index knows of a group, see `kernels.arrange`: half a line of the cache
+__all__ = ["END", "FIELDS", "LEFT", "NONE", "RANK", "RIGHT", "START", "Index", "Links", "Table", "Words", "capacity", "grown", "no_buckets"]
 
 
 class Table:
@@ -55,8 +56,8 @@ class Table:
     def room(self, more: int) -> None:
         """Makes room for more rows."""
         if self.n + more > self.data.shape[1]:
-            size = max(2 * self.data.shape[1], self.n + more)
-            self.data, self.alive = grown(self.data, size, self.n), grown(self.alive, size, self.n, 0)
+            size = capacity(self.n + more)
+            self.data, self.alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
 
     def add_field(self, code: bool) -> int:
         """One more field, of values or of times."""
@@ -165,8 +166,8 @@ class Index:
     def rebuild(self) -> None:
         self.seen = self.count = 0
         self.buckets = no_buckets(0)
-        self.groups = np.zeros((5, 8), np.int64)
-        self.prev, self.after = np.full(16, -1, np.int64), np.full(16, -1, np.int64)
+        self.groups = np.zeros((8, _GROUP), np.int32)
+        self.prev, self.after = np.full(16, -1, np.int32), np.full(16, -1, np.int32)
         self.calls = 0
         self.extend()
 
@@ -188,8 +189,10 @@ class Index:
         if len(self.prev) < table.n:
             self.prev, self.after = (grown(a, len(table.alive), self.seen) for a in (self.prev, self.after))
         most = self.count + (more if len(self.fields) else 1)
-        if most > self.groups.shape[1]:
-            self.groups = grown(self.groups, max(2 * self.groups.shape[1], most), self.count)
+        if most > len(self.groups):
+            larger = np.empty((capacity(most), _GROUP), np.int32)
+            larger[: self.count] = self.groups[: self.count]
+            self.groups = larger
         if 2 * most > len(self.buckets):
             self.buckets = no_buckets(most)
             k.rehash(self.buckets, self.groups, self.count)
@@ -214,10 +217,10 @@ class Links:
     def extend(self) -> None:
         parent, child = self.parent, self.child
         if len(self.heads) < parent.n:
-            self.heads = grown(self.heads, len(parent.alive), len(self.heads), -1)
+            self.heads = grown(self.heads, 2 * parent.n, len(self.heads), -1)
         if self.seen < child.n:
             if len(self.after) < child.n:
-                self.after = grown(self.after, len(child.alive), self.seen, -1)
+                self.after = grown(self.after, 2 * child.n, self.seen)
             k.link(child.data[self.field], self.seen, child.n, self.heads, self.after)
             self.seen = child.n
 
@@ -233,7 +236,7 @@ class Links:
     def move(self, child: int, parent: int) -> None:
         """Puts a row under another parent; the chain it was in is not used again."""
         if len(self.heads) < self.parent.n:
-            self.heads = grown(self.heads, len(self.parent.alive), len(self.heads), -1)
+            self.heads = grown(self.heads, 2 * self.parent.n, len(self.heads), -1)
         self.after[child] = self.heads[parent]
         self.heads[parent] = child
 
@@ -246,6 +249,11 @@ class Links:
                 found.append(child)
             child = int(self.after[child])
         return found
+
+
+def capacity(count: int) -> int:
+    """Room for so many rows and many more: memory that is not written to costs nothing, copying does."""
+    return max(16, count * (8 if count > 1024 else 2))
 
 
 def grown(array: Array, size: int, used: int, fill: Any = None) -> Array:

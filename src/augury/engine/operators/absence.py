@@ -122,7 +122,7 @@ class Absence(Operator):
 
     def watch(self, rows: Array, absent: Array) -> None:
         if len(self.witness) < self.inputs[0].table.n:
-            grown = np.full(len(self.inputs[0].table.alive), -1, np.int64)
+            grown = np.full(2 * self.inputs[0].table.n, -1, np.int64)
             grown[: len(self.witness)] = self.witness
             self.witness = grown
         self.witness[rows] = absent
@@ -200,7 +200,7 @@ class Absence(Operator):
         table, out = self.inputs[0].table, self.out
         low, high = (out.table.data[f, : out.table.n] for f in out.labels[self.window])
         self.longest = int((high - low).max()) if out.table.n else 0
-        self.witness, self.watchers = np.full(len(table.alive), -1, np.int64), None
+        self.witness, self.watchers = np.full(table.n + 16, -1, np.int64), None
         alive = np.flatnonzero(table.alive[: table.n])
         standing = out.table.data[LEFT, : out.table.n][out.table.alive[: out.table.n].astype(bool)]
         for pairs in self.pairs(

@@ -49,6 +49,7 @@ class Collect(Operator):
         self.members: dict[int, tuple[int, ...]] = {}
         self.several, self.back = several, back
         self.longest = 0  # of the windows so far
+        self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
         self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
         self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
@@ -102,8 +103,9 @@ class Collect(Operator):
         low, high = rows.labels[self.window]
         bounds = np.array([(1, low, 0, START, 0), (0, END, 1, high, 0)], np.int64)
         found: list[int] = []
-        everyone = np.ones(len(collected.table.alive), np.uint8)
-        for pairs in self.pairs(q, collected, everyone, rows, self.row_index, self.fields[1], self.fields[0], END, START, self.longest, self.seen[0], bounds):
+        if len(self.everyone) < collected.table.n:
+            self.everyone = np.ones(2 * collected.table.n, np.uint8)
+        for pairs in self.pairs(q, collected, self.everyone, rows, self.row_index, self.fields[1], self.fields[0], END, START, self.longest, self.seen[0], bounds):
             found += pairs[1].tolist()
         return found
 
