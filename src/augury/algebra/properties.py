@@ -85,7 +85,18 @@ def all_properties(plan: Plan) -> dict[str, Properties]:
     How long state is kept is counted for inputs that are points; an input interval adds its own length. The length of a
     derived event is bounded by its rules; that of a recursive one by nothing but a window.
     """
-    lengths: dict[Predicate, int | None] = {}
+    return _all(plan, {})
+
+
+def event_lengths(plan: Plan, longest: int) -> Lengths:
+    """How long the events of each type can be, in microseconds, where inputs last no longer than `longest`."""
+    lengths: dict[Predicate, int | None] = {type: longest for type in plan.event_types if type not in plan.derived}
+    _all(plan, lengths)
+    # An input of a derived type is an event of it, too.
+    return {type: None if bound is None else max(bound, longest) for type, bound in lengths.items()}
+
+
+def _all(plan: Plan, lengths: dict[Predicate, int | None]) -> dict[str, Properties]:
     found: dict[str, Properties] = {}
     for stratum in strata(plan):
         lengths.update(dict.fromkeys(stratum.types))

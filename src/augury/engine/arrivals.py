@@ -57,6 +57,7 @@ class Arrived:
     late: list[HistoryItem] = field(default_factory=list)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
     new_ids: list[str] = field(default_factory=list)
+    unnamed: bool = False  # whether there were events without an id before
 
     def apply(self, circuit: Circuit) -> None:
         """Puts what has arrived into the tables and lets the circuit run."""
@@ -114,8 +115,9 @@ def _slice(batch: Batch, lo: int, hi: int) -> Batch:
 class Arrivals:
     """What is known of the inputs: which id names which event, and what was revoked before it came."""
 
-    def __init__(self, circuit: Circuit, plan: Plan) -> None:
-        self.circuit, self.plan = circuit, plan
+    def __init__(self, circuit: Circuit, plan: Plan, longest: int | None = None) -> None:
+        """Events that last longer than `longest` are put aside."""
+        self.circuit, self.plan, self.longest = circuit, plan, longest
         self.by_id: dict[str, Known] = {}
         self.tombstones: set[str] = set()
         self.unnamed = False  # whether some events have no id of their own
@@ -133,7 +135,7 @@ class Arrivals:
         self, items: list[HistoryItem], frontier: int | None, greatest: int | None, lateness: int | None, revisable: bool
     ) -> Arrived:
         """Events and revocations one by one, in the order of arrival."""
-        arrived = Arrived(self)
+        arrived = Arrived(self, unnamed=self.unnamed)
         lists: dict[Predicate, list[Event]] = {}
         dead: dict[Predicate, list[int]] = {}
         here: dict[str, tuple[Predicate, int]] = {}
@@ -151,7 +153,8 @@ class Arrivals:
                     if known.content != item.content:
                         arrived.rejected.append((item, f"the id {item.id} names another event already"))
                     continue
-            if frontier is not None and item.end <= frontier:
+            late = frontier is not None and item.end <= frontier
+            if late or (self.longest is not None and item.end - item.start > self.longest):
                 arrived.late.append(item)
                 continue
             type = (item.type, len(item.args))
@@ -225,7 +228,7 @@ class Arrivals:
         self, tables: Mapping[str, Any], clock: Clock, frontier: int | None, greatest: int | None, lateness: int | None
     ) -> Arrived:
         """Whole tables, one a type; they are told in the order of time."""
-        arrived = Arrived(self)
+        arrived = Arrived(self, unnamed=self.unnamed)
         for name, table in tables.items():
             columns = _columns(table)
             if "op" in columns:
@@ -234,16 +237,19 @@ class Arrivals:
             arrived.count += len(batch.end)
             if not len(batch.end):
                 continue
-            if not -LONGEST < int(batch.start.min()) <= int(batch.end.max()) < LONGEST:
-                raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
             if (batch.start > batch.end).any():
                 raise DataError(f"{name}: an event starts after its end")
-            if frontier is not None and (batch.end <= frontier).any():
-                for i in np.flatnonzero(batch.end <= frontier).tolist():
+            if not (int(batch.start.min()) > -LONGEST and int(batch.end.max()) < LONGEST):
+                raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
+            late = np.zeros(len(batch.end), bool) if frontier is None else batch.end <= frontier
+            if self.longest is not None:
+                late |= batch.end - batch.start > self.longest
+            if late.any():
+                for i in np.flatnonzero(late).tolist():
                     args = tuple(c[i].item() if isinstance(c, np.ndarray) else c[i] for c in batch.columns)
                     id = "" if batch.ids is None else str(batch.ids[i])
                     arrived.late.append(Event(name, args, int(batch.start[i]), int(batch.end[i]), id))
-                batch = batch.some(np.flatnonzero(batch.end > frontier))
+                batch = batch.some(np.flatnonzero(~late))
             if batch.ids is not None:
                 batch = self._new_ones(name, batch, arrived)
             if len(batch.end):
@@ -338,6 +344,7 @@ class Arrivals:
         self.looked_up = {id(e): e.out.table.n for e in self.circuit.inputs.values() if id(e) in self.looked_up}
 
     def undo(self, arrived: Arrived) -> None:
+        self.unnamed = arrived.unnamed
         for name in arrived.new_ids:
             self.by_id.pop(name, None)
         self.tombstones.difference_update(arrived.tombstones)

@@ -38,7 +38,7 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.place import placed, varying
 from augury.algebra.program import Plan, Predicate
-from augury.algebra.properties import all_properties
+from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.sharing import canonical
 from augury.algebra.strata import Stratum, edges, strata
 from augury.algebra.terms import Var, Wild, variables
@@ -81,9 +81,9 @@ class Circuit:
     """The operators of a program and the order in which they are to run."""
 
     def __init__(
-        self, plan: Plan, clock: Clock, facts: Iterable[Fact] = (), retention: int | None = None
+        self, plan: Plan, clock: Clock, facts: Iterable[Fact] = (), retention: int | None = None, longest: int | None = None
     ) -> None:
-        self.plan, self.clock, self.retention = plan, clock, retention
+        self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
         self.facts = list(facts)
         self.words = Words(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
@@ -213,6 +213,7 @@ class Circuit:
             if self.retention is not None
             else set()
         )
+        self.lengths = None if self.longest is None else event_lengths(plan, self.longest)
         layers = strata(plan)
         new = [rule for layer in layers for rule in layer.rules if rule.label not in self.rules]
         for rule in new:
@@ -342,7 +343,7 @@ class Circuit:
         keys = tuple(v for v in shared if v in bound_vars(rule.body) & bound_vars(collect.pattern))
         head = tuple(Var(f"#{i}") for i in range(len(rule.args)))
         out = self._table([v.name for v in head], ())
-        back = FAR if collect.window is None else implied_back(rule.body, collect.window, self.clock)
+        back = FAR if collect.window is None else implied_back(rule.body, collect.window, self.clock, self.lengths)
         Collect(self, body, collected, out, rule, collect, keys, shared, _several(rule.body), back)
         self.heads[rule.label] = Derive(self, out, self.derived[rule.predicate], rule.label, head, ())
 
@@ -506,7 +507,7 @@ class Circuit:
     def _inside(self, condition: NoneInside, rows: View, node: Select | Join, rule: str) -> View:
         bound = bound_vars(node)
         not_looked_for = tuple(sorted(rows.named)) if rows.named else ()
-        back = implied_back(node, condition.window, self.clock)
+        back = implied_back(node, condition.window, self.clock, self.lengths)
         return self._absence(rows, condition.pattern, condition.where, condition.window, bound, None, not_looked_for, back, rule)
 
     def _absence(
@@ -550,7 +551,7 @@ class Circuit:
         keys = tuple(v for v in shared if v in bound_vars(node.left) & bound_vars(node.right))
         timely = tuple(c for c in where if _timely(c, left, right))
         now = replace(node, where=timely if per else where)
-        relation, rest = implied_bounds(now, self.clock, left.labels, right.labels)
+        relation, rest = implied_bounds(now, self.clock, left.labels, right.labels, self.lengths)
         gap = node.absent is not None
         made = {c.label for c in where if isinstance(c, Relative)}
         labels = (above if not per else below).labels & (set(left.labels) | set(right.labels) | (made if not per else set()))
@@ -575,7 +576,7 @@ class Circuit:
         rows = out
         if node.absent is not None:
             bound = bound_vars(node.left) | bound_vars(node.right)
-            rows = self._absence(rows, node.absent, node.absent_where, GAP, bound, both, (), implied_back(node, None, self.clock), rule)
+            rows = self._absence(rows, node.absent, node.absent_where, GAP, bound, both, (), implied_back(node, None, self.clock, self.lengths), rule)
         for condition in absences:
             rows = self._inside(condition, rows, node, rule)
         return self._chosen(node.policy, rows, join, rule)
@@ -619,7 +620,7 @@ class Circuit:
         result = agreed
         if node.absent is not None:
             bound, both = bound_vars(node.left) | bound_vars(node.right), possible_vars(node.left) | possible_vars(node.right)
-            back = implied_back(node, None, self.clock)
+            back = implied_back(node, None, self.clock, self.lengths)
             result = self._absence(result, node.absent, node.absent_where, GAP, bound, both, (), back, rule)
         for condition in absences:
             result = self._inside(condition, result, node, rule)

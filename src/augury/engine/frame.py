@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, R
 from augury.algebra.place import ready_order
 from augury.algebra.relations import ALLEN, RELATIVE
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var, Wild, variables
+from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var, Wild
 from augury.clock import Duration, Timestamp
 from augury.engine.kernels import Array
 from augury.engine.table import END, LEFT, RANK, RIGHT, START, Table
@@ -25,6 +26,7 @@ from augury.meaning.rows import Binding, Named, Scalars, match
 from augury.meaning.static import Static, compare_or_bind
 from augury.model import Value
 
+T = TypeVar("T")
 LONGEST = 2**60  # times are no farther from the origin than this, so that differences stay within 64 bits
 
 
@@ -115,6 +117,8 @@ class Context:
     dictionary: Dictionary
     report: Report
     durations: bool = False
+    # Names the events of a row, for what a user's function says when it fails.
+    name_events: Callable[[Frame, int], str] | None = None
 
     def binding(self, frame: Frame, i: int) -> dict[str, Value]:
         decode = self.dictionary.decode
@@ -241,7 +245,7 @@ class Context:
         for i in range(len(frame)):
             binding = self.binding(frame, i)
             known = len(binding)
-            for new in found(binding, i):
+            for new in self._blamed(frame, i, lambda b=binding, i=i: list(found(b, i))):  # type: ignore[misc]
                 rows.append(i)
                 if len(new) > known:
                     new = {v: x for v, x in new.items() if v not in binding}
@@ -258,6 +262,15 @@ class Context:
                     column[i] = self.encode(new[name])
             result.vars[name] = column
         return result
+
+    def _blamed(self, frame: Frame, i: int, compute: Callable[[], T]) -> T:
+        """Computes something for a row; where a user's function fails, the error names the events of the row."""
+        try:
+            return compute()
+        except RunError as error:
+            if self.name_events is None:
+                raise
+            raise RunError(f"{error.message}\n  on {self.name_events(frame, i)}", error.hint) from error
 
     def encode(self, value: Value) -> int:
         if isinstance(value, Duration):
@@ -326,7 +339,8 @@ class Context:
             binding = self.binding(frame, i)
             named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
             try:
-                result[i] = self.encode(self.scalars.evaluate(expr, binding, named))
+                value = self._blamed(frame, i, lambda b=binding, n=named: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
+                result[i] = self.encode(value)
             except RowError as error:
                 self.report(rule, str(error), binding)
                 ok[i] = False
@@ -412,6 +426,3 @@ _ARITHMETIC = ("+", "-", "*", "/")
 def _exact(values: Array) -> bool:
     return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
 
-
-def open_variables(expr: Expr, frame: Frame) -> bool:
-    return any(v not in frame.vars for v in variables(expr))

@@ -31,6 +31,7 @@ from augury.model import Change, Event, Fact, HistoryItem, Revocation, content_i
 from augury.program import Program, check_clock, read_text
 from augury.settings import choose_clock, first_time, length
 from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
+from augury.why_not import misses_as_json, show_misses, why_not
 
 Emit = Literal["early", "final"]
 _MANY = 100_000  # rows of state that are worth a look at what may be forgotten
@@ -50,6 +51,7 @@ class Session:
         emit: Emit = "early",
         lateness: str | None = None,
         retention: str | None = None,
+        longest: str | None = None,
         facts: Mapping[str, Iterable[Any]] | Iterable[Fact] = (),
         revisable: bool = True,
         late: Callable[[HistoryItem], None] | None = None,
@@ -61,6 +63,7 @@ class Session:
         self._clock_asked, self._given_facts = clock, facts
         self.retention = length(retention, program.plan.tick)
         self._lateness_asked = length(lateness, program.plan.tick)
+        self.longest = length(longest, program.plan.tick)
         self._late = late
         self.late: list[HistoryItem] = []
         self.late_count = 0
@@ -91,7 +94,7 @@ class Session:
             self.facts = facts_from(listed, program.plan, self.clock)
             check_facts(self.facts, program.plan)
             self.lateness = None if self._lateness_asked is None else self.clock.length(self._lateness_asked)
-            self._wire(Circuit(program.plan, self.clock, self.facts, self.retention))
+            self._wire(Circuit(program.plan, self.clock, self.facts, self.retention, self.longest))
         assert self._circuit is not None
         return self._circuit
 
@@ -103,7 +106,7 @@ class Session:
         self._circuit = circuit
         outputs = {name for name in self.program.plan.outputs}
         self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
-        self.arrivals = Arrivals(circuit, self.program.plan)
+        self.arrivals = Arrivals(circuit, self.program.plan, None if self.longest is None else self.clock.length(self.longest))
 
     @property
     def frontier(self) -> int | None:
@@ -330,6 +333,22 @@ class Session:
         if format == "json":
             return json.dumps(tree_as_json(tree, self.clock), ensure_ascii=False)
         return tree_as_mermaid(tree, self.clock) if format == "mermaid" else show_tree(tree, self.clock)
+
+    def why_not(self, atom: str, format: Literal["text", "json"] = "text") -> str:
+        """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
+        circuit = self.circuit
+        tables = [
+            *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
+            *(events.out.table for events in circuit.derived.values()),
+        ]
+        held = [circuit.event((t, row)) for t in tables for row in np.flatnonzero(t.alive[: t.n]).tolist()]
+        context = circuit.context
+        misses = why_not(
+            self.program.plan, circuit.rules.values(), held, self.clock, context.static, context.scalars, atom, self.now
+        )
+        if format == "json":
+            return json.dumps(misses_as_json(misses, self.clock), ensure_ascii=False)
+        return show_misses(misses, self.clock)
 
     def stats(self) -> dict[str, Any]:
         """What the session has seen and what it holds: rows and bytes, by operator."""

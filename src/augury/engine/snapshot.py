@@ -47,7 +47,7 @@ def take(session: Session) -> bytes:
     state: dict[str, Any] = {
         "plan": fingerprint(session.opened.plan, session.clock),
         "grown": session.grown,
-        "settings": (session.clock, session.emit, session.lateness, session.retention, session.facts, session.revisable),
+        "settings": (session.clock, session.emit, session.lateness, session.retention, session.longest, session.facts, session.revisable),
         "time": (session.greatest, session.advanced),
         "counts": (session.steps, session.counted, session.matched, session.late_count),
         "late": session.late,
@@ -91,13 +91,14 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
         state = _Reader(io.BytesIO(memoryview(data)[len(_MAGIC) :])).load()
     except (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, AttributeError, TypeError) as error:
         raise RunError(f"the snapshot is damaged: {error}") from None
-    clock, emit, lateness, retention, facts, revisable = state["settings"]
+    clock, emit, lateness, retention, longest, facts, revisable = state["settings"]
     if fingerprint(program.plan, clock) != state["plan"]:
         raise RunError("the snapshot is of another program", hint="restore it with the program that it was taken of")
     late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
     kept = None if retention is None else show_duration(retention)
     session = Session(
-        program, clock=clock, emit=emit, facts=facts, revisable=revisable, lateness=late, retention=kept, **settings
+        program, clock=clock, emit=emit, facts=facts, revisable=revisable, lateness=late, retention=kept,
+        longest=None if longest is None else show_duration(longest), **settings,
     )
     for what, text, after in state["grown"]:
         if what == "add":

@@ -13,7 +13,7 @@ import numpy as np
 
 from augury.algebra.nodes import Condition, Join, Node, Relates, Spans
 from augury.algebra.relations import ALLEN, OPERATORS, Bound, Bounds, Contradiction, Limit
-from augury.algebra.timing import Timing
+from augury.algebra.timing import Lengths, Timing
 from augury.clock import Clock
 
 START, END = 0, 1  # the fields of a row that hold its interval
@@ -34,8 +34,13 @@ class Relation:
     reach: tuple[Array, Array]
 
 
-def implied_bounds(node: Join, clock: Clock, left: Fields, right: Fields) -> tuple[Relation, tuple[Condition, ...]]:
-    """The relation of a join, and the conditions that are left. `left` and `right` are the fields of labels."""
+def implied_bounds(
+    node: Join, clock: Clock, left: Fields, right: Fields, lengths: Lengths | None = None
+) -> tuple[Relation, tuple[Condition, ...]]:
+    """The relation of a join, and the conditions that are left.
+
+    `left` and `right` are the fields of labels; `lengths` says how long events can be, where that is known.
+    """
     bounds: list[_Row] = []
     ends = {"a": (0, START), "b": (0, END), "c": (1, START), "d": (1, END)}
 
@@ -62,7 +67,7 @@ def implied_bounds(node: Join, clock: Clock, left: Fields, right: Fields) -> tup
     looking = np.array(_needed(bounds), np.int64).reshape(-1, 5)
     found = looking.copy()
     found[:, 0], found[:, 2] = 1 - looking[:, 0], 1 - looking[:, 2]
-    return Relation((looking, found), _reach(node, clock)), tuple(rest)
+    return Relation((looking, found), _reach(node, clock, lengths)), tuple(rest)
 
 
 _Row = tuple[int, int, int, int, int]
@@ -93,9 +98,9 @@ def _label(name: str, left: Fields, right: Fields) -> tuple[tuple[int, int], tup
     return (side, start), (side, end)
 
 
-def _reach(node: Join, clock: Clock) -> tuple[Array, Array]:
+def _reach(node: Join, clock: Clock, lengths: Lengths | None) -> tuple[Array, Array]:
     """From the closure of the join's own bounds; those of operators above it would change what a policy chooses from."""
-    timing = Timing(clock.tick if clock.kind == "logical" else 1)
+    timing = Timing(clock.tick if clock.kind == "logical" else 1, lengths)
     timing.add(node)
     try:
         timing.close()
@@ -115,12 +120,12 @@ def _reach(node: Join, clock: Clock) -> tuple[Array, Array]:
     return reach(names[0], names[1]), reach(names[1], names[0])
 
 
-def implied_back(node: Node, window: str | None, clock: Clock) -> int:
+def implied_back(node: Node, window: str | None, clock: Clock, lengths: Lengths | None = None) -> int:
     """How far before the end of a row the window begins in which something must be absent or is collected.
 
     None is the window between the two parts of a join.
     """
-    timing = Timing(clock.tick if clock.kind == "logical" else 1)
+    timing = Timing(clock.tick if clock.kind == "logical" else 1, lengths)
     whole = timing.add(node)
     try:
         timing.close()

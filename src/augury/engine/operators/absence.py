@@ -183,6 +183,7 @@ class Absence(Operator):
             both,
             {n: (l[s, rows], l[e, rows]) for n, (s, e) in left.labels.items()},
         ).where(mask)
+        self.circuit.context.name_events = None
         return np.unique(self.circuit.context.select(self.where, frame, self.rule).left)
 
     def _own(self, row: int, absent: int) -> bool:

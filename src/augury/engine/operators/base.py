@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.engine.frame import View
+from augury.engine.frame import Frame, View
 from augury.engine.kernels import Array
 from augury.engine.table import LEFT, NONE, RIGHT, Links, Table
 
@@ -80,6 +80,13 @@ class Operator:
 
     def step(self) -> None:
         raise NotImplementedError
+
+    def name_events(self, frame: Frame, i: int) -> str:
+        """The events that a row on its way through this operator is made of."""
+        found: tuple[Part, ...] = ()
+        for port, rows in enumerate((frame.left, frame.right)[: len(self.inputs)]):
+            found += self.circuit.parts(self.inputs[port].table, int(rows[i]))
+        return ", ".join(f"{event} ({event.id})" for event in map(self.circuit.event, found))
 
     def rebuild(self) -> None:
         """Makes anew what is not in tables."""

@@ -190,6 +190,7 @@ class Collect(Operator):
                 for row in at[counts >= most].tolist():
                     leader, floor = self.leader(row), int(r[END, pairs[1][pairs[0] == row]].min())
                     floors[leader] = max(floors.get(leader, floor), floor)
+            self.circuit.context.name_events = None
             frame = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule)
             at, q = pairs[0][frame.left], pairs[1][frame.left]
             columns = {v: c.tolist() for v, c in frame.vars.items() if v in self.others or v in self.aggregated}

@@ -169,6 +169,7 @@ class Derive(Operator):
 
     def derive(self, rows: Array) -> None:
         view, context = self.inputs[0], self.circuit.context
+        context.name_events = self.name_events
         frame = frame_of(view, rows)
         start, end = frame.start, frame.end
         for label in self.covers:

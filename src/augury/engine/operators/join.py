@@ -189,6 +189,7 @@ class Join(Operator):
             out.table.added(count)
             return
         frame = self.frame(pairs[0], pairs[1])
+        self.circuit.context.name_events = self.name_events
         store(self.circuit.context.select(self.where, frame, self.rule), out)
 
     def frame(self, lefts: Array, rights: Array) -> Frame:

@@ -41,6 +41,7 @@ class Map(Operator):
         self.drop_children(0)
         rows = self.gains(0)
         if len(rows):
+            self.circuit.context.name_events = self.name_events
             store(self.mapped(frame_of(self.inputs[0], rows)), self.out)
 
     def mapped(self, frame: Frame) -> Frame:

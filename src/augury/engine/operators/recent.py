@@ -151,6 +151,7 @@ class Recent(Join):
             np.minimum.at(floor := np.full(len(rows), 2**62), np.searchsorted(rows, mine), ends)
             bound = np.where(counts >= most, floor, bound)
         keep = self.later(lefts, rights) == side
+        self.circuit.context.name_events = self.name_events
         frame = self.circuit.context.select(self.where, self.frame(lefts[keep], rights[keep]), self.rule)
         at = np.searchsorted(rows, frame.left if side == 0 else frame.right)
         end = other.data[END, frame.right if side == 0 else frame.left]

@@ -1,0 +1,48 @@
+"""P1 to P8: Augury beside a Python loop and DuckDB, on the same stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from augury.bench.baselines import LOOPS, duckdb_query, has_duckdb
+from augury.bench.measure import Settings, Timing, best, measure
+from augury.bench.patterns import PATTERNS, Pattern
+from augury.bench.rows import Row, throughput
+from augury.bench.streams import Stream, streams
+from augury.bench.workload import Workload, stream_tables
+
+
+def workload(pattern: Pattern, stream: Stream) -> Workload:
+    return Workload(pattern.text, stream_tables(stream), len(stream), pattern.expected(stream))
+
+
+def compare(pattern: Pattern, settings: Settings) -> Iterator[Row]:
+    """A session as one gets it, one that takes nothing back, and the baselines."""
+    stream = pattern.stream(streams(settings.events))
+    work = workload(pattern, stream)
+    case = f"{pattern.name} {pattern.title}"
+    yield throughput("P", case, "augury", work, measure(work, settings))
+    yield throughput("P", case, "augury, not revisable", work, measure(work, settings, revisable=False))
+    rows = list(stream.rows())
+    cpu, found = best(partial(LOOPS[pattern.name], rows), settings.repeat)
+    yield throughput("P", case, "Python loop", work, Timing(cpu, 0.0, len(found)))
+    if has_duckdb():
+        query = duckdb_query(pattern.name, stream)
+        query()
+        cpu, answers = best(query, settings.repeat)
+        yield throughput("P", case, "DuckDB", work, Timing(cpu, 0.0, answers), "whole table at once")
+
+
+def experiment(name: str) -> Callable[[Settings], Iterator[Row]]:
+    """The patterns of one number, such as P2 with its three selections."""
+
+    def run(settings: Settings) -> Iterator[Row]:
+        for pattern in PATTERNS:
+            if pattern.name.split("-")[0] == name:
+                yield from compare(pattern, settings)
+
+    return run
+
+
+EXPERIMENTS = {name: experiment(name) for name in dict.fromkeys(p.name.split("-")[0] for p in PATTERNS)}

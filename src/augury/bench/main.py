@@ -1,0 +1,100 @@
+"""`augury bench`: runs benchmarks by name, prints a table a figure, and writes JSON and charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from rich.console import Console
+
+from augury.bench import charts, compare, extras, paper_r, paper_v
+from augury.bench.measure import Settings
+from augury.bench.report import as_json, table
+from augury.bench.rows import Row
+from augury.terminal import say, working
+
+Experiment: TypeAlias = Callable[[Settings], Iterator[Row]]
+
+GROUPS: Mapping[str, Mapping[str, Experiment]] = {
+    "P": compare.EXPERIMENTS,
+    "R": paper_r.EXPERIMENTS,
+    "V": paper_v.EXPERIMENTS,
+    "extras": extras.EXPERIMENTS,
+}
+ALL: Mapping[str, Experiment] = {name: run for group in GROUPS.values() for name, run in group.items()} | extras.LONG
+
+TITLES = {
+    "P": "P1 to P8: Augury and what one would write by hand",
+    "R3a": "R figure 3a: SEQ by size of the stream and of the pattern",
+    "R3b": "R figure 3b: SEQ with a selection",
+    "R3c": "R figure 3c: SEQ with all selected, by size of the stream",
+    "R4a": "R figure 4a: negation",
+    "R4b": "R figure 4b: negation, by size of the stream",
+    "R4c": "R figure 4c: conjunction, by size of the stream",
+    "R5a": "R figure 5a: disjunction, by size of the stream",
+    "R5b": "R figure 5b: transitive closure",
+    "R5c": "R figure 5c: plan sharing",
+    "V3a": "V figure 3a: reasoning over a chain of companies",
+    "V3b": "V figure 3b: ready for revision or not",
+    "V3c": "V figure 3c: negation and revision",
+    "V4": "V figure 4: taking back a chain of derived events",
+    "V5": "V figure 5: prices of shares with corrections",
+    "latency": "P1, one event at a time",
+    "batches": "P1, by the number of events pushed at once",
+    "answers": "P1, answers counted and looked at",
+    "memory": "P1, resident memory over time",
+    "snapshot": "Saving and restoring a session",
+    "start": "A new process",
+}
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """The benchmarks that are meant: a name, or a group; all but the long ones where nothing is named."""
+    known = {name.lower(): [name] for name in ALL} | {name.lower(): list(group) for name, group in GROUPS.items()}
+    unknown = [name for name in names if name.lower() not in known]
+    if unknown:
+        raise KeyError(unknown[0])
+    picked = [one for name in names or GROUPS for one in known[name.lower()]]
+    return list(dict.fromkeys(picked))
+
+
+def run(
+    names: list[str],
+    events: int = 1_000_000,
+    json_path: str | None = None,
+    charts_dir: str | None = None,
+    repeat: int = 3,
+    *,
+    settings: Settings | None = None,
+) -> int:
+    """Exit code 0 when every count is right, 1 when one is wrong or cannot be had, 2 for a name that is not there."""
+    try:
+        picked = chosen(names)
+    except KeyError as error:
+        say(f"error: no benchmark is called {error}; there are {', '.join([*GROUPS, *ALL])}")
+        return 2
+    settings = settings or Settings(events, repeat)
+    console = Console()
+    rows: list[Row] = []
+    failed = False
+    for name in picked:
+        try:
+            with working(f"{name} …"):
+                mine = list(ALL[name](settings))
+        except Exception as error:  # one that fails does not take the others with it
+            say(f"FAILED: {name}: {type(error).__name__}: {error}")
+            failed = True
+            continue
+        rows += mine
+        if mine:
+            console.print(table(TITLES[mine[0].figure] + (f" · {name}" if mine[0].figure != name else ""), mine))
+    if json_path:
+        Path(json_path).write_text(as_json(rows), encoding="utf-8")
+    if charts_dir:
+        for path in charts.draw(TITLES, rows, Path(charts_dir)):
+            say(f"wrote {path}")
+    wrong = [row for row in rows if not row.right]
+    for row in wrong:
+        say(f"WRONG: {row.figure} {row.case}, {row.series}: {row.answers} answers, must be {row.expected}")
+    return 1 if wrong or failed else 0

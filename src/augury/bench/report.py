@@ -1,0 +1,87 @@
+"""Rows as a table in the terminal and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from augury.bench.rows import Row
+
+
+def figures(value: float) -> str:
+    """Three significant figures or all whole ones: 12,345 · 123 · 12.3 · 1.23."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def table(title: str, rows: Sequence[Row]) -> Table:
+    shown = Table(title=title, title_justify="left", title_style="bold")
+    shown.add_column("case", no_wrap=True)
+    shown.add_column("of")
+    for column in ("result", "events", "answers", "warm-up"):
+        shown.add_column(column, justify="right")
+    shown.add_column("check")
+    for before, row in zip([None, *rows], rows, strict=False):
+        again = before is not None and before.case == row.case
+        shown.add_row(
+            "" if again else escape(row.case),
+            escape(row.series),
+            f"{figures(row.value)} {row.unit}",
+            f"{row.events:,}",
+            "" if row.answers is None else f"{row.answers:,}",
+            f"{row.warm:.2f} s" if row.warm else "",
+            check(row) + (f" · {escape(row.note)}" if row.note else ""),
+        )
+    return shown
+
+
+def check(row: Row) -> str:
+    if not row.right:
+        return f"[bold red]WRONG[/], must be {row.expected:,}"
+    return "" if row.expected is None else "right"
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    return json.dumps(
+        {"machine": machine(), "rows": [asdict(row) | {"right": row.right} for row in rows]},
+        indent=1,
+        ensure_ascii=False,
+    )
+
+
+def machine() -> dict[str, Any]:
+    """What a figure depends on besides the code."""
+    packages = {}
+    for name in ("augury", "numpy", "numba", "pyarrow", "duckdb"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": packages,
+    }
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()

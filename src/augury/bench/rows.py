@@ -1,0 +1,39 @@
+"""What a benchmark finds: rows of figures, each with its check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from augury.bench.measure import Timing
+from augury.bench.workload import Workload
+
+THROUGHPUT = "K events/CPU s"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure. Rows of one `figure` belong together in a table and a chart; `series` are the bars of one `case`."""
+
+    figure: str
+    case: str
+    series: str
+    value: float
+    unit: str
+    events: int = 0
+    answers: int | None = None
+    expected: int | None = None
+    warm: float | None = None
+    note: str = ""
+
+    @property
+    def right(self) -> bool:
+        """A row that checks nothing is right."""
+        return self.answers == self.expected
+
+
+def throughput(figure: str, case: str, series: str, workload: Workload, timing: Timing, note: str = "") -> Row:
+    """Thousands of events a CPU second."""
+    rate = workload.events / max(timing.cpu, 1e-9) / 1000
+    return Row(
+        figure, case, series, rate, THROUGHPUT, workload.events, timing.answers, workload.expected, timing.warm, note
+    )

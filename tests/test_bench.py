@@ -1,0 +1,265 @@
+"""The benchmarks count right: streams, programs and baselines agree with brute force. Nothing here depends on speed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from itertools import groupby
+from pathlib import Path
+from random import Random
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+import augury
+from augury.bench import charts, counts, extras, main, paper_v
+from augury.bench.baselines import LOOPS, duckdb_query
+from augury.bench.measure import Settings, Timing, measure
+from augury.bench.patterns import PATTERNS, PRELUDE, RUN, SEQUENCE, VALLEY, Pattern
+from augury.bench.report import figures, table
+from augury.bench.rows import Row, throughput
+from augury.bench.streams import SEED, WINDOW, Stream, Streams, abcd, kleene, stock, streams
+from augury.bench.workload import Workload, stream_tables
+from augury.model import Change, Event, Revocation
+
+SMALL = 400
+# What everyone who draws these streams finds among 2,000 events.
+AGREED = {
+    "P1": 281, "P2-10": 40, "P2-50": 177, "P2-100": 359, "P3": 315, "P4": 500, "P5-first": 402, "P5-each": 727,
+    "P6": 258, "P7": 16 * 281, "P8": 403,
+}  # fmt: skip
+
+
+class Rerun:
+    """A session that evaluates the whole history anew by the reference evaluator at each step."""
+
+    def __init__(self, program: augury.Program, /, **options: Any) -> None:
+        self.program, self.facts = program, options.get("facts", ())
+        self.history: list[Event | Revocation] = []
+        self.stands: dict[Any, Event] = {}
+
+    def push(self, given: Any, /) -> list[Change]:
+        if isinstance(given, Event):
+            return self._step([given])
+        return self._step([_event(name, row) for name, table in given.items() for row in table.to_pylist()])
+
+    def revoke(self, ids: Any, /) -> list[Change]:
+        return self._step([Revocation(i) for i in ids])
+
+    def _step(self, items: list[Any]) -> list[Change]:
+        self.history += items
+        now = {e.content: e for e in augury.run(self.program, self.history, clock="logical", facts=self.facts)}
+        before, self.stands = self.stands, now
+        gone = [Change("retract", event) for key, event in before.items() if key not in now]
+        return gone + [Change("insert", event) for key, event in now.items() if key not in before]
+
+
+class Forgetful(Rerun):
+    """Loses one answer at each step."""
+
+    def push(self, given: Any, /) -> list[Change]:
+        return super().push(given)[1:]
+
+
+def _event(name: str, row: dict[str, Any]) -> Event:
+    args = tuple(value for column, value in row.items() if column not in ("time", "id"))
+    return Event(name, args, row["time"], id=row.get("id", ""))
+
+
+def tiny() -> Streams:
+    """As the streams are, but with few symbols, so that a short stream has valleys."""
+    rng = Random(SEED)
+    return Streams(abcd(200, rng), kleene(200, rng), stock(100, rng, symbols=4))
+
+
+def by_key(stream: Stream) -> Iterator[list[tuple[str, int, float, float, int]]]:
+    for _, rows in groupby(sorted(stream.rows(), key=lambda row: row[1]), key=lambda row: row[1]):
+        yield list(rows)
+
+
+def enumerated(stream: Stream) -> dict[str, int]:
+    """The counts by trying all combinations of the events of a key, which `counts` does not."""
+    found = dict.fromkeys(("P1", "P2-10", "P2-50", "P2-100", "P3", "P4", "P5-first", "P5-each"), 0)
+    for rows in by_key(stream):
+        parts = {kind: [row for row in rows if row[0] == kind] for kind in "abcd"}
+        for a in parts["a"]:
+            after = [r for r in rows if a[4] < r[4] <= a[4] + WINDOW]
+            found["P5-first"] += any(r[0] in "bc" for r in after)
+            found["P5-each"] += sum(r[0] in "bc" for r in after)
+            for b in (r for r in after if r[0] == "b"):
+                for percent in (10, 50, 100):
+                    found[f"P2-{percent}"] += b[3] < percent / 100
+                found["P1"] += sum(c[4] > b[4] for c in after if c[0] == "c")
+                found["P3"] += not any(c[4] < b[4] for c in after if c[0] == "c")
+            for b in parts["b"]:
+                for c in parts["c"]:
+                    times = (a[4], b[4], c[4])
+                    found["P4"] += max(times) - min(times) <= WINDOW
+    return found
+
+
+def spelt(stream: Stream) -> int:
+    """Rising runs by key, read off as words: the kinds without d, and the x of the b sorted without repeats."""
+    found = 0
+    for rows in by_key(stream):
+        word = "".join(row[0] for row in rows if row[0] != "d")
+        xs = [row[2] for row in rows if row[0] == "b"]
+        found += word == "a" + "b" * len(xs) + "c" and xs == sorted(set(xs))
+    return found
+
+
+def hollows(stream: Stream) -> int:
+    """Valleys as lows: ticks below both neighbours, of which some later tick is not above the one before it."""
+    found = 0
+    for rows in by_key(stream):
+        price = [row[2] for row in rows]
+        for i in range(1, len(price) - 1):
+            closed = any(price[j] <= price[j - 1] for j in range(i + 1, len(price)))
+            found += price[i - 1] > price[i] < price[i + 1] and closed
+    return found
+
+
+def test_streams_are_what_everyone_draws() -> None:
+    given = streams(2000)
+    assert {p.name: p.expected(p.stream(given)) for p in PATTERNS} == AGREED
+    assert next(given.abcd.rows()) == ("b", 1, 0.556665, 0.133175, 1_000_000)
+    for stream in (given.abcd, given.kleene, given.stock):
+        assert len(stream) == 2000 and stream.time[0] == 1_000_000 and set(stream.time[1:] - stream.time[:-1]) == {1}
+
+
+@pytest.mark.parametrize("size", [4, 100, SMALL])
+def test_counts_are_those_of_all_combinations(size: int) -> None:
+    rng = Random(size)
+    stream = abcd(size, rng)
+    expected = enumerated(stream)
+    assert {p.name: p.expected(stream) for p in PATTERNS if p.name in expected} == expected
+    run = kleene(size, rng)
+    assert counts.rising_runs(run) == spelt(run)
+    prices = stock(size, rng, symbols=3)
+    assert counts.valleys(prices) == hollows(prices)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.name)
+def test_programs_count_right(pattern: Pattern) -> None:
+    stream = pattern.stream(tiny())
+    program = augury.compile(pattern.text)
+    assert not program.warnings
+    assert len(augury.run(program, stream.events())) == pattern.expected(stream) > 0
+
+
+def test_a_valley_is_one_answer_from_top_to_close() -> None:
+    prices = [5, 4, 3, 4, 4, 3, 5, 6, 2, 2, 1, 3]
+    events = [Event("a", (1, float(p), 0.0), t) for t, p in enumerate(prices)]
+    found = augury.run(augury.compile(PRELUDE + VALLEY), events)
+    assert [(e.start, e.end) for e in found] == [(0, 4), (4, 8)]
+
+
+def test_a_run_has_nothing_but_its_neighbours() -> None:
+    word = "abbcbcaabdcb"  # the second c does not follow from the first a, and the third a begins anew
+    events = [Event(kind, (1, float(t), 0.0), t) for t, kind in enumerate(word)]
+    found = augury.run(augury.compile(PRELUDE + RUN), events)
+    rows = [(kind, 1, float(t), 0.0, t) for t, kind in enumerate(word)]
+    assert [(e.start, e.end) for e in found] == [(0, 3), (7, 10)] == [a[1:] for a in LOOPS["P6"](rows)]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.name)
+def test_loops_count_right(pattern: Pattern) -> None:
+    stream = pattern.stream(streams(2000))
+    assert len(LOOPS[pattern.name](stream.rows())) == AGREED[pattern.name]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.name)
+def test_sql_counts_right(pattern: Pattern) -> None:
+    pytest.importorskip("duckdb")
+    stream = pattern.stream(streams(2000))
+    assert duckdb_query(pattern.name, stream)() == AGREED[pattern.name]
+
+
+@pytest.mark.parametrize("name", [*main.GROUPS["R"], *main.GROUPS["V"]])
+def test_experiments_count_right(name: str) -> None:
+    rows = list(main.ALL[name](Settings(events=SMALL, repeat=1, open=Rerun)))
+    assert rows and all(row.right and row.expected is not None and row.value > 0 for row in rows)
+    assert {row.figure for row in rows} <= set(main.TITLES)
+
+
+def test_one_rule_of_a_hundred_is_concerned() -> None:
+    alone = augury.compile(PRELUDE + SEQUENCE)
+    among = augury.compile(PRELUDE + SEQUENCE + "\n" + extras.other_rules(extras.OTHER_RULES))
+    events = streams(SMALL).abcd.events()
+    assert len(among.plan.rules) == 100
+    assert augury.run(among, events).events == augury.run(alone, events).events
+
+
+def test_latency_counts_right() -> None:
+    rows = list(extras.latency(Settings(events=16, repeat=1, open=Rerun)))
+    assert rows and all(row.right and row.value > 0 for row in rows)
+
+
+def test_a_long_run_counts_right(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(extras, "open_session", Rerun)
+    monkeypatch.setattr(extras, "MEMORY_PIECE", 40)
+    extras.long_run(200)
+    report = json.loads(capsys.readouterr().out)
+    assert report["answers"] == report["expected"] > 0
+    assert len(report["megabytes"]) == 5 and min(report["megabytes"]) > 1
+
+
+def test_tables_hold_the_stream() -> None:
+    stream = streams(SMALL).kleene
+    rows = [_event(n, r) for step in stream_tables(stream, 64) for n, t in step.items() for r in t.to_pylist()]
+    assert sorted(rows, key=lambda e: e.start) == stream.events()
+
+
+def test_a_wrong_count_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    settings = Settings(events=SMALL, repeat=1, open=Forgetful)
+    assert main.run(["R5a"], json_path=str(path), charts_dir=str(tmp_path), settings=settings) == 1
+    said = capsys.readouterr()
+    assert "WRONG" in said.out and "WRONG: R5a" in said.err
+    assert "WRONG" in (tmp_path / "R5a.svg").read_text(encoding="utf-8")
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert {row["right"] for row in report["rows"]} == {False} and report["machine"]["python"]
+
+
+def test_a_benchmark_that_fails_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(program: augury.Program, /, **options: Any) -> Rerun:
+        raise augury.RunError("no session today")
+
+    assert main.run(["R5a", "R3b"], settings=Settings(events=SMALL, repeat=1, open=refuse)) == 1
+    said = capsys.readouterr().err
+    assert "FAILED: R5a: RunError: no session today" in said and "FAILED: R3b" in said
+
+
+def test_names() -> None:
+    assert main.chosen(["p2", "V"]) == ["P2", *main.GROUPS["V"]]
+    assert main.chosen([]) == [name for name in main.ALL if name not in extras.LONG]
+    assert main.run(["P99"]) == 2
+
+
+def test_charts_are_well_formed(tmp_path: Path) -> None:
+    rows = [Row("P", "a < b & c", s, v, "K") for s, v in (("one", 1500.0), ("two", 3.25), ("three", 0.0))]
+    (path,) = charts.draw({}, rows, tmp_path)
+    shown = [e.text for e in ElementTree.parse(path).iter() if e.tag.endswith("text")]
+    assert {"a < b & c", "1,500", "3.25", "one", "two"} <= set(shown)
+
+
+def test_tables_show_brackets_as_they_are() -> None:
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(table("P", [Row("P", "P3 NOT(c).[a, b]", "augury", 1.0, "K", note="[x]")]))
+    shown = console.export_text()
+    assert "P3 NOT(c).[a, b]" in shown and "[x]" in shown
+
+
+def test_rates() -> None:
+    row = throughput("P", "P1", "augury", Workload("", [], 2000, 7), Timing(0.5, 0.1, 7))
+    assert (row.value, row.right) == (4.0, True)
+    assert [figures(v) for v in (12345.6, 123.4, 12.34, 1.234)] == ["12,346", "123", "12.3", "1.23"]
+
+
+def test_answers_taken_back_are_subtracted() -> None:
+    workload = paper_v.negation(600, 20, revised=True)
+    assert workload.revises
+    assert measure(workload, Settings(repeat=1, open=Rerun)).answers == workload.expected
