@@ -193,9 +193,19 @@ def arrange(
             buckets[b] = g
             groups[g, 0] = h
             groups[g, 1] = row
-            groups[g, 2] = -1
+            groups[g, 2] = row
             groups[g, 4] = -1
-        chain_in(data, row, order, alive, groups, g, prev, after)
+            prev[row] = -1
+            after[row] = -1
+            continue
+        tail = groups[g, 2]
+        if tail >= 0 and data[order, tail] <= data[order, row] and alive[tail]:  # in order, as most are
+            prev[row] = tail
+            after[row] = -1
+            after[tail] = row
+            groups[g, 2] = row
+        else:
+            chain_in(data, row, order, alive, groups, g, prev, after)
     return count
 
 
@@ -251,7 +261,9 @@ def probe(
         if floor >= 0:
             low = max(low, data[floor, row])
         high = min(start + reach[2], end + reach[3])
-        began, other = n, seek(high, others, order, groups, g, prev, after, call)
+        began, other = n, groups[g, 2]
+        if other >= 0 and others[order, other] > high:  # mostly the last one is it
+            other = seek(high, others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
             if others[order, other] < low:
@@ -291,7 +303,9 @@ def probe_window(
         if g < 0:
             continue
         least = data[low, row]
-        began, other = n, seek(data[high, row] + slack, others, order, groups, g, prev, after, call)
+        began, other = n, groups[g, 2]
+        if other >= 0 and others[order, other] > data[high, row] + slack:
+            other = seek(data[high, row] + slack, others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
             if not oalive[other]:
@@ -329,7 +343,9 @@ def latest_start(
         if h >= 0:
             g = buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]
         if g >= 0:
-            other = seek(data[0, row] - 1, others, 1, groups, g, prev, after, call)
+            other = groups[g, 2]
+            if other >= 0 and others[1, other] >= data[0, row]:
+                other = seek(data[0, row] - 1, others, 1, groups, g, prev, after, call)
             while other >= 0 and others[1, other] > latest:
                 touched += 1
                 if oalive[other] and others[0, other] > latest:

@@ -253,7 +253,7 @@ class Links:
 
 def capacity(count: int) -> int:
     """Room for so many rows and many more: memory that is not written to costs nothing, copying does."""
-    return max(16, count * (8 if count > 1024 else 2))
+    return max(16, count * 2)
 
 
 def grown(array: Array, size: int, used: int, fill: Any = None) -> Array:
