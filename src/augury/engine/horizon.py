@@ -3,7 +3,7 @@
 The *frontier* says that nothing more ends at or before it. From it follows for each table since when its rows are
 *unsettled* (they may still appear or vanish), and from the bounds of each operator how far back of that its partners lie.
 A row that is kept keeps what it was made of, so that its trace can be told; a derived event that outlives its derivations
-keeps its trace instead.
+keeps its input events instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.join import Join
 from augury.engine.table import END, LEFT, RIGHT, Table
-from augury.engine.trace import trace_of
+from augury.engine.trace import inputs_of
 from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _watched(operator: Absence | Collect, port: int, table: Table, since: dict[i
 def compact(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
     """Forgets what may be forgotten; for each table where its rows went."""
     keep = needed(circuit, frontier)
-    _keep_traces(circuit, keep)
+    _keep_inputs(circuit, keep)
     moved: dict[int, Array] = {}
     for operator in circuit.operators:
         table = operator.out.table
@@ -156,8 +156,10 @@ def compact(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
             table.data[RIGHT, : table.n] = place[table.data[RIGHT, : table.n]]
         if isinstance(operator, Derived):
             place = moved[id(table)]
-            operator.kept_traces = {
-                int(place[row]): trace for row, trace in operator.kept_traces.items() if place[row] >= 0
+            operator.kept_inputs = {
+                int(place[row]): tuple((t, int(moved[id(t)][r])) for t, r in parts)
+                for row, parts in operator.kept_inputs.items()
+                if place[row] >= 0
             }
         if isinstance(operator, Collect):
             own, place = moved[id(table)], moved[id(operator.inputs[1].table)]
@@ -171,8 +173,8 @@ def compact(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
     return moved
 
 
-def _keep_traces(circuit: Circuit, keep: dict[int, Array]) -> None:
-    """Derived events that stay while their derivations go."""
+def _keep_inputs(circuit: Circuit, keep: dict[int, Array]) -> None:
+    """Derived events that stay while their derivations go: their inputs stay with them."""
     for events in circuit.derived.values():
         kept = keep[id(events.out.table)]
         supported = np.zeros(len(kept), bool)
@@ -181,8 +183,11 @@ def _keep_traces(circuit: Circuit, keep: dict[int, Array]) -> None:
             rows = child.data[RIGHT, : child.n][keep[id(child)]]
             supported[rows] = True
         for row in np.flatnonzero(kept & ~supported).tolist():
-            if row not in events.kept_traces:
-                events.kept_traces[row] = trace_of(circuit, events, row)
+            if row not in events.kept_inputs:
+                events.kept_inputs[row] = inputs_of(circuit, events, row)
+        for row, parts in events.kept_inputs.items():
+            for table, at in parts if kept[row] else ():
+                keep[id(table)][at] = True
 
 
 def _shrink_dictionary(circuit: Circuit) -> None:

@@ -62,7 +62,11 @@ def take(session: Session) -> bytes:
             if isinstance(o, Events)
         },
         "members": {n: o.members for n, o in enumerate(circuit.operators) if isinstance(o, Collect)},
-        "traces": {n: o.kept_traces for n, o in enumerate(circuit.operators) if isinstance(o, Derived) if o.kept_traces},
+        "kept": {
+            n: {row: [(place[id(circuit.maker(t))], r) for t, r in parts] for row, parts in o.kept_inputs.items()}
+            for n, o in enumerate(circuit.operators)
+            if isinstance(o, Derived)
+        },
         "shown": [one.shown[: one.events.out.table.n] for one in session.answers],
         "ids": [(name, place[id(events)], row) for name, (events, row) in arrivals.by_id.items()],
         "tombstones": sorted(arrivals.tombstones),
@@ -137,8 +141,10 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
             first += count
     for n, members in state["members"].items():
         circuit.operators[n].members = members  # type: ignore[attr-defined]
-    for n, traces in state["traces"].items():
-        circuit.operators[n].kept_traces = traces  # type: ignore[attr-defined]
+    for n, kept in state["kept"].items():
+        circuit.operators[n].kept_inputs = {  # type: ignore[attr-defined]
+            row: tuple((circuit.operators[o].out.table, r) for o, r in parts) for row, parts in kept.items()
+        }
     circuit.rebuild()
     circuit.settle()
     for one, shown in zip(session.answers, state["shown"], strict=True):

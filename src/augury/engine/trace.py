@@ -44,7 +44,12 @@ def all_of(links: Links, row: int) -> list[int]:
 
 def trace_of(circuit: Circuit, events: Derived, row: int) -> tuple[str, ...]:
     """The ids of the input events of one derivation."""
-    ids: dict[str, None] = {}
+    return tuple(dict.fromkeys(circuit.event(part).id for part in inputs_of(circuit, events, row)))
+
+
+def inputs_of(circuit: Circuit, events: Derived, row: int) -> tuple[Part, ...]:
+    """The input events of one derivation."""
+    found: list[Part] = []
     open_parts: list[Part] = [(events.out.table, row)]
     seen: set[tuple[int, int]] = set()
     while open_parts:
@@ -52,19 +57,19 @@ def trace_of(circuit: Circuit, events: Derived, row: int) -> tuple[str, ...]:
         if (id(table), at) in seen:
             continue
         seen.add((id(table), at))
-        maker = circuit.maker(table)
+        maker = circuit.makers[id(table)]
         if isinstance(maker, Events):
-            ids[maker.id(at)] = None
+            found.append((table, at))
             continue
         assert isinstance(maker, Derived)
-        kept = maker.kept_traces.get(at)
+        kept = maker.kept_inputs.get(at)
         if kept is not None:
-            ids.update(dict.fromkeys(kept))
+            found.extend(kept)
             continue
-        found = support_of(circuit, maker, at)
-        if found is not None:
-            open_parts.extend(reversed(found[0].parts(found[1])))
-    return tuple(ids)
+        support = support_of(circuit, maker, at)
+        if support is not None:
+            open_parts.extend(reversed(support[0].parts(support[1])))
+    return tuple(found)
 
 
 def derivations_of(circuit: Circuit, events: Derived, row: int) -> list[Derivation]:

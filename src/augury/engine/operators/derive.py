@@ -39,7 +39,7 @@ class Derived(Operator):
         self.weakened: list[Array] = []
         self.suspects: list[int] = []
         self.supports: list[Links] = []
-        self.kept_traces: dict[int, tuple[str, ...]] = {}  # of events whose derivations are beyond the horizon
+        self.kept_inputs: dict[int, tuple[Part, ...]] = {}  # of events whose derivations are beyond the horizon
         self.rederive: Rederive
         super().__init__(circuit, (), View(table), "")
 

@@ -168,14 +168,21 @@ class Recent(Join):
         if len(frame) < 2:
             return frame
         mine, others = (frame.left, frame.right) if side == 0 else (frame.right, frame.left)
-        pairs = dict.fromkeys(zip(mine.tolist(), others.tolist(), strict=True))
-        several: dict[int, list[int]] = {}
-        for one, other in pairs:
-            several.setdefault(one, []).append(other)
-        if all(len(found) == 1 for found in several.values()):
+        if self.policy.ties != "by":
+            starts = self.inputs[1 - side].table.data[START, others] * (1 if self.policy.ties == "longest" else -1)
+            order = np.lexsort((starts, mine))
+            new = np.r_[True, mine[order][1:] != mine[order][:-1]]
+            best = starts[order][new][np.cumsum(new) - 1]
+            frame = frame.where(_unsorted(order, starts[order] == best))
+            mine, others = (frame.left, frame.right) if side == 0 else (frame.right, frame.left)
+        order = np.lexsort((others, mine))
+        m, o = mine[order], others[order]
+        twice = m[1:][(m[1:] == m[:-1]) & (o[1:] != o[:-1])]
+        if not len(twice):
             return frame
-        chosen = {one: found[0] if len(found) == 1 else self._first(found, 1 - side) for one, found in several.items()}
-        return frame.where(np.array([chosen[m] == o for m, o in zip(mine.tolist(), others.tolist(), strict=True)]))
+        chosen = {one: self._first(np.unique(others[mine == one]).tolist(), 1 - side) for one in np.unique(twice).tolist()}
+        keep = [chosen.get(m, o) == o for m, o in zip(mine.tolist(), others.tolist(), strict=True)]
+        return frame.where(np.array(keep))
 
     def _first(self, rows: list[int], side: int) -> int:
         table = self.inputs[side].table
@@ -197,3 +204,9 @@ class Recent(Join):
                 field = view.vars.get(self.policy.by or "")
                 code = OPEN if field is None else int(view.table.data[field, row])
                 return order_key(None if code == OPEN else self.circuit.words.dictionary.decode(code))
+
+
+def _unsorted(order: Array, mask: Array) -> Array:
+    result = np.empty(len(mask), bool)
+    result[order] = mask
+    return result
