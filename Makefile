@@ -1,6 +1,6 @@
 PY := .venv/bin/python
 
-.PHONY: help run test setup check fuzz docs lock fmt clean
+.PHONY: help run test setup check fuzz bench mutants docs lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list what there is
@@ -21,7 +21,13 @@ check: setup ## lint, format and types
 	@$(PY) -m mypy
 
 fuzz: setup ## the property tests, many more examples
-	@AUGURY_FUZZ=1 $(PY) -m pytest -n 2 tests/test_laws.py tests/test_print.py tests/test_equations.py
+	@AUGURY_FUZZ=1 $(PY) -m pytest -n 2 tests/test_laws.py tests/test_print.py tests/test_equations.py tests/test_differential.py
+
+bench: setup ## measure the engine (make bench ARGS="P1 latency" for some of it)
+	@.venv/bin/augury bench $(ARGS)
+
+mutants: setup ## whether the tests notice when the engine is broken
+	@$(PY) scripts/mutants $(ARGS)
 
 fmt: setup ## format the code
 	@$(PY) -m ruff check --fix -q . ; $(PY) -m ruff format -q .

@@ -330,6 +330,22 @@ def _not_detected(wanted: str, model: Model, job: Job) -> RunError:
 
 
 @cli.command()
+@click.argument("names", nargs=-1, metavar="[NAME]…")
+@click.option("--size", "size", type=click.IntRange(1), default=1_000_000, show_default=True, help="Events of a stream.")
+@click.option("--repeat", type=click.IntRange(1), default=3, show_default=True, help="Runs, of which the best counts.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the figures as JSON.")
+@click.option("--charts", "charts", metavar="FOLDER", help="Draw charts (SVG).")
+def bench(names: tuple[str, ...], size: int, repeat: int, json_path: str | None, charts: str | None) -> None:
+    """Measure the embedded engine beside hand-written code: P1 to P8, the papers' experiments, and more.
+
+    NAME is P, R, V or extras, or one of them such as P1, R3a, V4 or latency; all of them where none is named.
+    """
+    from augury.bench.main import run as run_benchmarks  # its numbers and tables are not needed otherwise
+
+    sys.exit(run_benchmarks(list(names), size, json_path, charts, repeat))
+
+
+@cli.command()
 def demo() -> None:
     """Run a small example that comes with Augury."""
     with as_file(files("augury").joinpath("demo")) as folder:

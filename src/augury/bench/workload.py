@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from augury.bench.streams import KINDS, Ints, Stream
 
-BATCH = 10_000
+BATCH = 20_000
 
 pa = import_module("pyarrow")  # which has no types to check
 

@@ -153,6 +153,7 @@ class Circuit:
     def rebuild(self) -> None:
         """Makes indexes and all else anew that is not in tables."""
         self._events.clear()
+        self.words.rows = self.rows
         for operator in self.operators:
             operator.out.table.rebuild()
         for operator in self.operators:

@@ -106,7 +106,13 @@ class Session:
         self._circuit = circuit
         outputs = {name for name in self.program.plan.outputs}
         self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
+        self._index_answers()
         self.arrivals = Arrivals(circuit, self.program.plan, None if self.longest is None else self.clock.length(self.longest))
+
+    def _index_answers(self) -> None:
+        """Which answers a table concerns, and which wait for time to pass."""
+        self._of_table = {id(one.events.out.table): one for one in self.answers}
+        self._waiting = {one: None for one in self.answers if one.waiting}
 
     @property
     def frontier(self) -> int | None:
@@ -181,7 +187,7 @@ class Session:
         """One step: all of it, or nothing where something fails."""
         circuit = self._circuit
         assert circuit is not None
-        if circuit.rows > 2 * self._kept + _MANY:
+        if circuit.words.rows > 2 * self._kept + _MANY:
             self._prune_if_worth()
         arrived = told()
         k.count_work(arrived.count)
@@ -194,6 +200,7 @@ class Session:
             self.greatest = greatest
             for one in self.answers:
                 one.rebuild()
+            self._index_answers()
             raise
         if arrived.greatest is not None:
             self.greatest = arrived.greatest if greatest is None else max(greatest, arrived.greatest)
@@ -212,12 +219,16 @@ class Session:
         assert circuit is not None
         until = self.now if self.emit == "early" else self.frontier
         found: list[tuple[Answers, Array, Array]] = []
-        for one in self.answers:
-            if one.waiting or id(one.events.out.table) in circuit.words.changed:
-                dead, new = one.step(until)
-                if len(dead) or len(new):
-                    found.append((one, dead, new))
-                    self.matched += len(new)
+        concerned = [self._of_table[key] for key in circuit.words.changed if key in self._of_table]
+        for one in dict.fromkeys((*concerned, *self._waiting)):
+            dead, new = one.step(until)
+            if len(dead) or len(new):
+                found.append((one, dead, new))
+                self.matched += len(new)
+            if one.waiting:
+                self._waiting[one] = None
+            else:
+                self._waiting.pop(one, None)
         for rule, callbacks in self._goal_callbacks.items():
             for goal in new_goals(circuit, rule, self.now) if rule in circuit.rules else ():
                 for threshold, callback in callbacks:
@@ -252,6 +263,7 @@ class Session:
         moved = compact(circuit, self.frontier if self.lateness is not None or self.advanced is not None else None)
         for one in self.answers:
             one.moved(moved[id(one.events.out.table)])
+        self._index_answers()
         self.arrivals.moved(moved)
         self._kept = circuit.rows
         return self._kept
@@ -303,6 +315,7 @@ class Session:
         for (name, _), events in circuit.derived.items():
             if name in program.plan.outputs and id(events) not in known:
                 self.answers.append(Answers(events))
+        self._index_answers()
 
     def remove_rule(self, label: str) -> Changes:
         """Takes a rule out; what only it derived is taken back."""

@@ -151,6 +151,7 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
         one.shown = np.zeros(len(one.events.out.table.alive), np.uint8)
         one.shown[: len(shown)] = shown
         one.rebuild()
+    session._index_answers()
     arrivals.by_id = {name: (circuit.operators[n], row) for name, n, row in state["ids"]}  # type: ignore[misc]
     arrivals.tombstones, arrivals.unnamed = set(state["tombstones"]), state["unnamed"]
     arrivals.looked_up = {id(circuit.operators[n]): circuit.operators[n].out.table.n for n in state["looked_up"]}

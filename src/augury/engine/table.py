@@ -84,6 +84,7 @@ class Table:
         self.grew(lo)
 
     def grew(self, lo: int) -> None:
+        self.words.rows += self.n - lo
         self.words.touched(self)
         for index in self.indexes.values():
             index.extend()
@@ -149,6 +150,7 @@ class Words:
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self.changed: dict[int, Table] = {}
+        self.rows = 0  # of all tables, so that one need not add them up
 
     def touched(self, table: Table) -> None:
         if id(table) not in self.changed:
