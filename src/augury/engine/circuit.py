@@ -55,7 +55,7 @@ from augury.engine.operators.join import GAP, joined
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
 from augury.engine.operators.recent import Recent
-from augury.engine.table import FIELDS, LEFT, RIGHT, Table, Words
+from augury.engine.table import FIELDS, LEFT, RIGHT, Links, Table, Words
 from augury.engine.values import Dictionary
 from augury.errors import RunError
 from augury.meaning.rows import Scalars
@@ -291,6 +291,17 @@ class Circuit:
             number(sets[0].rederive)
         for operator in self.operators:
             number(operator)
+        for events in self.derived.values():
+            events.loops = [loop for reader in events.out.table.readers if (loop := self._loop(events, *reader))]
+
+    def _loop(self, events: Derived, reader: Operator, port: int) -> tuple[Links, Derive] | None:
+        """A rule that joins events of a set and derives events of the same set, and whose join nothing else reads."""
+        if type(reader) is not JoinOperator or port > 1 or len(reader.out.table.readers) != 1:
+            return None
+        head, links = reader.out.table.readers[0][0], reader.links[port]
+        if isinstance(head, Derive) and head.events is events and links is not None:
+            return links, head
+        return None
 
     def silence(self, label: str) -> None:
         """What a rule derived falls, unless another rule derives it, too."""

@@ -384,6 +384,46 @@ def take_children(dead: Array, heads: Array, after: Array, alive: Array, found: 
     return n
 
 
+@Kernel
+def fall(
+    events: Array, count: int, standing: Array, supports: Array,
+    heads: Array, after: Array, alive: Array, rows: Array,
+    heads2: Array, after2: Array, alive2: Array, event: Array, derivations: Array, weakened: Array,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Events that fell, the rows made of them, the derivations that those were, and the events that stood on them alone.
+
+    `events` holds those that fell at first; how many events, rows, derivations fell, and how many events lost one of
+    several derivations.
+    """
+    n_rows, n_derivations, n_weak, i = 0, 0, 0, 0
+    while i < count:
+        row = heads[events[i]]
+        while row >= 0:
+            if alive[row]:
+                alive[row] = 0
+                rows[n_rows] = row
+                n_rows += 1
+                d = heads2[row]
+                while d >= 0:
+                    if alive2[d]:
+                        alive2[d] = 0
+                        derivations[n_derivations] = d
+                        n_derivations += 1
+                        e = event[d]
+                        supports[1, e] -= 1
+                        if supports[1, e] > 0:
+                            weakened[n_weak] = e
+                            n_weak += 1
+                        elif standing[e]:
+                            standing[e] = 0
+                            events[count] = e
+                            count += 1
+                    d = after2[d]
+            row = after[row]
+        i += 1
+    return count, n_rows, n_derivations, n_weak
+
+
 # Sets of derived events, with the number of derivations
 
 

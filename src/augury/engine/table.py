@@ -215,6 +215,7 @@ class Links:
 
     def drop(self) -> None:
         self.heads, self.after, self.seen = NONE, NONE, 0
+        self.room = NONE
 
     def extend(self) -> None:
         parent, child = self.parent, self.child
@@ -229,9 +230,12 @@ class Links:
     def take(self, dead: Array) -> Array:
         """Kills what was made of dead rows."""
         self.extend()
-        found = np.empty(self.child.live, np.int64) if self.child.live < 4096 else np.empty(self.child.n, np.int64)
-        count = k.take_children(dead, self.heads, self.after, self.child.alive, found)
-        taken = found[:count].copy()
+        if len(self.room) < self.child.n:
+            self.room = np.empty(2 * self.child.n, np.int64)
+        count = k.take_children(dead, self.heads, self.after, self.child.alive, self.room)
+        if count == 0:
+            return NONE
+        taken = self.room[:count].copy()
         self.child.gone(taken)
         return taken
 

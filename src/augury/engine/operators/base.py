@@ -57,6 +57,8 @@ class Operator:
             return NONE
         self.lost[port] = []
         rows = lost[0] if len(lost) == 1 else np.concatenate(lost)
+        if len(rows) == 1:
+            return rows if rows[0] < self.seen[port] else NONE
         return rows[rows < self.seen[port]]
 
     def gains(self, port: int) -> Array:
@@ -73,6 +75,8 @@ class Operator:
 
     def drop_children(self, port: int) -> None:
         """What was made of rows that died, dies."""
+        if not self.lost[port]:
+            return
         lost = self.losses(port)
         links = self.links[port]
         if len(lost) and links is not None:

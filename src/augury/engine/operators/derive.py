@@ -40,6 +40,7 @@ class Derived(Operator):
         self.suspects: list[int] = []
         self.supports: list[Links] = []
         self.kept_inputs: dict[int, tuple[Part, ...]] = {}  # of events whose derivations are beyond the horizon
+        self.loops: list[tuple[Links, Derive]] = []  # rules from this set into itself, over one join
         self.rederive: Rederive
         super().__init__(circuit, (), View(table), "")
 
@@ -71,29 +72,58 @@ class Derived(Operator):
 
     def release(self, events: Array) -> None:
         """Events that have lost a derivation each."""
-        np.subtract.at(self.counts[_COUNT], events, 1)
+        if len(events) == 1:
+            self.counts[_COUNT, events[0]] -= 1
+        else:
+            np.subtract.at(self.counts[_COUNT], events, 1)
         self.weakened.append(events)
         self.wake()
 
     def step(self) -> None:
         if not self.weakened:
             return
-        events = np.unique(np.concatenate(self.weakened))
+        events = self.weakened[0]
+        if len(self.weakened) > 1 or len(events) > 1:
+            events = np.unique(np.concatenate(self.weakened))
         self.weakened = []
         table = self.out.table
         events = events[table.alive[events].astype(bool)]
         self.touched += len(events)
-        gone = events[self.counts[_COUNT, events] == 0]
-        if self.recursive:
-            left = events[self.counts[_COUNT, events] > 0]
-            shaken = np.array([e for e in left.tolist() if not self.grounded(e)], np.int64)
+        unsupported = self.counts[_COUNT, events] == 0
+        gone = events[unsupported]
+        if self.recursive and len(gone) < len(events):
+            shaken = np.array([e for e in events[~unsupported].tolist() if not self.grounded(e)], np.int64)
             if len(shaken):
                 self.suspects += shaken.tolist()
                 gone = np.concatenate([gone, shaken])
                 self.rederive.wake()
         if len(gone):
+            table.alive[gone] = 0
+            for links, head in self.loops:
+                gone = self.fall(gone, links, head)
             k.forget(gone, self.counts, self.buckets)
-            table.kill(gone)
+            table.gone(gone)
+
+    def fall(self, gone: Array, links: Links, head: Derive) -> Array:
+        """Through a rule that derives events of this set from events of this set, all that falls falls at once."""
+        table, rows, derivations, below = self.out.table, links.child, head.out.table, head.links[0]
+        assert below is not None
+        links.extend()
+        below.extend()
+        events, weak = np.empty(table.n, np.int64), np.empty(derivations.n, np.int64)
+        events[: len(gone)] = gone
+        fallen, lost = np.empty(rows.n, np.int64), np.empty(derivations.n, np.int64)
+        n, n_rows, n_lost, n_weak = k.fall(
+            events, len(gone), table.alive, self.counts, links.heads, links.after, rows.alive, fallen,
+            below.heads, below.after, derivations.alive, derivations.data[RIGHT], lost, weak,
+        )  # fmt: skip
+        self.touched += n + n_rows + n_lost
+        rows.gone(fallen[:n_rows].copy())
+        derivations.gone(lost[:n_lost].copy())
+        if n_weak:
+            self.weakened.append(weak[:n_weak].copy())
+            self.wake()
+        return events[:n].copy()
 
     def grounded(self, event: int) -> bool:
         """Whether a derivation is left that rests on lower ranks only."""
