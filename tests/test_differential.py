@@ -125,7 +125,13 @@ def compiled(text: str) -> Program | None:
 
 @pytest.mark.parametrize("kind", STRATEGIES)
 def test_the_engine_says_what_the_reference_says(kind: str) -> None:
-    @given(STRATEGIES[kind](), tellings(), facts(), st.sampled_from(["", "prune", "save"]), st.sampled_from([None, None, 0, 2, 6]))
+    @given(
+        STRATEGIES[kind](),
+        tellings(),
+        facts(),
+        st.sampled_from(["", "prune", "save"]),
+        st.sampled_from([None, None, 0, 2, 6]),
+    )
     def check(text: str, steps: list[Step], known: list[Fact], way: str, lateness: int | None) -> None:
         program = compiled(text)
         if program is not None:
@@ -147,7 +153,9 @@ def test_many_programs_have_an_answer(kind: str) -> None:
             continue
         derived = {rule.type for rule in program.plan.rules}
         last: dict[OrderKey, Event] = {}
-        for answer in compare(program, steps, known, lateness=[None, 3, None][seed % 3], prune=seed % 2 == 1, save=seed):
+        for answer in compare(
+            program, steps, known, lateness=[None, 3, None][seed % 3], prune=seed % 2 == 1, save=seed
+        ):
             last = answer or last
         count += 1
         answered += any(e.type in derived for e in last.values())
@@ -199,7 +207,7 @@ def test_a_trace_is_one_derivation(kind: str) -> None:
             continue
         model = evaluate(program.plan, told, CLOCK, asked(program.plan, known))
         for event in result:
-            assert set(event.trace) in [inputs for inputs in _inputs(model, event.id, ())], (text, event)
+            assert set(event.trace) in list(_inputs(model, event.id, ())), (text, event)
 
 
 def _inputs(model, id: str, above: tuple[str, ...]) -> Iterator[set[str]]:  # type: ignore[no-untyped-def]

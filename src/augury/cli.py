@@ -331,7 +331,9 @@ def _not_detected(wanted: str, model: Model, job: Job) -> RunError:
 
 @cli.command()
 @click.argument("names", nargs=-1, metavar="[NAME]…")
-@click.option("--size", "size", type=click.IntRange(1), default=1_000_000, show_default=True, help="Events of a stream.")
+@click.option(
+    "--size", "size", type=click.IntRange(1), default=1_000_000, show_default=True, help="Events of a stream."
+)
 @click.option("--repeat", type=click.IntRange(1), default=3, show_default=True, help="Runs, of which the best counts.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as JSON.")
 @click.option("--charts", "charts", metavar="FOLDER", help="Draw charts (SVG).")

@@ -61,7 +61,9 @@ class Program:
             close = nearest(label, [rule.label for rule in self.plan.rules])
             raise RunError(f"there is no rule `{label}`", hint=f"did you mean `{close}`?" if close else "")
         modules = [
-            replace(m, statements=tuple(x for x in m.statements if not (isinstance(x, s.EventRule) and x.label == label)))
+            replace(
+                m, statements=tuple(x for x in m.statements if not (isinstance(x, s.EventRule) and x.label == label))
+            )
             for m in self._labelled()
         ]
         return _compiled(modules, Findings(), self.functions, self.facts, None)

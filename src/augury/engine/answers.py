@@ -24,7 +24,8 @@ class Changes(Sequence[Change]):
 
     def __init__(self, make: Callable[[], list[Change]], count: int) -> None:
         self._make: Callable[[], list[Change]] | None = make
-        self._count, self._list = count, None if count else []
+        self._count = count
+        self._list: list[Change] | None = None if count else []
 
     def __len__(self) -> int:
         return self._count
@@ -129,7 +130,9 @@ class Answers:
         heapq.heapify(self.waiting)
 
 
-def make_changes(circuit: Circuit, found: list[tuple[Answers, Array, Array]], trace: Callable[[Derived, int], tuple[str, ...]]) -> Changes:
+def make_changes(
+    circuit: Circuit, found: list[tuple[Answers, Array, Array]], trace: Callable[[Derived, int], tuple[str, ...]]
+) -> Changes:
     """The changes of a step, made into events when somebody looks."""
     count = sum(len(dead) + len(new) for _, dead, new in found)
 
@@ -139,10 +142,10 @@ def make_changes(circuit: Circuit, found: list[tuple[Answers, Array, Array]], tr
 
     def make() -> list[Change]:
         result: list[Change] = []
-        for op, side in (("retract", 1), ("insert", 2)):
-            events = [event(one[0], row) for one in found for row in one[side].tolist()]
-            events.sort(key=lambda e: e.order)
-            result += [Change(op, e) for e in events]  # type: ignore[arg-type]
+        for retracted in (True, False):
+            rows = [(answers, row) for answers, dead, new in found for row in (dead if retracted else new).tolist()]
+            events = sorted((event(answers, row) for answers, row in rows), key=lambda e: e.order)
+            result += [Change("retract" if retracted else "insert", e) for e in events]
         return result
 
     return Changes(make, count)

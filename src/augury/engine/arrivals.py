@@ -88,10 +88,10 @@ class Arrived:
         return self._until(bounds)
 
     def _until(self, bounds: Array) -> Iterable[dict[Predicate, Batch]]:
-        places = {}
+        places: dict[Predicate, tuple[Array, Array, bool]] = {}
         for type, batch in self.batches.items():
-            order = np.argsort(batch.end, kind="stable")
-            cuts = np.searchsorted(batch.end[order], bounds, side="right")
+            order: Array = np.argsort(batch.end, kind="stable")
+            cuts: Array = np.searchsorted(batch.end[order], bounds, side="right")
             places[type] = (order, cuts, bool((np.diff(order) == 1).all()))
         for i in range(len(bounds)):
             part = {}
@@ -132,7 +132,12 @@ class Arrivals:
         return items
 
     def items(
-        self, items: list[HistoryItem], frontier: int | None, greatest: int | None, lateness: int | None, revisable: bool
+        self,
+        items: list[HistoryItem],
+        frontier: int | None,
+        greatest: int | None,
+        lateness: int | None,
+        revisable: bool,
     ) -> Arrived:
         """Events and revocations one by one, in the order of arrival."""
         arrived = Arrived(self, unnamed=self.unnamed)
@@ -232,7 +237,9 @@ class Arrivals:
         for name, table in tables.items():
             columns = _columns(table)
             if "op" in columns:
-                raise DataError(f"the table of `{name}` has a column `op`", hint="revoke events with session.revoke(ids)")
+                raise DataError(
+                    f"the table of `{name}` has a column `op`", hint="revoke events with session.revoke(ids)"
+                )
             batch, arity = self._table(name, columns, clock)
             arrived.count += len(batch.end)
             if not len(batch.end):
@@ -359,8 +366,10 @@ def _made(id: str) -> bool:
 
 
 def is_tables(events: Any) -> bool:
-    return isinstance(events, Mapping) and bool(events) and all(
-        hasattr(t, "column_names") or (hasattr(t, "columns") and hasattr(t, "iloc")) for t in events.values()
+    return (
+        isinstance(events, Mapping)
+        and bool(events)
+        and all(hasattr(t, "column_names") or (hasattr(t, "columns") and hasattr(t, "iloc")) for t in events.values())
     )
 
 
@@ -388,7 +397,11 @@ def _pandas(column: Any) -> Any:
 
 
 def _times(column: Any, clock: Clock) -> Array:
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and not (clock.kind == "timestamp" and clock.guessed):
+    if (
+        isinstance(column, np.ndarray)
+        and column.dtype.kind in "iu"
+        and not (clock.kind == "timestamp" and clock.guessed)
+    ):
         return column.astype(np.int64)
     return np.array([clock.read(t.item() if isinstance(t, np.generic) else t) for t in column], np.int64)
 
@@ -399,5 +412,3 @@ def _declared(column: Any, attribute: Any, plan: Plan) -> Any:
     if isinstance(column, np.ndarray) and column.dtype.kind == "f" and attribute.type in ("float", "number", "any"):
         return column
     return [convert(v.item() if isinstance(v, np.generic) else v, attribute, plan) for v in column]
-
-

@@ -154,7 +154,14 @@ class Events(Operator):
             self._buckets, self.numbered = no_buckets(2 * table.n), 0
             self._counts[:] = 0
         k.number_equals(
-            table.data, self.numbered, table.n, np.array(table.codes, np.int64), table.dictionary.canon, self._buckets, self._counts, self.numbers
+            table.data,
+            self.numbered,
+            table.n,
+            np.array(table.codes, np.int64),
+            table.dictionary.canon,
+            self._buckets,
+            self._counts,
+            self.numbers,
         )
         self.numbered = table.n
 

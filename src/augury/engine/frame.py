@@ -375,9 +375,7 @@ class Context:
                 return None
         return None
 
-    def _alike(
-        self, one: tuple[str, Array] | None, other: tuple[str, Array] | None
-    ) -> tuple[Array, Array] | None:
+    def _alike(self, one: tuple[str, Array] | None, other: tuple[str, Array] | None) -> tuple[Array, Array] | None:
         """Two operands of one kind. On the logical clock a duration beside a number is a number of ticks."""
         if one is None or other is None:
             return None
@@ -425,4 +423,3 @@ _ARITHMETIC = ("+", "-", "*", "/")
 
 def _exact(values: Array) -> bool:
     return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
-

@@ -44,7 +44,9 @@ class Goal:
         done = ", ".join(show_event(e, clock) for e in self.done)
         bound = ", ".join(f"{name} = {show_value(value)}" for name, value in self.binding.items())
         until = "" if self.until is None else f" until {clock.show(self.until)}"
-        return f"{self.rule}: {self.complete:.0%} [{done}] awaits {self.awaits}{until}{' where ' + bound if bound else ''}"
+        return (
+            f"{self.rule}: {self.complete:.0%} [{done}] awaits {self.awaits}{until}{' where ' + bound if bound else ''}"
+        )
 
 
 def goals(circuit: Circuit, rule: str | None, now: int | None) -> Iterator[Goal]:
@@ -98,9 +100,7 @@ def new_goals(circuit: Circuit, label: str, now: int | None) -> Iterator[Goal]:
             yield from _of(circuit, label, join, side, now, np.arange(table.mark, table.n))
 
 
-def _of(
-    circuit: Circuit, label: str, join: Join, side: int, now: int | None, rows: Array | None
-) -> Iterator[Goal]:
+def _of(circuit: Circuit, label: str, join: Join, side: int, now: int | None, rows: Array | None) -> Iterator[Goal]:
     view, table = join.inputs[side], join.inputs[side].table
     rows = np.arange(table.n) if rows is None else rows
     rows = rows[table.alive[rows].astype(bool)]

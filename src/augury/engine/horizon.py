@@ -122,9 +122,8 @@ def _watched(operator: Absence | Collect, port: int, table: Table, since: dict[i
     low, high = rows.labels[operator.window]
     data, n = rows.table.data, rows.table.n
     open_rows = (data[high, :n] >= since[id(found.table)]) & rows.table.alive[:n].astype(bool)
-    if port == 0 and table is rows.table:
-        if table is not found.table:
-            return open_rows
+    if port == 0 and table is not found.table:
+        return open_rows
     ends = table.data[END, : table.n]
     if operator.back >= FAR:
         return np.ones(table.n, bool)

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 Array = Any  # numpy arrays: of int64, but for flags
 
@@ -26,7 +24,7 @@ class Kernel:
 
     rows = 0  # how many rows have gone through kernels
     compiled = False
-    all: list[Kernel] = []
+    all: ClassVar[list[Kernel]] = []
 
     def __init__(self, python: Callable[..., Any]) -> None:
         self.python = self.call = python
@@ -169,7 +167,7 @@ def seek(high: int, data: Array, order: int, groups: Array, g: int, prev: Array,
         here = after[here]
     groups[g, 3] = here
     groups[g, 4] = call
-    return here
+    return here  # type: ignore[no-any-return]
 
 
 @Kernel
@@ -539,14 +537,14 @@ def number_equals(
 def copy_pairs(out: Array, at: int, pairs: Array, n: int, left: Array, right: Array, plan: Array) -> None:
     """Writes joined rows: their cover, what they were made of, their rank, and the fields that `plan` names."""
     for i in range(n):
-        l, r, to = pairs[0, i], pairs[1, i], at + i
-        out[0, to] = min(left[0, l], right[0, r])
-        out[1, to] = max(left[1, l], right[1, r])
-        out[2, to] = l
-        out[3, to] = r
-        out[4, to] = max(left[4, l], right[4, r])
+        one, other, to = pairs[0, i], pairs[1, i], at + i
+        out[0, to] = min(left[0, one], right[0, other])
+        out[1, to] = max(left[1, one], right[1, other])
+        out[2, to] = one
+        out[3, to] = other
+        out[4, to] = max(left[4, one], right[4, other])
         for k in range(plan.shape[0]):
-            out[plan[k, 0], to] = left[plan[k, 2], l] if plan[k, 1] == 0 else right[plan[k, 2], r]
+            out[plan[k, 0], to] = left[plan[k, 2], one] if plan[k, 1] == 0 else right[plan[k, 2], other]
 
 
 # Floats

@@ -18,11 +18,11 @@ from augury.engine import snapshot
 from augury.engine.answers import Answers, Changes, make_changes
 from augury.engine.arrivals import Arrivals, is_tables
 from augury.engine.circuit import Circuit
+from augury.engine.events import Events
 from augury.engine.frame import LONGEST
+from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.horizon import compact
 from augury.engine.kernels import Array
-from augury.engine.events import Events
-from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.operators.derive import Derived
 from augury.engine.trace import Derivations, trace_of
 from augury.errors import DataError, RunError, nearest
@@ -104,10 +104,12 @@ class Session:
 
     def _wire(self, circuit: Circuit) -> None:
         self._circuit = circuit
-        outputs = {name for name in self.program.plan.outputs}
+        outputs = set(self.program.plan.outputs)
         self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
         self._index_answers()
-        self.arrivals = Arrivals(circuit, self.program.plan, None if self.longest is None else self.clock.length(self.longest))
+        self.arrivals = Arrivals(
+            circuit, self.program.plan, None if self.longest is None else self.clock.length(self.longest)
+        )
 
     def _index_answers(self) -> None:
         """Which answers a table concerns, and which wait for time to pass."""
@@ -137,7 +139,9 @@ class Session:
         with self._alone():
             if is_tables(events):
                 circuit = self._open(_first_of(events))
-                return self._step(lambda: self.arrivals.tables(events, self.clock, self.frontier, self.greatest, self.lateness))
+                return self._step(
+                    lambda: self.arrivals.tables(events, self.clock, self.frontier, self.greatest, self.lateness)
+                )
             if isinstance(events, Event | Revocation | Mapping):
                 events = (events,)
             elif isinstance(events, str) or not isinstance(events, Iterable):
@@ -146,7 +150,9 @@ class Session:
             circuit = self._open(first_time(given))
             items = self.arrivals.read(given, self.clock)
             assert circuit is self._circuit
-            return self._step(lambda: self.arrivals.items(items, self.frontier, self.greatest, self.lateness, self.revisable))
+            return self._step(
+                lambda: self.arrivals.items(items, self.frontier, self.greatest, self.lateness, self.revisable)
+            )
 
     def revoke(self, id: str | Iterable[str]) -> Changes:
         """Takes events back, by id, whether they came already or are still to come."""
@@ -231,9 +237,9 @@ class Session:
                 self._waiting.pop(one, None)
         for rule, callbacks in self._goal_callbacks.items():
             for goal in new_goals(circuit, rule, self.now) if rule in circuit.rules else ():
-                for threshold, callback in callbacks:
+                for threshold, heard in callbacks:
                     if goal.complete >= threshold:
-                        callback(goal)
+                        heard(goal)
         circuit.settle()
         self.steps += 1
         changes = make_changes(circuit, found, lambda events, row: trace_of(circuit, events, row))
@@ -294,7 +300,9 @@ class Session:
         with self._alone():
             circuit, program = self.circuit, self.program.with_rules(rules)
             if program.plan.clauses != self.program.plan.clauses:
-                raise RunError("static rules cannot be added to a session", hint="give facts and static rules when it opens")
+                raise RunError(
+                    "static rules cannot be added to a session", hint="give facts and static rules when it opens"
+                )
             if program.plan.tick != self.program.plan.tick:
                 raise RunError("the tick of a session cannot change")
             check_clock(program, self.clock.kind)
@@ -340,7 +348,10 @@ class Session:
     def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
         """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
         model = Derivations(self.circuit, None)
-        if not isinstance(event, Event) or (id := content_id(event.type, event.args, event.start, event.end)) not in model:
+        if (
+            not isinstance(event, Event)
+            or (id := content_id(event.type, event.args, event.start, event.end)) not in model
+        ):
             raise RunError(f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing")  # fmt: skip
         tree = derivation_tree(_Held(model), Event(event.type, event.args, event.start, event.end, id), all)  # type: ignore[arg-type]
         if format == "json":

@@ -47,7 +47,15 @@ def take(session: Session) -> bytes:
     state: dict[str, Any] = {
         "plan": fingerprint(session.opened.plan, session.clock),
         "grown": session.grown,
-        "settings": (session.clock, session.emit, session.lateness, session.retention, session.longest, session.facts, session.revisable),
+        "settings": (
+            session.clock,
+            session.emit,
+            session.lateness,
+            session.retention,
+            session.longest,
+            session.facts,
+            session.revisable,
+        ),
         "time": (session.greatest, session.advanced),
         "counts": (session.steps, session.counted, session.matched, session.late_count),
         "late": session.late,
@@ -55,7 +63,9 @@ def take(session: Session) -> bytes:
         "errors": circuit.errors,
         "values": circuit.words.dictionary.state(),
         "durations": circuit.context.durations,
-        "tables": [(o.out.table.data[:, : o.out.table.n], o.out.table.alive[: o.out.table.n]) for o in circuit.operators],
+        "tables": [
+            (o.out.table.data[:, : o.out.table.n], o.out.table.alive[: o.out.table.n]) for o in circuit.operators
+        ],
         "inputs": {
             n: (o.type, o.arity, [(c.count, list(c.columns), c.ids) for c in o.chunks])
             for n, o in enumerate(circuit.operators)
@@ -101,8 +111,15 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
     late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
     kept = None if retention is None else show_duration(retention)
     session = Session(
-        program, clock=clock, emit=emit, facts=facts, revisable=revisable, lateness=late, retention=kept,
-        longest=None if longest is None else show_duration(longest), **settings,
+        program,
+        clock=clock,
+        emit=emit,
+        facts=facts,
+        revisable=revisable,
+        lateness=late,
+        retention=kept,
+        longest=None if longest is None else show_duration(longest),
+        **settings,
     )
     for what, text, after in state["grown"]:
         if what == "add":
@@ -140,9 +157,9 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
             events.chunks.append(Chunk(first, count, columns, ids))
             first += count
     for n, members in state["members"].items():
-        circuit.operators[n].members = members  # type: ignore[attr-defined]
+        circuit.operators[n].members = members
     for n, kept in state["kept"].items():
-        circuit.operators[n].kept_inputs = {  # type: ignore[attr-defined]
+        circuit.operators[n].kept_inputs = {
             row: tuple((circuit.operators[o].out.table, r) for o, r in parts) for row, parts in kept.items()
         }
     circuit.rebuild()
@@ -152,6 +169,6 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
         one.shown[: len(shown)] = shown
         one.rebuild()
     session._index_answers()
-    arrivals.by_id = {name: (circuit.operators[n], row) for name, n, row in state["ids"]}  # type: ignore[misc]
+    arrivals.by_id = {name: (circuit.operators[n], row) for name, n, row in state["ids"]}
     arrivals.tombstones, arrivals.unnamed = set(state["tombstones"]), state["unnamed"]
     arrivals.looked_up = {id(circuit.operators[n]): circuit.operators[n].out.table.n for n in state["looked_up"]}

@@ -21,7 +21,22 @@ if TYPE_CHECKING:
 LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
 NONE = np.empty(0, np.int64)
 _GROUP = 8  # what an index knows of a group, see `kernels.arrange`: half a line of the cache
-__all__ = ["END", "FIELDS", "LEFT", "NONE", "RANK", "RIGHT", "START", "Index", "Links", "Table", "Words", "capacity", "grown", "no_buckets"]
+__all__ = [
+    "END",
+    "FIELDS",
+    "LEFT",
+    "NONE",
+    "RANK",
+    "RIGHT",
+    "START",
+    "Index",
+    "Links",
+    "Table",
+    "Words",
+    "capacity",
+    "grown",
+    "no_buckets",
+]
 
 
 class Table:

@@ -24,8 +24,9 @@ def support_of(circuit: Circuit, events: Derived, row: int) -> tuple[Derive, int
     fallback: tuple[Derive, int] | None = None
     for links in events.supports:
         for child in all_of(links, row):
-            found = (circuit.maker(links.child), child)
-            assert isinstance(found[0], Derive)
+            maker = circuit.maker(links.child)
+            assert isinstance(maker, Derive)
+            found = (maker, child)
             if links.child.alive[child] and links.child.data[4, child] < events.out.table.data[4, row]:
                 return found
             fallback = fallback or found

@@ -52,7 +52,7 @@ class Dictionary:
         self.n += 1
         self._ids[key] = n
         self.values[n] = value
-        self.nullish[n] = value is None and n == 0 or (value is not None and has_null(value))
+        self.nullish[n] = (value is None and n == 0) or (value is not None and has_null(value))
         code = 2 * n + 1
         self.canon[n] = self._equals.setdefault(order_key(value), code) if n > 1 else code
         return n
@@ -81,7 +81,7 @@ class Dictionary:
                 return value << 2  # type: ignore[operator]
         elif kind is float:
             if value == value // 1 and -_WHOLE < value < _WHOLE:  # type: ignore[operator]
-                return int(value) << 2 | 2  # type: ignore[arg-type]
+                return int(value) << 2 | 2
             if abs(value) < _WHOLE:  # type: ignore[arg-type]
                 return 2 * self._float(value) + 1  # type: ignore[arg-type]
         elif kind is str or value is None:
@@ -105,7 +105,7 @@ class Dictionary:
     def encode_column(self, column: Array) -> Array:
         """The codes of a column: an array of integers, floats (NaN is null) or objects."""
         kind = column.dtype.kind
-        if kind in "iu" and len(column) and -_WHOLE < int(column.min()) and int(column.max()) < _WHOLE:
+        if kind in "iu" and len(column) and int(column.min()) > -_WHOLE and int(column.max()) < _WHOLE:
             return column.astype(np.int64) << 2
         if kind == "f":
             return self._floats_in(column.astype(np.float64))
@@ -234,4 +234,3 @@ class Dictionary:
 def _exact(values: Array) -> bool:
     """Whether integers are floats without loss."""
     return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
-

@@ -12,18 +12,13 @@ from augury.algebra.nodes import (
     Join,
     Repeat,
     Rule,
-    Select,
-    Within,
-    bound_vars,
-    condition_labels,
-    condition_vars,
     walk_all,
 )
 from augury.algebra.place import placed, varying
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.scalar import RowError
-from augury.algebra.strata import Stratum, edges, static_reads, strata
+from augury.algebra.strata import Stratum, edges, strata
 from augury.algebra.terms import Aggregate, plain_variables, variables, walk
 from augury.clock import Clock
 from augury.errors import RunError

@@ -1,6 +1,6 @@
 """All temporal conditions of a join as difference bounds, and how far from a row its partners can be.
 
-    (a SEQ b).10   →   a.end < b.start, b.end - a.start <= 10;   for a new b, an a that ended in [b.end - 10, b.start - 1]
+(a SEQ b).10   →   a.end < b.start, b.end - a.start <= 10;   for a new b, an a that ended in [b.end - 10, b.start - 1]
 """
 
 from __future__ import annotations

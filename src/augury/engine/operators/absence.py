@@ -161,11 +161,11 @@ class Absence(Operator):
         if self.plain:
             return every
         left, right = self.inputs
-        l, r = left.table.data, right.table.data
+        one, other = left.table.data, right.table.data
         words, mask = self.circuit.words.dictionary, np.ones(len(rows), bool)
-        both: dict[str, Array] = {v: r[f, absent] for v, f in right.vars.items()}
+        both: dict[str, Array] = {v: other[f, absent] for v, f in right.vars.items()}
         for name, f in left.vars.items():
-            x = l[f, rows]
+            x = one[f, rows]
             if name in self.open and name in right.vars:
                 y = both[name]
                 same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
@@ -175,13 +175,13 @@ class Absence(Operator):
         for i in np.flatnonzero(mask) if self.not_looked_for else ():
             mask[i] = not self._own(int(rows[i]), int(absent[i]))
         frame = Frame(
-            r[START, absent],
-            r[END, absent],
+            other[START, absent],
+            other[END, absent],
             every,
             every,
-            r[RANK, absent],
+            other[RANK, absent],
             both,
-            {n: (l[s, rows], l[e, rows]) for n, (s, e) in left.labels.items()},
+            {n: (one[s, rows], one[e, rows]) for n, (s, e) in left.labels.items()},
         ).where(mask)
         self.circuit.context.name_events = None
         return np.unique(self.circuit.context.select(self.where, frame, self.rule).left)

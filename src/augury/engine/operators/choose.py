@@ -301,4 +301,3 @@ class _Later:
         self.taken = level[chosen]
         self.uses = {(self.side, self.occurrence), (1 - self.side, chosen)}
         choose.used |= self.uses
-

@@ -105,13 +105,38 @@ class Collect(Operator):
         found: list[int] = []
         if len(self.everyone) < collected.table.n:
             self.everyone = np.ones(2 * collected.table.n, np.uint8)
-        for pairs in self.pairs(q, collected, self.everyone, rows, self.row_index, self.fields[1], self.fields[0], END, START, self.longest, self.seen[0], bounds):
+        for pairs in self.pairs(
+            q,
+            collected,
+            self.everyone,
+            rows,
+            self.row_index,
+            self.fields[1],
+            self.fields[0],
+            END,
+            START,
+            self.longest,
+            self.seen[0],
+            bounds,
+        ):
             found += pairs[1].tolist()
         return found
 
     def pairs(  # type: ignore[no-untyped-def]
-        self, given: Array, mine: View, alive: Array, other: View, index, fields, ofields, low: int, high: int,
-        slack: int, limit: int, bounds: Array, most: int = -1,
+        self,
+        given: Array,
+        mine: View,
+        alive: Array,
+        other: View,
+        index,
+        fields,
+        ofields,
+        low: int,
+        high: int,
+        slack: int,
+        limit: int,
+        bounds: Array,
+        most: int = -1,
     ):
         first, words = 0, self.circuit.words.dictionary
         while first < len(given) and index.count:
@@ -134,7 +159,10 @@ class Collect(Operator):
         groups = self.groups(np.array(rows, np.int64))
         results = [given for group in groups if (given := self.aggregated_row(group)) is not None]
         stale = np.array([r for row in rows for r in links.of(row)], np.int64)
-        before = {(out.data[[START, END, LEFT], r].tobytes(), out.data[FIELDS:, r].tobytes(), self.members[r]): r for r in stale.tolist()}
+        before = {
+            (out.data[[START, END, LEFT], r].tobytes(), out.data[FIELDS:, r].tobytes(), self.members[r]): r
+            for r in stale.tolist()
+        }
         new: list[tuple[Array, tuple[int, ...]]] = []
         for given, members in results:
             same = before.pop((given[[START, END, LEFT]].tobytes(), given[FIELDS:].tobytes(), members), None)
@@ -218,11 +246,11 @@ class Collect(Operator):
         """The collected occurrences, each with the variables and labels of its row."""
         mine, collected = self.inputs
         rows, q = pairs
-        l, r = mine.table.data, collected.table.data
+        one, other = mine.table.data, collected.table.data
         words, mask = self.circuit.words.dictionary, np.ones(len(rows), bool)
-        both: dict[str, Array] = {v: r[f, q] for v, f in collected.vars.items()}
+        both: dict[str, Array] = {v: other[f, q] for v, f in collected.vars.items()}
         for name, f in mine.vars.items():
-            x = l[f, rows]
+            x = one[f, rows]
             if name in self.open:
                 y = both[name]
                 same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
@@ -230,8 +258,8 @@ class Collect(Operator):
                 x = np.where(x == OPEN, y, x)
             both[name] = x
         every = np.arange(len(rows))
-        labels = {n: (l[s, rows], l[e, rows]) for n, (s, e) in mine.labels.items()}
-        return Frame(r[START, q], r[END, q], every, every, r[RANK, q], both, labels).where(mask)
+        labels = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items()}
+        return Frame(other[START, q], other[END, q], every, every, other[RANK, q], both, labels).where(mask)
 
     def aggregated_row(self, group: _Group) -> tuple[Array, tuple[int, ...]] | None:
         """The row that a group gives; none where its aggregates cannot be computed, or `exactly n` has fewer."""
@@ -316,6 +344,9 @@ class _Member:
         self.end, self.start, self.row, self.parts, self.bound = end, start, row, parts, bound
 
     def order(self, circuit: Circuit) -> OrderKey:
-        return (self.end, self.start, tuple(circuit.event(p).order for p in self.parts), tuple(sorted((v, order_key(x)) for v, x in self.bound.items())))
-
-
+        return (
+            self.end,
+            self.start,
+            tuple(circuit.event(p).order for p in self.parts),
+            tuple(sorted((v, order_key(x)) for v, x in self.bound.items())),
+        )

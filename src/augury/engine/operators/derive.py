@@ -128,9 +128,7 @@ class Derived(Operator):
     def grounded(self, event: int) -> bool:
         """Whether a derivation is left that rests on lower ranks only."""
         rank = self.out.table.data[RANK, event]
-        return any(
-            links.child.data[RANK, row] < rank for links in self.supports for row in links.of(event)
-        )
+        return any(links.child.data[RANK, row] < rank for links in self.supports for row in links.of(event))
 
     def derive_again(self) -> None:
         """Events that were taken back too eagerly: those that have a derivation left."""
@@ -140,7 +138,9 @@ class Derived(Operator):
             for links in self.supports:
                 for row in links.of(event):
                     rank = int(links.child.data[RANK, row])
-                    given = np.concatenate([data[:2, event], [rank + 1], data[self.out.table.codes, event]]).reshape(-1, 1)
+                    given = np.concatenate([data[:2, event], [rank + 1], data[self.out.table.codes, event]]).reshape(
+                        -1, 1
+                    )
                     (target,) = self.add(given)
                     data = self.out.table.data
                     self.circuit.journal.append((links.child, RIGHT, row, int(links.child.data[RIGHT, row])))
@@ -246,4 +246,3 @@ class Rederive(Operator):
         for one in self.events:
             if one.suspects:
                 one.derive_again()
-

@@ -200,24 +200,24 @@ def joined(
     left: View, right: View, lefts: Array, rights: Array, shared: tuple[str, ...], gap: bool, own: Array | None = None
 ) -> Frame:
     """Pairs as rows, those that agree on what both may bind. `own` are the rows that they are made of, if not the pair."""
-    l, r = left.table.data, right.table.data
+    one, other = left.table.data, right.table.data
     frame = Frame(
-        np.minimum(l[START, lefts], r[START, rights]),
-        np.maximum(l[END, lefts], r[END, rights]),
+        np.minimum(one[START, lefts], other[START, rights]),
+        np.maximum(one[END, lefts], other[END, rights]),
         lefts if own is None else own,
         rights if own is None else np.full(len(own), -1, np.int64),
-        np.maximum(l[RANK, lefts], r[RANK, rights]),
-        {v: r[f, rights] for v, f in right.vars.items()} | {v: l[f, lefts] for v, f in left.vars.items()},
-        {n: (r[s, rights], r[e, rights]) for n, (s, e) in right.labels.items()}
-        | {n: (l[s, lefts], l[e, lefts]) for n, (s, e) in left.labels.items()},
+        np.maximum(one[RANK, lefts], other[RANK, rights]),
+        {v: other[f, rights] for v, f in right.vars.items()} | {v: one[f, lefts] for v, f in left.vars.items()},
+        {n: (other[s, rights], other[e, rights]) for n, (s, e) in right.labels.items()}
+        | {n: (one[s, lefts], one[e, lefts]) for n, (s, e) in left.labels.items()},
     )
     if gap:
-        frame.labels[GAP] = (l[END, lefts] + 1, r[START, rights] - 1)
+        frame.labels[GAP] = (one[END, lefts] + 1, other[START, rights] - 1)
     if shared:
         words = left.table.dictionary
         mask = np.ones(len(frame), bool)
         for name in shared:
-            x, y = l[left.vars[name], lefts], r[right.vars[name], rights]
+            x, y = one[left.vars[name], lefts], other[right.vars[name], rights]
             same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
             mask &= (x == OPEN) | (y == OPEN) | same
             frame.vars[name] = np.where(x == OPEN, y, x)

@@ -34,7 +34,9 @@ class Recent(Join):
 
     kind = "recent"
 
-    def __init__(self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any) -> None:
+    def __init__(
+        self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any
+    ) -> None:
         self.policy = policy
         super().__init__(circuit, left, right, out, rule, gap=False, **join)
         bounds, reach = self.relation.bounds, self.relation.reach
@@ -180,7 +182,9 @@ class Recent(Join):
         twice = m[1:][(m[1:] == m[:-1]) & (o[1:] != o[:-1])]
         if not len(twice):
             return frame
-        chosen = {one: self._first(np.unique(others[mine == one]).tolist(), 1 - side) for one in np.unique(twice).tolist()}
+        chosen = {
+            one: self._first(np.unique(others[mine == one]).tolist(), 1 - side) for one in np.unique(twice).tolist()
+        }
         keep = [chosen.get(m, o) == o for m, o in zip(mine.tolist(), others.tolist(), strict=True)]
         return frame.where(np.array(keep))
 

@@ -1,0 +1,536 @@
+"""From patterns to operators: each node of a plan becomes an operator and a table, equal sub-plans once.
+
+Only what operators above need is carried along (projection); a scan whose arguments are variables of their own is the
+table of its type itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Either,
+    Follow,
+    Holds,
+    Instant,
+    Join,
+    Kleene,
+    Label,
+    Node,
+    NoneInside,
+    Policy,
+    Relative,
+    Repeat,
+    Rule,
+    Scan,
+    Select,
+    Within,
+    bound_vars,
+    condition_labels,
+    condition_vars,
+    conditions,
+    inputs,
+    walk,
+    walk_all,
+)
+from augury.algebra.sharing import canonical
+from augury.algebra.terms import Var, Wild, variables
+from augury.algebra.terms import labels as labels_of
+from augury.clock import Timestamp
+from augury.engine.frame import LONGEST, Frame, View
+from augury.engine.operators.absence import Absence
+from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.choose import Choose
+from augury.engine.operators.collect import Collect
+from augury.engine.operators.derive import Derive
+from augury.engine.operators.join import GAP, joined
+from augury.engine.operators.join import Join as JoinOperator
+from augury.engine.operators.map import Map, Union
+from augury.engine.operators.recent import Recent
+from augury.engine.table import FIELDS, LEFT, RIGHT, Table
+from augury.errors import RunError
+from augury.optimiser.implied_bounds import FAR, Relation, implied_back, implied_bounds
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+UNTIL = "#until"  # the label of the times that `last n` collects from
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the operators above need of a pattern: variables and labels."""
+
+    vars: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
+
+    def more(self, vars: Iterable[str] = (), labels: Iterable[str] = ()) -> Needs:
+        return Needs(self.vars | set(vars), self.labels | set(labels))
+
+
+class Wiring:
+    """Wires the rules of a circuit."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        self.circuit = circuit
+        self.known: dict[tuple[object, ...], View] = {}  # sub-plans that there are already
+
+    def rule(self, rule: Rule) -> None:
+        """Wires a rule: its body, what it collects, and its head."""
+        vars = {v for arg in rule.args for v in variables(arg)}
+        labels = {name for arg in rule.args for name in labels_of(arg)} | set(rule.covers)
+        needs = Needs(frozenset(vars), frozenset(labels))
+        if rule.collect is None:
+            body = self.view(rule.body, needs, rule.label)
+            self.circuit.heads[rule.label] = Derive(
+                self.circuit, body, self.circuit.derived[rule.predicate], rule.label, rule.args, rule.covers
+            )
+            return
+        collect = rule.collect
+        inner = possible_vars(collect.pattern)
+        asked = {v for c in collect.where for v in condition_vars(c)}
+        labels |= {name for c in collect.where for name in condition_labels(c)}
+        labels |= {collect.window} if collect.window else set()
+        outer = possible_vars(rule.body)
+        body = self.view(rule.body, needs.more(asked | inner, labels), rule.label)
+        if collect.window is None:
+            out = self._like(body, {**dict.fromkeys(body.labels), UNTIL: None})
+            Until(self.circuit, body, out, rule.label, rule.covers)
+            self.circuit.sources[id(out.table)] = (body, body)
+            body = out
+        collected = self.view(collect.pattern, Needs(frozenset((vars | asked | outer) & inner)), rule.label)
+        shared = tuple(sorted(outer & inner))
+        keys = tuple(v for v in shared if v in bound_vars(rule.body) & bound_vars(collect.pattern))
+        head = tuple(Var(f"#{i}") for i in range(len(rule.args)))
+        out = self._table([v.name for v in head], ())
+        back = (
+            FAR
+            if collect.window is None
+            else implied_back(rule.body, collect.window, self.circuit.clock, self.circuit.lengths)
+        )
+        Collect(self.circuit, body, collected, out, rule, collect, keys, shared, _several(rule.body), back)
+        self.circuit.heads[rule.label] = Derive(
+            self.circuit, out, self.circuit.derived[rule.predicate], rule.label, head, ()
+        )
+
+    # Patterns
+
+    def view(self, node: Node, needs: Needs, rule: str) -> View:
+        """The table of a pattern; of equal sub-plans there is one."""
+        names: dict[str, str] = {}
+        form = canonical(node, names)
+        needs = Needs(needs.vars & possible_vars(node), needs.labels & possible_labels(node))
+        label_names = {name: names.get(f"label {name}", name) for name in possible_labels(node)}
+        key = (
+            form,
+            tuple(sorted(names.get(v, v) for v in needs.vars)),
+            tuple(sorted(label_names[name] for name in needs.labels)),
+            self._varying_here(node),
+            self.circuit.since.get(rule),
+        )
+        if key not in self.known:
+            view = self._view(node, needs, rule)
+            self.known[key] = _renamed(view, names, label_names)
+        shared = self.known[key]
+        back = {short: name for name, short in names.items() if not name.startswith("label ")}
+        back_labels = {short: name for name, short in label_names.items()}
+        return View(
+            shared.table,
+            {back.get(v, v): f for v, f in shared.vars.items()},
+            {back_labels.get(n, n): f for n, f in shared.labels.items()},
+            {back_labels.get(n, n): f for n, f in shared.named.items()},
+        )
+
+    def _varying_here(self, node: Node) -> bool:
+        return any(isinstance(c, Holds | AnyOf) for n in walk_all(node) for c in conditions(n)) and bool(
+            self.circuit.varying
+        )
+
+    def _table(self, vars: Iterable[str], labels: Iterable[str], named: Mapping[str, int] | None = None) -> View:
+        fields = {v: FIELDS + i for i, v in enumerate(dict.fromkeys(vars))}
+        first = FIELDS + len(fields)
+        ends = {name: (first + 2 * i, first + 2 * i + 1) for i, name in enumerate(dict.fromkeys(labels))}
+        return View(Table(len(fields), self.circuit.words, 2 * len(ends)), fields, ends, named or {})
+
+    def _like(self, view: View, labels: Iterable[str] | None = None) -> View:
+        return self._table(view.vars, view.labels if labels is None else labels, dict.fromkeys(view.named, 0))
+
+    def _view(self, node: Node, needs: Needs, rule: str) -> View:
+        match node:
+            case Scan():
+                return self._scan(node, needs, rule, (), None, ())
+            case Instant():
+                return self._instant(node)
+            case Label() | Within():
+                return self._unary(node, needs, rule)
+            case Select():
+                return self._select(node, needs, rule)
+            case Either():
+                left, right = self.view(node.left, needs, rule), self.view(node.right, needs, rule)
+                out = self._table(sorted(needs.vars), sorted(needs.labels))
+                Union(self.circuit, (left, right), out, rule)
+                return out
+            case Repeat():
+                return self.view(repeated(node), needs, rule)
+            case Join():
+                return self._join(node, needs, rule)
+            case Follow() | Kleene():
+                raise RunError("sequences of graph patterns do not run on the embedded engine yet",
+                               hint='use engine="reference"')  # fmt: skip
+
+    def _unary(self, node: Label | Within, needs: Needs, rule: str) -> View:
+        """Names and windows, read together with what is below them."""
+        labels: list[str] = []
+        longest: int | None = None
+        inner: Node = node
+        while isinstance(inner, Label | Within):
+            if isinstance(inner, Label):
+                labels.append(inner.label)
+            else:
+                length = self.circuit.clock.length(inner.length)
+                longest = length if longest is None else min(longest, length)
+            inner = inner.input
+        if isinstance(inner, Scan):
+            return self._scan(inner, needs, rule, tuple(labels), longest, ())
+        source = self.view(inner, Needs(needs.vars, needs.labels - set(labels)), rule)
+        if longest is None:  # a name is two more ways to read the fields of a row
+            names = dict.fromkeys(labels, (0, 1))
+            return View(
+                source.table, source.vars, {**source.labels, **names}, {**source.named, **dict.fromkeys(labels, -1)}
+            )
+        kept = [n for n in (*source.labels, *labels) if n in needs.labels]
+        out = self._table(source.vars, kept, {**dict.fromkeys(source.named, 0), **dict.fromkeys(labels, -1)})
+        Map(self.circuit, source, out, rule, labels=tuple(labels), longest=longest)
+        self.circuit.sources[id(out.table)] = (source, source)
+        return out
+
+    def _scan(
+        self, node: Scan, needs: Needs, rule: str, labels: tuple[str, ...], longest: int | None,
+        where: tuple[Condition, ...],
+    ) -> View:  # fmt: skip
+        """A scan; where every argument is a variable of its own, it is the table of the type itself."""
+        type = (node.type, len(node.args))
+        table, field = self.circuit.inputs[type].out.table, self.circuit.inputs[type].field
+        if type in self.circuit.derived:
+            table, field = self.circuit.derived[type].out.table, lambda position: FIELDS + position
+        names = [a.name for a in node.args if isinstance(a, Var)]
+        own = all(isinstance(a, Var | Wild) for a in node.args) and len(set(names)) == len(names)
+        own_labels, named = dict.fromkeys(labels, (0, 1)), dict.fromkeys(labels, -1)
+        columns = {a.name: field(i) for i, a in enumerate(node.args) if isinstance(a, Var)}
+        after = self.circuit.since.get(rule)
+        if own and longest is None and not where and after is None:
+            return View(table, columns, own_labels, named)
+        made = {c.label for c in where if isinstance(c, Relative)}
+        out = self._table(sorted(needs.vars), sorted(needs.labels & (set(labels) | made)), named)
+        if own:
+            source, args = View(table, columns, own_labels), ()
+        else:
+            source = View(table, {}, own_labels)
+            args = tuple((field(i), a) for i, a in enumerate(node.args) if not isinstance(a, Wild))  # type: ignore[assignment]
+        Map(self.circuit, source, out, rule, args=args, labels=labels, longest=longest, where=where, after=after)
+        self.circuit.sources[id(out.table)] = (source, source)
+        return out
+
+    def _instant(self, node: Instant) -> View:
+        time = node.time.value
+        kind = "timestamp" if isinstance(time, Timestamp) else "logical"
+        if kind != self.circuit.clock.kind:
+            raise RunError(f"the program names the {'time' if kind == 'timestamp' else 'tick'} {time}, but the run is on "
+                           f"{'the logical clock' if kind == 'timestamp' else 'timestamps'}")  # fmt: skip
+        at = time.us if isinstance(time, Timestamp) else time
+        out = self._table((), ())
+        Point(self.circuit, out, int(at))  # type: ignore[arg-type]
+        return out
+
+    def _select(self, node: Select, needs: Needs, rule: str) -> View:
+        plain = tuple(c for c in node.where if not isinstance(c, NoneInside))
+        absent = tuple(c for c in node.where if isinstance(c, NoneInside))
+        above = needs.more(
+            {v for c in absent for v in condition_vars(c)},
+            {name for c in absent for name in self._absence_labels(c)},
+        )
+        below = above.more(
+            {v for c in plain for v in condition_vars(c)}, {n for c in plain for n in condition_labels(c)}
+        )
+        inner, labels = node.input, []
+        while isinstance(inner, Label):
+            labels.append(inner.label)
+            inner = inner.input
+        if isinstance(inner, Scan) and plain:
+            rows = self._scan(inner, above, rule, tuple(labels), None, plain)
+        else:
+            source = self.view(node.input, below, rule)
+            if plain:
+                made = {c.label for c in plain if isinstance(c, Relative)}
+                kept = sorted(above.vars & possible_vars(node)), sorted(above.labels & (set(source.labels) | made))
+                out = self._table(*kept, dict.fromkeys(source.named, 0))
+                Map(self.circuit, source, out, rule, where=plain)
+                self.circuit.sources[id(out.table)] = (source, source)
+                rows = out
+            else:
+                rows = source
+        for condition in absent:
+            rows = self._inside(condition, rows, node, rule)
+        return rows
+
+    def _absence_labels(self, condition: NoneInside) -> set[str]:
+        return {condition.window, *(n for c in condition.where for n in condition_labels(c))}
+
+    def _inside(self, condition: NoneInside, rows: View, node: Select | Join, rule: str) -> View:
+        bound = bound_vars(node)
+        not_looked_for = tuple(sorted(rows.named)) if rows.named else ()
+        back = implied_back(node, condition.window, self.circuit.clock, self.circuit.lengths)
+        return self._absence(
+            rows, condition.pattern, condition.where, condition.window, bound, None, not_looked_for, back, rule
+        )
+
+    def _absence(
+        self, rows: View, pattern: Node, where: tuple[Condition, ...], window: str, bound: set[str],
+        of: set[str] | None, not_looked_for: tuple[str, ...], back: int, rule: str,
+    ) -> View:  # fmt: skip
+        """Rows with nothing of a pattern in a window. `of` are the variables that it may share with them."""
+        inner = possible_vars(pattern)
+        mine = set(rows.vars) if of is None else set(rows.vars) & of
+        asked = {v for c in where for v in condition_vars(c)}
+        absent = self.view(pattern, Needs(frozenset((mine | asked) & inner)), rule)
+        shared = tuple(sorted(mine & inner))
+        keys = tuple(v for v in shared if v in bound and v in bound_vars(pattern))
+        out = self._like(rows)
+        Absence(
+            self.circuit, rows, absent, out, rule, window=window, keys=keys, shared=shared, where=where,
+            not_looked_for=not_looked_for, back=back,
+        )  # fmt: skip
+        self.circuit.sources[id(out.table)] = (rows, absent)
+        return out
+
+    def _join(self, node: Join, needs: Needs, rule: str) -> View:
+        per = node.policy.per if node.policy.name == "recent" else ()
+        absences = tuple(c for c in node.where if isinstance(c, NoneInside))
+        where = tuple(c for c in node.where if not isinstance(c, NoneInside))
+        sides = possible_vars(node.left), possible_vars(node.right)
+        both = sides[0] | sides[1]
+        above = needs.more(
+            {v for c in absences for v in condition_vars(c)}
+            | {v for c in node.absent_where for v in condition_vars(c)},
+            {n for c in absences for n in self._absence_labels(c)}
+            | {n for c in node.absent_where for n in condition_labels(c)},
+        )
+        if node.absent is not None:
+            above = above.more(possible_vars(node.absent) & both)
+        below = above.more(
+            {v for c in where for v in condition_vars(c)} | (sides[0] & sides[1]) | {*per, node.policy.by or ""},
+            {n for c in where for n in condition_labels(c)},
+        )
+        left, right = self.view(node.left, below, rule), self.view(node.right, below, rule)
+        shared = tuple(sorted(sides[0] & sides[1]))
+        keys = tuple(v for v in shared if v in bound_vars(node.left) & bound_vars(node.right))
+        timely = tuple(c for c in where if _timely(c, left, right))
+        now = replace(node, where=timely if per else where)
+        relation, rest = implied_bounds(now, self.circuit.clock, left.labels, right.labels, self.circuit.lengths)
+        gap = node.absent is not None
+        made = {c.label for c in where if isinstance(c, Relative)}
+        labels = (above if not per else below).labels & (
+            set(left.labels) | set(right.labels) | (made if not per else set())
+        )
+        named = {**dict.fromkeys(right.named, 1), **dict.fromkeys(left.named, 0)}
+        if per:
+            return self._join_per(node, above, left, right, relation, rest, shared, absences, named, rule)
+        out = self._table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
+        alone = node.absent is None and not absences and not _several(node.left) and not _several(node.right)
+        if node.policy.name == "recent" and alone:
+            Recent(
+                self.circuit, left, right, out, rule, policy=node.policy, keys=keys, shared=shared, relation=relation, where=rest,
+                nodes=(node.left, node.right),
+            )  # fmt: skip
+            self.circuit.sources[id(out.table)] = (left, right)
+            return out
+        hidden = self._hidden(node, right, both, rule)
+        join = JoinOperator(
+            self.circuit, left, right, out, rule, keys=keys, shared=shared, relation=relation, where=rest, gap=gap,
+            nodes=(node.left, node.right), absent=hidden, absent_keys=self._absent_keys(node, both),
+        )  # fmt: skip
+        self.circuit.sources[id(out.table)] = (left, right)
+        rows = out
+        if node.absent is not None:
+            bound = bound_vars(node.left) | bound_vars(node.right)
+            rows = self._absence(
+                rows,
+                node.absent,
+                node.absent_where,
+                GAP,
+                bound,
+                both,
+                (),
+                implied_back(node, None, self.circuit.clock, self.circuit.lengths),
+                rule,
+            )
+        for condition in absences:
+            rows = self._inside(condition, rows, node, rule)
+        return self._chosen(node.policy, rows, join, rule)
+
+    def _absent_keys(self, node: Join, both: set[str]) -> tuple[str, ...]:
+        return () if node.absent is None else tuple(sorted(possible_vars(node.absent) & both))
+
+    def _hidden(self, node: Join, right: View, both: set[str], rule: str) -> View | None:
+        """What must be absent, where the right part alone says which occurrences of it block."""
+        if node.absent is None or node.absent_where:
+            return None
+        keys = set(self._absent_keys(node, both))
+        if not keys <= bound_vars(node.right) & bound_vars(node.absent) or not keys <= set(right.vars):
+            return None
+        return self.view(node.absent, Needs(frozenset(keys)), rule)
+
+    def _chosen(self, policy: Policy, rows: View, join: JoinOperator, rule: str) -> View:
+        if policy.name == "unrestricted":
+            return rows
+        out = self._like(rows)
+        Choose(self.circuit, rows, out, rule, policy=policy, join=join)
+        self.circuit.sources[id(out.table)] = (rows, rows)
+        return out
+
+    def _join_per(
+        self, node: Join, above: Needs, left: View, right: View, relation: Relation, rest: tuple[Condition, ...], shared: tuple[str, ...],
+        absences: tuple[NoneInside, ...], named: dict[str, int], rule: str,
+    ) -> View:  # fmt: skip
+        """`recent per`: chosen by the temporal conditions alone, before the join."""
+        out = self._table([], [], named)
+        join = JoinOperator(
+            self.circuit,
+            left,
+            right,
+            out,
+            rule,
+            keys=(),
+            shared=(),
+            relation=relation,
+            where=rest,
+            gap=False,
+            nodes=(node.left, node.right),
+        )
+        self.circuit.sources[id(out.table)] = (left, right)
+        rows = self._chosen(node.policy, out, join, rule)
+        where = tuple(c for c in node.where if not isinstance(c, NoneInside))
+        made = {c.label for c in where if isinstance(c, Relative)}
+        labels = sorted(above.labels & (set(left.labels) | set(right.labels) | made))
+        gap = [GAP] if node.absent is not None else []
+        agreed = self._table(sorted(above.vars & possible_vars(node)), [*labels, *gap], dict.fromkeys(named, 0))
+        Agree(self.circuit, rows, agreed, rule, join=join, shared=shared, where=where, gap=bool(gap))
+        self.circuit.sources[id(agreed.table)] = (rows, rows)
+        result = agreed
+        if node.absent is not None:
+            bound, both = (
+                bound_vars(node.left) | bound_vars(node.right),
+                possible_vars(node.left) | possible_vars(node.right),
+            )
+            back = implied_back(node, None, self.circuit.clock, self.circuit.lengths)
+            result = self._absence(result, node.absent, node.absent_where, GAP, bound, both, (), back, rule)
+        for condition in absences:
+            result = self._inside(condition, result, node, rule)
+        return result
+
+
+class Point(Operator):
+    """`q`: the time point [q, q]."""
+
+    kind = "point"
+
+    def __init__(self, circuit: Circuit, out: View, at: int) -> None:
+        super().__init__(circuit, (), out, "")
+        out.table.append(np.array([[at], [at], [-1], [-1], [0]], np.int64))
+
+    def make_links(self) -> list:  # type: ignore[type-arg]
+        return []
+
+    def step(self) -> None:
+        pass
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        return ()
+
+
+class Until(Map):
+    """Adds the times that `last n` collects from: up to the end of the labelled events."""
+
+    def __init__(self, circuit: Circuit, source: View, out: View, rule: str, covers: tuple[str, ...]) -> None:
+        self.covers = covers
+        super().__init__(circuit, source, out, rule)
+
+    def mapped(self, frame: Frame) -> Frame:
+        end = frame.end
+        for label in self.covers:
+            end = np.maximum(end, frame.labels[label][1])
+        frame.labels[UNTIL] = (np.full(len(frame), -LONGEST), end)
+        return frame
+
+
+class Agree(Map):
+    """What `recent per` has chosen: those pairs that agree and meet the other conditions."""
+
+    def __init__(
+        self, circuit: Circuit, source: View, out: View, rule: str, *, join: JoinOperator, shared: tuple[str, ...],
+        where: tuple[Condition, ...], gap: bool,
+    ) -> None:  # fmt: skip
+        self.join, self.shared, self.gap = join, shared, gap
+        super().__init__(circuit, source, out, rule, where=where)
+
+    def mapped(self, frame: Frame) -> Frame:
+        base, pairs = self.join.out.table, self.inputs[0].table.data[LEFT, frame.left]
+        left, right = self.join.inputs
+        frame = joined(left, right, base.data[LEFT, pairs], base.data[RIGHT, pairs], self.shared, self.gap, frame.left)
+        return self.circuit.context.select(self.where, frame, self.rule)
+
+
+def _several(node: Node) -> bool:
+    """Whether several rows may be made of the same events: where facts bind, or branches meet."""
+    return any(isinstance(n, Either) or any(isinstance(c, Holds) for c in conditions(n)) for n in walk(node))
+
+
+def _timely(condition: Condition, left: View, right: View) -> bool:
+    labels = condition_labels(condition)
+    if isinstance(condition, Relative | NoneInside) or not labels or condition_vars(condition):
+        return False
+    return labels <= set(left.labels) | set(right.labels)
+
+
+def possible_vars(node: Node) -> set[str]:
+    """The variables that some row of the pattern binds."""
+    if isinstance(node, Scan):
+        return bound_vars(node)
+    found = {v for part in inputs(node) for v in possible_vars(part)}
+    for condition in conditions(node):
+        if isinstance(condition, Holds) or (isinstance(condition, Compare) and condition.op == "="):
+            found |= condition_vars(condition)
+    return found
+
+
+def possible_labels(node: Node) -> set[str]:
+    found = {c.label for c in conditions(node) if isinstance(c, Relative)}
+    if isinstance(node, Label):
+        found.add(node.label)
+    return found.union(*(possible_labels(part) for part in inputs(node)))
+
+
+def repeated(node: Repeat) -> Node:
+    """`P ^ n` is `P ^ (n-1) SEQ P`; consecutive: `NOT(P).[P ^ (n-1), P]`."""
+    rows = node.input
+    for _ in range(node.count - 1):
+        absent = node.input if node.consecutive else None
+        once_more = replace(node.input)  # times are told apart by the identity of nodes
+        rows = Join("SEQ", rows, once_more, windows=node.windows, absent=absent, policy=node.policy, span=node.span)
+    return rows
+
+
+def _renamed(view: View, names: Mapping[str, str], labels: Mapping[str, str]) -> View:
+    return View(
+        view.table,
+        {names.get(v, v): f for v, f in view.vars.items()},
+        {labels.get(n, n): f for n, f in view.labels.items()},
+        {labels.get(n, n): f for n, f in view.named.items()},
+    )

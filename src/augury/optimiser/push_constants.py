@@ -1,0 +1,89 @@
+"""Pushes constants that recursive events are asked for into their recursion.
+
+    iteration(K + 1) <- a SEQ iteration(K).   e <- iteration(5).   →   iteration(K + 1) <- … WHERE K + 1 <= 5.
+
+An argument that every recursive rule only increases, and that all others ask for with constants, need not grow beyond the
+greatest of them. That holds where the events are not answers themselves and are only read positively and unrestricted:
+then what is not made is not missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from augury.algebra.nodes import UNRESTRICTED, Compare, Join, Node, Repeat, Rule, Scan, Select, walk, walk_all
+from augury.algebra.program import Plan, Predicate
+from augury.algebra.terms import Apply, Const, Expr, Var
+
+
+def push_constants(plan: Plan) -> Plan:
+    """The plan with bounds on counters that nobody looks at beyond a constant."""
+    bounds = {type: bound for type in plan.derived if (bound := _bound(plan, type)) is not None}
+    return replace(plan, rules=tuple(_bounded(rule, bounds) for rule in plan.rules)) if bounds else plan
+
+
+def _bound(plan: Plan, type: Predicate) -> tuple[int, int] | None:
+    """Which argument of a type need not exceed which number."""
+    if type[0] in plan.outputs:
+        return None
+    own: list[tuple[Rule, Scan]] = []
+    asked: list[tuple[Rule, Scan]] = []
+    for rule in plan.rules:
+        for scan, plain in _scans(rule):
+            if (scan.type, len(scan.args)) == type:
+                if not plain:
+                    return None
+                (own if rule.predicate == type else asked).append((rule, scan))
+    if not own or not asked:
+        return None
+    for position in range(type[1]):
+        values = [_whole(scan.args[position]) for _, scan in asked]
+        known = [v for v in values if v is not None]
+        if len(known) == len(values) and all(_grows(rule, scan, position) for rule, scan in own):
+            return position, max(known)
+    return None
+
+
+def _whole(expr: Expr) -> int | None:
+    """The number that a constant is, where it is a whole one."""
+    return expr.value if isinstance(expr, Const) and type(expr.value) is int else None
+
+
+def _scans(rule: Rule) -> Iterator[tuple[Scan, bool]]:
+    """The scans of a rule, and whether each is read positively and without a choice."""
+    free = all(not (isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED) for n in walk_all(rule.body))
+    positive = {id(n) for n in walk(rule.body)}
+    consecutive = any(isinstance(n, Repeat) and n.consecutive for n in walk(rule.body))
+    patterns: list[tuple[Node, bool]] = [(rule.body, free and not consecutive)]
+    if rule.collect is not None:
+        patterns.append((rule.collect.pattern, False))
+    for pattern, plain in patterns:
+        for node in walk_all(pattern):
+            if isinstance(node, Scan):
+                yield node, plain and id(node) in positive
+
+
+def _grows(rule: Rule, scan: Scan, position: int) -> bool:
+    """Whether a recursive rule makes an argument greater than that of the event it comes from."""
+    head, below = rule.args[position], scan.args[position]
+    if not (isinstance(head, Apply) and head.function == "+" and len(head.args) == 2 and isinstance(below, Var)):
+        return False
+    one, other = head.args
+    var, step = (one, other) if isinstance(one, Var) else (other, one)
+    return (
+        isinstance(var, Var)
+        and var.name == below.name
+        and isinstance(step, Const)
+        and type(step.value) is int
+        and step.value > 0
+    )
+
+
+def _bounded(rule: Rule, bounds: dict[Predicate, tuple[int, int]]) -> Rule:
+    bound = bounds.get(rule.predicate)
+    if bound is None or not any((s.type, len(s.args)) == rule.predicate for s, _ in _scans(rule)):
+        return rule
+    position, most = bound
+    condition = Compare("<=", rule.args[position], Const(most), rule.span)
+    return replace(rule, body=Select(rule.body, (condition,), rule.span))
