@@ -16,6 +16,7 @@ from augury.engine.events import Events
 from augury.engine.kernels import Array
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Choose
+from augury.engine.operators.chronological import Chronological
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.join import Join
@@ -72,6 +73,11 @@ def needed(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
                 kept &= events.data[END, table.data[RIGHT, : table.n]] > frontier
             keep[id(table)] = kept
             keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
+        if isinstance(operator, Chronological):  # what is used up stays so while it could be taken again
+            table, (left, right) = operator.out.table, operator.inputs[:2]
+            for field, view in ((LEFT, left), (RIGHT, right)):
+                rows = table.data[field, : table.n]
+                keep[id(table)] |= table.alive[: table.n].astype(bool) & (rows >= 0) & keep[id(view.table)][rows]
     for operator in sorted(circuit.operators, key=lambda o: -o.order):
         for field, parent in _parents(operator):
             rows = operator.out.table.data[field, : operator.out.table.n][keep[id(operator.out.table)]]

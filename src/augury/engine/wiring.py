@@ -48,6 +48,7 @@ from augury.engine.frame import LONGEST, Frame, View
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.choose import Choose
+from augury.engine.operators.chronological import Chronological
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive
 from augury.engine.operators.join import GAP, joined
@@ -344,10 +345,11 @@ class Wiring:
             return self._join_per(node, above, left, right, relation, rest, shared, absences, named, rule)
         out = self._table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
         alone = node.absent is None and not absences and not _several(node.left) and not _several(node.right)
-        if node.policy.name == "recent" and alone:
-            Recent(
-                self.circuit, left, right, out, rule, policy=node.policy, keys=keys, shared=shared, relation=relation, where=rest,
-                nodes=(node.left, node.right),
+        lone = {"recent": Recent, "chronological": Chronological if node.op == "SEQ" else None}.get(node.policy.name)
+        if lone is not None and alone:
+            lone(
+                self.circuit, left, right, out, rule, policy=node.policy, keys=keys, shared=shared, relation=relation,
+                where=rest, nodes=(node.left, node.right),
             )  # fmt: skip
             self.circuit.sources[id(out.table)] = (left, right)
             return out

@@ -104,12 +104,11 @@ class Join(Operator):
         return found
 
     def set_floors(self, rights: Array, floors: Array) -> None:
-        data = self.inputs[1].table.data
-        self.circuit.journal += [
-            (self.inputs[1].table, self.floor, row, old)
-            for row, old in zip(rights.tolist(), data[self.floor, rights].tolist(), strict=True)
-            if row < self.inputs[1].table.mark
-        ]
+        table, data = self.inputs[1].table, self.inputs[1].table.data
+        known = rights[rights < table.mark]
+        if len(known):
+            old = data[self.floor, known].tolist()
+            self.circuit.journal += [(table, self.floor, *one) for one in zip(known.tolist(), old, strict=True)]
         data[self.floor, rights] = floors
         if self.floors is not None:
             for row, floor in zip(rights.tolist(), floors.tolist(), strict=True):

@@ -1,0 +1,276 @@
+"""`SEQ[chronological]`: first in, first out; both parts are used up (SEMANTICS 5).
+
+For a SEQ whose candidacy is decided by the pair alone and whose parts are one row each: then the right part is always the
+later one, and candidates need not be listed. Right parts decide in the order of events, each takes the first left part
+that is still free. A change in the past decides anew all that comes after it, which the lateness bounds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from functools import total_ordering
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.algebra.nodes import Policy
+from augury.engine.frame import Frame, View, store
+from augury.engine.kernels import Array
+from augury.engine.operators.choose import Occurrence
+from augury.engine.operators.join import Join
+from augury.engine.table import END, LEFT, RIGHT, START
+from augury.engine.values import OPEN
+from augury.model import OrderKey, order_key
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+_AT_ONCE = 16  # candidates whose conditions are computed together
+
+
+@total_ordering
+class _Place:
+    """A row in a queue: by numbers first, by the order of events where they tie."""
+
+    __slots__ = ("numbers", "operator", "row", "side")
+
+    def __init__(self, numbers: tuple[Any, ...], operator: Chronological, side: int, row: int) -> None:
+        self.numbers, self.operator, self.side, self.row = numbers, operator, side, row
+
+    def __lt__(self, other: _Place) -> bool:
+        if self.numbers != other.numbers:
+            return self.numbers < other.numbers
+        if self.row == other.row:
+            return False
+        mine, its = (self.operator.occurrence(self.side, one.row).order for one in (self, other))
+        return mine < its
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Place) and self.row == other.row and self.numbers == other.numbers
+
+
+@total_ordering
+class _Greatest:
+    """A value that comes first where it is greatest."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: OrderKey) -> None:
+        self.value = value
+
+    def __lt__(self, other: _Greatest) -> bool:
+        return self.value > other.value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Greatest) and self.value == other.value
+
+
+class _Group:
+    """The parts with one key: left ones that are free, by start, and right ones in the order of events."""
+
+    def __init__(self) -> None:
+        self.free: list[_Place] = []
+        self.rights: list[_Place] = []
+        self.taken: dict[int, int] = {}  # right part to left part
+        self.again: _Place | None = None  # from here on it is to be decided anew
+
+
+class Chronological(Join):
+    """Pairs first in, first out."""
+
+    kind = "chronological"
+
+    def __init__(
+        self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any
+    ) -> None:
+        self.policy = policy
+        super().__init__(circuit, left, right, out, rule, gap=False, **join)
+        self.clear()
+        # How long a pair may be at most, so that what is too old need not be looked at.
+        lengths = [b[4] for b in self.relation.bounds[0].tolist() if b[:4] == [1, END, 0, START]]
+        self.longest = min(lengths, default=None)
+
+    def clear(self) -> None:
+        self.groups: dict[tuple[int, ...], _Group] = {}
+        self.pair_of: dict[int, int] = {}  # left part to right part
+
+    def key(self, side: int, row: int) -> tuple[int, ...] | None:
+        """The key of a row; None where a part of it is null, which pairs with nothing."""
+        words, table = self.circuit.words.dictionary, self.inputs[side].table
+        codes = table.data[self.key_fields[side], row]
+        return None if words.is_null(codes).any() else tuple(words.canonical(codes).tolist())
+
+    def occurrence(self, side: int, row: int) -> Occurrence:
+        table = self.inputs[side].table
+        start, end = int(table.data[START, row]), int(table.data[END, row])
+        return Occurrence(self.circuit, start, end, self.circuit.parts(table, row))
+
+    def place(self, side: int, row: int) -> _Place:
+        table = self.inputs[side].table
+        start, end = int(table.data[START, row]), int(table.data[END, row])
+        if side == 1:
+            return _Place((end, start), self, 1, row)
+        match self.policy.ties:
+            case "longest":
+                return _Place((start, -end), self, 0, row)
+            case "shortest":
+                return _Place((start, end), self, 0, row)
+            case "by":
+                view = self.inputs[0]
+                field = view.vars.get(self.policy.by or "")
+                code = OPEN if field is None else int(table.data[field, row])
+                value = order_key(None if code == OPEN else self.circuit.words.dictionary.decode(code))
+                return _Place((start, _Greatest(value), end), self, 0, row)
+
+    # Steps
+
+    def step(self) -> None:
+        touched: dict[tuple[int, ...], _Group] = {}
+        for side in (0, 1):
+            for row in self.losses(side).tolist():
+                self.leave(side, row, touched)
+        for side in (0, 1):
+            for row in self.gains(side).tolist():
+                self.come(side, row, touched)
+        for group in touched.values():
+            if group.again is not None:
+                self.decide(group)
+
+    def _touch(self, group: _Group, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _Group]) -> None:
+        group.again = place if group.again is None else min(group.again, place)
+        touched[key] = group
+
+    def leave(self, side: int, row: int, touched: dict[tuple[int, ...], _Group]) -> None:
+        key = self.key(side, row)
+        if key is None or key not in self.groups:
+            return
+        group, place = self.groups[key], self.place(side, row)
+        if side == 1:
+            del group.rights[_at(group.rights, place)]
+            left = group.taken.pop(row, None)
+            if left is not None:
+                self._drop(left, row)
+                insort(group.free, self.place(0, left))
+                self._touch(group, place, key, touched)
+            return
+        right = self.pair_of.get(row)
+        if right is None:
+            del group.free[_at(group.free, place)]
+            return
+        group.taken.pop(right)
+        self._drop(row, right)
+        self._touch(group, self.place(1, right), key, touched)
+
+    def come(self, side: int, row: int, touched: dict[tuple[int, ...], _Group]) -> None:
+        key = self.key(side, row)
+        if key is None:
+            return
+        group, place = self.groups.setdefault(key, _Group()), self.place(side, row)
+        if side == 1:
+            insort(group.rights, place)
+            self._touch(group, place, key, touched)
+            return
+        insort(group.free, place)
+        end = int(self.inputs[0].table.data[END, row])
+        later = bisect_right(group.rights, end, key=lambda p: p.numbers[0])
+        if later < len(group.rights):
+            self._touch(group, group.rights[later], key, touched)
+
+    def decide(self, group: _Group) -> None:
+        """Decides anew from a right part on; pairs that stay as they are are left alone."""
+        assert group.again is not None
+        rights = group.rights[bisect_left(group.rights, group.again) :]
+        group.again = None
+        before: dict[int, int] = {}
+        for place in rights:
+            left = group.taken.pop(place.row, None)
+            if left is not None:
+                before[place.row] = left
+                insort(group.free, self.place(0, left))
+        for place in rights:
+            right = place.row
+            found = self.first(group, right)
+            old = before.get(right)
+            left = None if found is None else found[0].row
+            if old is not None and old != left:
+                self._drop(old, right)
+            if found is not None:
+                del group.free[_at(group.free, found[0])]
+                group.taken[right] = found[0].row
+                if old != left:
+                    self.pair_of[found[0].row] = right
+                    store(found[1], self.out)
+
+    def first(self, group: _Group, right: int) -> tuple[_Place, Frame] | None:
+        """The first free left part that is a candidate, and the rows of the pair."""
+        table = self.inputs[1].table
+        start, end = int(table.data[START, right]), int(table.data[END, right])
+        at = 0 if self.longest is None else bisect_left(group.free, end - self.longest, key=lambda p: p.numbers[0])
+        while at < len(group.free):
+            some = group.free[at : at + _AT_ONCE]
+            some = [p for p in some if p.numbers[0] < start]
+            if not some:
+                return None
+            self.touched += len(some)
+            frame = self.candidates(np.array([p.row for p in some], np.int64), right)
+            if len(frame):
+                found = set(frame.left.tolist())
+                chosen = next(p for p in some if p.row in found)
+                return chosen, frame.where(frame.left == chosen.row)
+            at += _AT_ONCE
+        return None
+
+    def candidates(self, lefts: Array, right: int) -> Frame:
+        """The pairs with a right part that meet all conditions."""
+        data, other = self.inputs[0].table.data, self.inputs[1].table.data
+        mask = np.ones(len(lefts), bool)
+        for x_side, x, y_side, y, limit in self.relation.bounds[0].tolist():
+            one = data[x, lefts] if x_side == 0 else other[x, right]
+            two = data[y, lefts] if y_side == 0 else other[y, right]
+            mask &= one - two <= limit
+        lefts = lefts[mask]
+        frame = self.frame(lefts, np.full(len(lefts), right, np.int64))
+        self.circuit.context.name_events = self.name_events
+        return self.circuit.context.select(self.where, frame, self.rule)
+
+    def _drop(self, left: int, right: int) -> None:
+        """Takes a pair back."""
+        if self.pair_of.get(left) == right:
+            del self.pair_of[left]
+        links, out = self.links[1], self.out.table
+        assert links is not None
+        rows = [r for r in links.of(right) if out.data[LEFT, r] == left]
+        if rows:
+            out.kill(np.array(rows, np.int64))
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.clear()
+        out = self.out.table
+        for row in np.flatnonzero(out.alive[: out.n]).tolist():
+            self.pair_of[int(out.data[LEFT, row])] = int(out.data[RIGHT, row])
+        self.pair_of.pop(-1, None)
+        for side in (0, 1):
+            table = self.inputs[side].table
+            for row in np.flatnonzero(table.alive[: table.n]).tolist():
+                key = self.key(side, row)
+                if key is None:
+                    continue
+                group = self.groups.setdefault(key, _Group())
+                if side == 1:
+                    group.rights.append(self.place(1, row))
+                elif row not in self.pair_of:
+                    group.free.append(self.place(0, row))
+                elif self.pair_of[row] >= 0:
+                    group.taken[self.pair_of[row]] = row
+        for group in self.groups.values():
+            group.free.sort()
+            group.rights.sort()
+
+
+def _at(queue: list[_Place], place: _Place) -> int:
+    """Where a row stands in a queue."""
+    at = bisect_left(queue, place)
+    while queue[at].row != place.row:
+        at += 1
+    return at
