@@ -52,7 +52,7 @@ def test_every_derivation_is_there() -> None:
     result = augury.run(PROGRAM, history)
     (event,) = result.events
     assert [tuple(p.id for p in d.parts) for d in result.model.derivations[event.id]] == [("a1", "b1"), ("a2", "b1")]
-    assert event.trace == ("a1", "b1")
+    assert event.trace in [("a1", "b1"), ("a2", "b1")]
     assert "and 1 more derivation" in result.why(event)
     assert result.why(event, all=True).count("by rule e") == 2
 

@@ -349,6 +349,101 @@ def test_settings_that_make_no_sense(settings: dict[str, Any]) -> None:
         session(PAIRS, **settings)
 
 
+def test_a_callback_that_fails_loses_nothing() -> None:
+    def refuse(_: object) -> None:
+        raise ValueError("not today")
+
+    one = session("hit(picky(X)) <- a(X).", functions=[picky], lateness="2s", late=refuse)
+    with pytest.raises(ValueError, match="not today"):
+        one.push([event("a", 10, 1), event("a", 1, 1)])
+    with pytest.raises(RunError, match="unlucky"):
+        one.push(event("a", 11, 13))
+    assert [e.args for e in one.events()] == [(1,)]
+    two = session("m(X) <- a(X) SEQ b(X).")
+    two.on_goal("m", 0.5, refuse)
+    with pytest.raises(ValueError, match="not today"):
+        two.push(event("a", 1, 1))
+    assert shown(two.push(event("c", 2))) == []
+    assert len(two.goals()) == 1
+
+
+def test_rules_that_fail_on_the_past_are_not_added() -> None:
+    program = augury.compile("k(X) <- a(X).", functions=[picky])
+    one = program.session(clock="logical")
+    one.push(event("a", 1, 13))
+    with pytest.raises(RunError, match="unlucky"):
+        one.add_rules("hit(picky(X)) <- a(X).")
+    again = program.restore(one.snapshot())
+    for session_ in (one, again):
+        assert shown(session_.push(event("a", 2, 2))) == ["+ k(2) [2, 2]"]
+
+
+def test_a_rule_may_be_replaced() -> None:
+    one = session("output n, k. n(X) <- a(X). k(X) <- n(X).")
+    one.push(event("a", 1, 1))
+    assert shown(one.remove_rule("n")) == ["- k(1) [1, 1]", "- n(1) [1, 1]"]
+    assert shown(one.push(event("n", 2, 7))) == ["+ k(7) [2, 2]"]
+    assert shown(one.add_rules("output n. n(X + 1) <- a(X).")) == ["+ k(2) [1, 1]", "+ n(2) [1, 1]", "+ n(7) [2, 2]"]
+    assert not one.remove_rule("k").materialise() or one.program.outputs == ("n",)
+
+
+def test_values_of_tables_are_checked() -> None:
+    for column, message in (
+        ([float("inf")], "an infinite number"),
+        (np.array([2**63], np.uint64), "beyond 64 bits"),
+        ([object()], "not a value"),
+    ):
+        one = session("h(X) <- a(X).")
+        with pytest.raises(DataError, match=message):
+            one.push({"a": pd.DataFrame({"x": column, "time": [1]})})
+        assert not one.events()
+    one = session("h(X) <- a(X).")
+    one.push({"a": pd.DataFrame({"x": [1, 2], "time": [1, 2], "id": [None, None]})})
+    assert len(one.events()) == 2
+    one.push({"a": pd.DataFrame({"x": [[1, 2]], "time": [3]})})
+    assert one.events()[-1].args == ((1, 2),)
+
+
+def test_an_id_that_is_made_stays_when_its_equals_are_forgotten() -> None:
+    one = session("m(X) <- (a(X) SEQ b(X)).20.", lateness="2s")
+    one.push([event("a", 1, 1), event("a", 1, 1), event("b", 2, 1)])
+    first, second = sorted(e.id for e in (one.circuit.inputs["a", 1].event(i) for i in range(2)))
+    one.revoke(first)
+    one.push(event("c", 8))
+    one.prune()
+    table = one.circuit.inputs["a", 1].out.table
+    assert second in [one.circuit.inputs["a", 1].id(row) for row in range(table.n)]
+
+
+def test_the_clock_is_known_with_the_first_event() -> None:
+    one = augury.compile("q(S) <- ping(S).").session()
+    assert not one.push([]) and not one.events()
+    with pytest.raises(RunError, match="the clock is known with the first event"):
+        _ = one.clock
+    assert len(one.push({"type": "ping", "args": ["a"], "time": "2026-03-01 10:00"})) == 1
+    assert one.clock.kind == "timestamp"
+
+
+def test_what_is_no_event() -> None:
+    one = session(PAIRS)
+    for wrong, hint in (
+        (pd.DataFrame({"x": [1], "time": [1]}), "a table of which type"),
+        ({"a": [1, 2]}, "neither an event nor tables by type"),
+    ):
+        with pytest.raises(RunError, match=hint):
+            one.push(wrong)
+    with pytest.raises(RunError, match="revoked by their ids"):
+        one.revoke(5)  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="not an output"):
+        session("output k. n(X) <- a(X). k(X) <- n(X).").on("n", print)
+
+
+def test_a_run_takes_tables() -> None:
+    tables = {"a": pd.DataFrame({"x": [1], "time": [1]}), "b": pd.DataFrame({"x": [1], "time": [2]})}
+    assert [str(e) for e in augury.run(PAIRS, tables)] == ["pair(1) [1, 2]"]
+    assert not list(augury.run(PAIRS, tables, until=1))
+
+
 # What it costs: rows that operators look at, never seconds
 
 

@@ -131,7 +131,7 @@ class Clock:
         if self.kind == "timestamp" and number and self.guessed:
             raise DataError(
                 f"the number {value} among calendar times",
-                hint="say --clock timestamp to read numbers as microseconds since the epoch",
+                hint='say --clock timestamp (clock="timestamp") to read numbers as microseconds since the epoch',
             )
         if self.kind == "timestamp" and isinstance(value, str) and not number:
             try:

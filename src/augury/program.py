@@ -60,10 +60,19 @@ class Program:
         if label not in {rule.label for rule in self.plan.rules}:
             close = nearest(label, [rule.label for rule in self.plan.rules])
             raise RunError(f"there is no rule `{label}`", hint=f"did you mean `{close}`?" if close else "")
+        gone = next(rule for rule in self.plan.rules if rule.label == label)
+        last = sum(rule.type == gone.type for rule in self.plan.rules) == 1
+
+        def kept(statement: s.Statement) -> s.Statement | None:
+            if isinstance(statement, s.EventRule) and statement.label == label:
+                return None
+            if isinstance(statement, s.Output) and last:  # what no rule derives is no output
+                names = tuple(n for n in statement.names if n.text != gone.type)
+                return replace(statement, names=names) if names else None
+            return statement
+
         modules = [
-            replace(
-                m, statements=tuple(x for x in m.statements if not (isinstance(x, s.EventRule) and x.label == label))
-            )
+            replace(m, statements=tuple(y for x in m.statements if (y := kept(x)) is not None))
             for m in self._labelled()
         ]
         return _compiled(modules, Findings(), self.functions, self.facts, None)

@@ -9,6 +9,7 @@ from typing import Any
 
 from augury.clock import Clock, Kind
 from augury.engine import batch
+from augury.engine.arrivals import is_tables
 from augury.errors import RunError, counted
 from augury.facts import check_facts, facts_from
 from augury.meaning import Model, evaluate
@@ -18,7 +19,7 @@ from augury.settings import choose_clock, first_time, length
 from augury.sources import item_from
 from augury.why import derivation_tree, show_tree
 
-EventsIn = Iterable[Event | Revocation | Mapping[str, Any]]
+EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any]
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
 ENGINES = ("embedded", "reference")
 
@@ -89,8 +90,10 @@ def run(
         program = compile(program, policy=policy, facts=names)
     elif policy is not None:
         program = program.with_policy(policy)
+    if is_tables(events):
+        return _run_tables(program, events, given_facts, clock, until, as_of, retention, engine)  # type: ignore[arg-type]
     if isinstance(events, Event | Revocation | Mapping | str) or not isinstance(events, Iterable):
-        raise RunError(f"events are a list of events, not {type(events).__name__}")
+        raise RunError(f"events are a list of events, or tables by type, not {type(events).__name__}")
     given = list(events)
     chosen = choose_clock(program, clock, first_time(given))
     check_clock(program, chosen.kind)
@@ -102,3 +105,20 @@ def run(
     if engine == "embedded":
         return Result(program, batch.evaluate(program, history, *settings), chosen)
     return Result(program, evaluate(program.plan, history, *settings), chosen)
+
+
+def _run_tables(
+    program: Program, tables: Mapping[str, Any], facts: list[Any], clock: Kind | None, until: Any, as_of: Any,
+    retention: str | None, engine: str,
+) -> Result:  # fmt: skip
+    """Whole tables go straight into a session."""
+    if engine != "embedded" or as_of is not None:
+        raise RunError("tables run on the embedded engine, as of now", hint="give a list of events for anything else")
+    known = dict(facts) if facts and isinstance(facts[0], tuple) else facts
+    session = program.session(clock=clock, facts=known, retention=retention)
+    session.push(tables)
+    if until is not None:
+        session.advance(until)
+    return Result(
+        program, batch.answer_of(session, None if until is None else session.clock.read(until)), session.clock
+    )

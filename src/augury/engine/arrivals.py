@@ -16,7 +16,7 @@ from augury.engine.frame import LONGEST
 from augury.engine.kernels import Array
 from augury.engine.table import END
 from augury.errors import DataError, RunError, misspelt, nearest
-from augury.model import Event, HistoryItem, Revocation
+from augury.model import MAX_INT, Event, HistoryItem, Revocation, from_json
 from augury.sources import convert, item_from
 
 Known = tuple[Events, int]
@@ -254,7 +254,7 @@ class Arrivals:
             if late.any():
                 for i in np.flatnonzero(late).tolist():
                     args = tuple(c[i].item() if isinstance(c, np.ndarray) else c[i] for c in batch.columns)
-                    id = "" if batch.ids is None else str(batch.ids[i])
+                    id = "" if batch.ids is None else batch.ids[i] or ""
                     arrived.late.append(Event(name, args, int(batch.start[i]), int(batch.end[i]), id))
                 batch = batch.some(np.flatnonzero(~late))
             if batch.ids is not None:
@@ -270,6 +270,9 @@ class Arrivals:
         keep: list[int] = []
         seen: dict[str, int] = {}
         for i, id in enumerate(batch.ids):
+            if id is None:
+                keep.append(i)
+                continue
             known = self._find(id)
             if known is None and id not in seen:
                 seen[id] = i
@@ -298,16 +301,16 @@ class Arrivals:
         first = columns.get("start", columns.get("time", columns.get("end")))
         last = columns.get("end", columns.get("time", columns.get("start")))
         start, end = _times(first, clock), _times(last, clock)
-        ids = [str(i) for i in columns["id"]] if "id" in columns else None
+        ids = _ids(columns["id"]) if "id" in columns else None
         declared = self.plan.declared.get(name)
         if declared is not None:
             missing = [a.name for a in declared if a.name not in columns]
             if missing:
                 close = nearest(missing[0], columns)
                 raise DataError(f"`{name}` has no column `{missing[0]}`", hint=f"there is `{close}`" if close else "")
-            data: list[Any] = [_declared(columns[a.name], a, self.plan) for a in declared]
+            data: list[Any] = [_declared(_values(name, a.name, columns[a.name]), a, self.plan) for a in declared]
         else:
-            given = [c for column, c in columns.items() if column not in _ASIDE]
+            given = [_values(name, column, c) for column, c in columns.items() if column not in _ASIDE]
             arities = sorted(arity for type, arity in self.plan.event_types if type == name)
             data = given[: arities[0]] if len(arities) == 1 else given
         arity = len(data)
@@ -404,6 +407,27 @@ def _times(column: Any, clock: Clock) -> Array:
     ):
         return column.astype(np.int64)
     return np.array([clock.read(t.item() if isinstance(t, np.generic) else t) for t in column], np.int64)
+
+
+def _ids(column: Any) -> list[str | None]:
+    """Ids as text; None where an event has none."""
+    return [
+        None if i is None or i != i else str(i) for i in (c.item() if isinstance(c, np.generic) else c for c in column)
+    ]
+
+
+def _values(type: str, name: str, column: Any) -> Any:
+    """A column whose values the language has; what it cannot hold is refused before anything is taken in."""
+    try:
+        if not isinstance(column, np.ndarray):
+            return [from_json(v) for v in column]
+        if column.dtype.kind == "f" and np.isinf(column).any():
+            raise DataError("an infinite number")
+        if column.dtype.kind == "u" and len(column) and int(column.max()) > MAX_INT:
+            raise DataError(f"an integer beyond 64 bits: {int(column.max())}")
+    except DataError as error:
+        raise DataError(f"`{type}`, column `{name}`: {error.message}", hint=error.hint) from None
+    return column
 
 
 def _declared(column: Any, attribute: Any, plan: Plan) -> Any:

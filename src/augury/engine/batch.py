@@ -29,8 +29,8 @@ def evaluate(
     session = _session(program, clock, facts, retention)
     session.push(standing(history, as_of).events if as_of is not None else list(history))
     if until is not None:
-        session.advance(until)
-    return _model(session, until)
+        session._advance(until)
+    return answer_of(session, until)
 
 
 def replay(
@@ -49,10 +49,10 @@ def replay(
     for item in give_ids(history):
         changes += session.push(item)
     if until is not None:
-        changes += session.advance(until)
+        changes += session._advance(until)
     if emit == "final":
         changes += session.finish()
-    return Replay(changes, list(session.late), _model(session, until))
+    return Replay(changes, list(session.late), answer_of(session, until))
 
 
 def _session(
@@ -68,7 +68,8 @@ def _session(
     return Session(program, clock=clock, facts=list(facts), retention=asked, emit=emit, lateness=late)
 
 
-def _model(session: Session, until: int | None) -> Model:
+def answer_of(session: Session, until: int | None) -> Model:
+    """What a session has found, up to the clock."""
     return Answer(session, until if until is not None else session.now or 0)
 
 

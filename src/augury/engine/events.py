@@ -42,6 +42,13 @@ class Chunk:
         self.count += count
         return True
 
+    def name(self, row: int, id: str) -> None:
+        if self.ids is None:
+            self.ids = [None] * self.count
+        elif not isinstance(self.ids, list):
+            self.ids = list(self.ids)
+        self.ids[row - self.first] = id
+
     def cut(self, n: int) -> None:
         """Forgets the rows from `n` on."""
         if self.first + self.count > n:
@@ -178,7 +185,13 @@ class Events(Operator):
         self.numbers = self._counts = np.zeros(0, np.int64)
 
     def keep(self, rows: Array) -> None:
-        """After a compaction: what was given, for the rows that are kept."""
+        """What was given, for the rows that a compaction keeps."""
+        self._number_all()
+        for row in rows[
+            self.numbers[rows] > 0
+        ].tolist():  # its number among equals is told once, before some of them go
+            if self.given_id(row) is None:
+                self.chunk(row).name(row, self.id(row))
         chunks: list[Chunk] = []
         first = 0
         for chunk in self.chunks:

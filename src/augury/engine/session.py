@@ -87,7 +87,7 @@ class Session:
         """Builds the circuit, once the clock is known."""
         if self._circuit is None:
             asked, program = self._clock_asked, self.program
-            self.clock = asked if isinstance(asked, Clock) else choose_clock(program, asked, first)
+            self._clock = asked if isinstance(asked, Clock) else choose_clock(program, asked, first)
             check_clock(program, self.clock.kind)
             given = self._given_facts
             listed: list[Any] = list(given.items()) if isinstance(given, Mapping) else list(given)
@@ -97,6 +97,13 @@ class Session:
             self._wire(Circuit(program.plan, self.clock, self.facts, self.retention, self.longest))
         assert self._circuit is not None
         return self._circuit
+
+    @property
+    def clock(self) -> Clock:
+        """What times mean; known from the first event on, unless it was given."""
+        if self._circuit is None and not hasattr(self, "_clock"):
+            raise RunError("the clock is known with the first event", hint='open the session with clock="logical"')
+        return self._clock
 
     @property
     def circuit(self) -> Circuit:
@@ -138,46 +145,53 @@ class Session:
         """
         with self._alone():
             if is_tables(events):
-                circuit = self._open(_first_of(events))
+                self._open(_first_of(events))
                 return self._step(
                     lambda: self.arrivals.tables(events, self.clock, self.frontier, self.greatest, self.lateness)
                 )
+            if hasattr(events, "column_names") or hasattr(events, "iloc"):
+                raise RunError("a table of which type?", hint='push({"wind": table})')
+            if isinstance(events, Mapping) and "type" not in events and "op" not in events:
+                raise RunError("neither an event nor tables by type", hint='an event is {"type": "wind", "args": [], "time": 3}, tables are {"wind": table}')  # fmt: skip
             if isinstance(events, Event | Revocation | Mapping):
                 events = (events,)
             elif isinstance(events, str) or not isinstance(events, Iterable):
                 raise RunError(f"events are a list of events, not {type(events).__name__}")
             given = list(events)
-            circuit = self._open(first_time(given))
+            if not given and self._circuit is None:
+                return Changes(list, 0)  # nothing yet that tells the clock
+            self._open(first_time(given))
             items = self.arrivals.read(given, self.clock)
-            assert circuit is self._circuit
             return self._step(
                 lambda: self.arrivals.items(items, self.frontier, self.greatest, self.lateness, self.revisable)
             )
 
-    def revoke(self, id: str | Iterable[str]) -> Changes:
+    def revoke(self, id: str | Event | Iterable[str | Event]) -> Changes:
         """Takes events back, by id, whether they came already or are still to come."""
-        ids = [id] if isinstance(id, str) else list(id)
+        given = [id] if isinstance(id, str | Event) or not isinstance(id, Iterable) else list(id)
+        ids = [one.id if isinstance(one, Event) else one for one in given]
+        if not all(isinstance(one, str) and one for one in ids):
+            raise RunError("events are revoked by their ids", hint='session.revoke("e7"), or a list of ids')
         return self.push([Revocation(one) for one in ids])
 
     def advance(self, time: Any) -> Changes:
         """Promises that nothing more ends at or before a time; the changes of the answer."""
         with self._alone():
             self._open(time)
-            at = self.clock.read(time)
-            if abs(at) >= LONGEST:
-                raise DataError(f"a time too far from the origin: {time}")
-            before = self.advanced
-            self.advanced = at if before is None else max(before, at)
-            return self._finish()
+            return self._advance(self.clock.read(time))
+
+    def _advance(self, time: int) -> Changes:
+        if abs(time) >= LONGEST:
+            raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
+        self.advanced = time if self.advanced is None else max(self.advanced, time)
+        return self._finish()
 
     def finish(self) -> Changes:
         """Says that nothing more comes: what is there is final."""
         with self._alone():
-            self._open(None)
             if self.now is None:
                 return Changes(list, 0)
-            self.advanced = self.now
-            return self._finish()
+            return self._advance(self.now)
 
     def feed(self, events: Iterable[Any]) -> Iterator[Change]:
         """Pushes one event at a time, and yields the changes as they come."""
@@ -213,12 +227,12 @@ class Session:
         self.counted += arrived.count
         self.rejected += arrived.rejected
         self.late_count += len(arrived.late)
-        if self._late is not None:
-            for item in arrived.late:
-                self._late(item)
-        else:
+        if self._late is None:
             self.late += arrived.late
-        return self._finish()
+        changes = self._finish()
+        for item in arrived.late if self._late is not None else ():
+            self._late(item)  # type: ignore[misc]
+        return changes
 
     def _finish(self) -> Changes:
         circuit = self._circuit
@@ -235,16 +249,21 @@ class Session:
                 self._waiting[one] = None
             else:
                 self._waiting.pop(one, None)
-        for rule, callbacks in self._goal_callbacks.items():
-            for goal in new_goals(circuit, rule, self.now) if rule in circuit.rules else ():
-                for threshold, heard in callbacks:
-                    if goal.complete >= threshold:
-                        heard(goal)
+        goals = [
+            goal
+            for rule in self._goal_callbacks
+            if rule in circuit.rules
+            for goal in new_goals(circuit, rule, self.now)
+        ]
         circuit.settle()
         self.steps += 1
         changes = make_changes(circuit, found, lambda events, row: trace_of(circuit, events, row))
         if len(changes):
             self._unseen.add(changes)
+        for goal in goals:  # from here on a callback may fail: the step is over
+            for threshold, heard in self._goal_callbacks[goal.rule]:
+                if goal.complete >= threshold:
+                    heard(goal)
         if self._callbacks and len(changes):
             for change in changes:
                 for callback in self._callbacks.get(change.event.type, ()):
@@ -284,6 +303,8 @@ class Session:
         known = {name for name, _ in self.program.plan.derived}
         if type not in known:
             raise RunError(f"no rule derives `{type}`", hint=f"there is {', '.join(sorted(known))}")
+        if type not in self.program.plan.outputs:
+            raise RunError(f"`{type}` is not an output of the program", hint=f"say `output {type}.`")
         self._callbacks.setdefault(type, []).append(callback)
 
     def on_goal(self, rule: str, threshold: float, callback: Callable[[Goal], None]) -> None:
@@ -298,7 +319,7 @@ class Session:
         if since not in ("past", "now"):
             raise RunError(f"rules start from the past or from now, not from {since!r}")
         with self._alone():
-            circuit, program = self.circuit, self.program.with_rules(rules)
+            circuit, program, before = self.circuit, self.program.with_rules(rules), snapshot.take(self)
             if program.plan.clauses != self.program.plan.clauses:
                 raise RunError(
                     "static rules cannot be added to a session", hint="give facts and static rules when it opens"
@@ -307,13 +328,21 @@ class Session:
                 raise RunError("the tick of a session cannot change")
             check_clock(program, self.clock.kind)
             read = {t for rule in self.program.plan.rules for t in rule_reads(rule)}
-            for name, arity in sorted((program.plan.derived.keys() - self.program.plan.derived.keys()) & read):
+            for name, arity in sorted((program.plan.derived.keys() - circuit.derived.keys()) & read):
                 raise RunError(f"`{name}` with {arity} arguments is an input of the running rules, so no new rule can derive it")  # fmt: skip
             after = self.now if since == "now" else None
-            self._grow(program, after)
+            try:
+                self._grow(program, after)
+            except BaseException:
+                self._take_over(snapshot.give(self.opened, before))
+                raise
             self.grown.append(("add", _text_of(rules), after))
-            assert circuit is self._circuit
             return self._finish()
+
+    def _take_over(self, other: Session) -> None:
+        """Goes on with the state of another session."""
+        for name in ("program", "_circuit", "answers", "_of_table", "_waiting", "arrivals", "grown", "_kept"):
+            setattr(self, name, getattr(other, name))
 
     def _grow(self, program: Program, after: int | None) -> None:
         circuit = self.circuit
@@ -334,6 +363,8 @@ class Session:
             changes.materialise()  # its events are told with what the rule made them of
             circuit.remove(label)
             self.program, self.arrivals.plan = program, program.plan
+            self.answers = [one for one in self.answers if one.events.type in program.plan.outputs]
+            self._index_answers()
             self.grown.append(("remove", label, None))
             return changes
 
@@ -354,6 +385,7 @@ class Session:
         ):
             raise RunError(f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing")  # fmt: skip
         tree = derivation_tree(_Held(model), Event(event.type, event.args, event.start, event.end, id), all)  # type: ignore[arg-type]
+        _one_of(format, "text", "json", "mermaid")
         if format == "json":
             return json.dumps(tree_as_json(tree, self.clock), ensure_ascii=False)
         return tree_as_mermaid(tree, self.clock) if format == "mermaid" else show_tree(tree, self.clock)
@@ -370,12 +402,13 @@ class Session:
         misses = why_not(
             self.program.plan, circuit.rules.values(), held, self.clock, context.static, context.scalars, atom, self.now
         )
+        _one_of(format, "text", "json")
         if format == "json":
             return json.dumps(misses_as_json(misses, self.clock), ensure_ascii=False)
         return show_misses(misses, self.clock)
 
     def stats(self) -> dict[str, Any]:
-        """What the session has seen and what it holds: rows and bytes, by operator."""
+        """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""
         circuit = self.circuit
         operators = [
             {
@@ -406,6 +439,7 @@ class Session:
             "rows": sum(o.out.table.live for o in circuit.operators),
             "bytes": sum(o.out.table.bytes for o in circuit.operators),
             "values": circuit.words.dictionary.n,
+            "tombstones": len(self.arrivals.tombstones),
             "rules": rules,
             "operators": operators,
         }
@@ -420,7 +454,9 @@ class Session:
 
     def events(self) -> list[Event]:
         """All answers that stand, in the order of events."""
-        circuit = self._open(None)
+        if self._circuit is None:
+            return []
+        circuit = self._circuit
         found = []
         for one in self.answers:
             table = one.events.out.table
@@ -446,6 +482,11 @@ class _Held:
 def _text_of(rules: str | Path) -> str:
     """The text of rules, so that a snapshot can hold it."""
     return read_text(Path(rules)) if isinstance(rules, Path) or rules.endswith(".aug") else rules
+
+
+def _one_of(format: str, *known: str) -> None:
+    if format not in known:
+        raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(known)}")
 
 
 class _Alone:

@@ -99,7 +99,7 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
     """A session that goes on where another stopped."""
     from augury.engine.session import Session
 
-    if not data.startswith(_MAGIC):
+    if not isinstance(data, bytes | bytearray) or not data.startswith(_MAGIC):
         raise RunError("not a snapshot of a session, or one of another version")
     try:
         state = _Reader(io.BytesIO(memoryview(data)[len(_MAGIC) :])).load()

@@ -84,7 +84,7 @@ def derivations_of(circuit: Circuit, events: Derived, row: int) -> list[Derivati
             parts = tuple(circuit.event(part) for part in maker.parts(child))
             for one in _with_facts(circuit, maker.rule, event, parts):
                 found.setdefault(one.key, one)
-    return list(found.values())
+    return sorted(found.values(), key=lambda way: tuple(part.order for part in way.parts))
 
 
 def _with_facts(circuit: Circuit, rule: str, event: Event, parts: tuple[Event, ...]) -> list[Derivation]:

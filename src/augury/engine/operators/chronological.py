@@ -136,7 +136,9 @@ class Chronological(Join):
             if group.again is not None:
                 self.decide(group)
 
-    def _touch(self, group: _Group, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _Group]) -> None:
+    def _touch(
+        self, group: _Group, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _Group]
+    ) -> None:
         group.again = place if group.again is None else min(group.again, place)
         touched[key] = group
 

@@ -300,6 +300,7 @@ class Collect(Operator):
             return None
         rank = max([rank, *(int(self.inputs[1].table.data[RANK, m.row]) for m in chosen)])
         if not -LONGEST < start <= end < LONGEST:
+            context.report(rule.label, "a time beyond 60 bits", {})
             return None
         fields = [start, end, row, -1, rank, *(context.encode(a) for a in args)]
         return np.array(fields, np.int64), tuple(m.row for m in chosen)

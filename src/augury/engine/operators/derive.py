@@ -205,6 +205,8 @@ class Derive(Operator):
         for label in self.covers:
             start, end = np.minimum(start, frame.labels[label][0]), np.maximum(end, frame.labels[label][1])
         ok = (start > -LONGEST) & (end < LONGEST)
+        for _ in range(int((~ok).sum())):
+            context.report(self.rule, "a time beyond 60 bits", {})
         columns: list[Array] = []
         for arg in self.args:
             codes, computed = context.values(arg, frame, self.rule)
