@@ -1,7 +1,7 @@
 """The hot loops: plain Python over flat int64 arrays, compiled by Numba once there is enough work to pay for it.
 
-Small inputs never wait for a compilation: a kernel runs as it is written until `HOT` rows have gone through kernels.
-Compiled code is cached on disk. `AUGURY_JIT=off` never compiles, `AUGURY_JIT=on` compiles at once.
+Small inputs never wait for a compilation: a kernel runs as it is written until `HOT` rows have gone through kernels, or
+`WARM` rows where compiled code is in the cache on disk. `AUGURY_JIT=off` never compiles, `AUGURY_JIT=on` compiles at once.
 
 A *row* is a column of a two-dimensional array `data[field, row]`, see `table.py`. A *code* is a value as one integer, see
 `values.py`: equal values have equal codes once made canonical.
@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 Array = Any  # numpy arrays: of int64, but for flags
 
-HOT = 20_000
+HOT, WARM = 100_000, 5_000  # compiling takes seconds, fetching what was compiled a fraction of one
 _MODE = os.environ.get("AUGURY_JIT", "")
 
 
@@ -47,8 +48,16 @@ def helper(python: Callable[..., Any]) -> Callable[..., Any]:
 def count_work(rows: int) -> None:
     """Called with the rows of each step; compiles the kernels once they are hot."""
     Kernel.rows += rows
-    if not Kernel.compiled and _MODE != "off" and (Kernel.rows >= HOT or _MODE == "on"):
+    if Kernel.compiled or _MODE == "off" or (Kernel.rows < WARM and _MODE != "on"):
+        return
+    if Kernel.rows >= HOT or _MODE == "on" or _cached():
         compile_all()
+
+
+def _cached() -> bool:
+    """Whether there is compiled code in the cache."""
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
+    return next(folder.rglob("kernels.probe-*.nbi"), None) is not None
 
 
 def compile_all() -> None:
