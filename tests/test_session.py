@@ -310,6 +310,39 @@ def test_a_failing_function_leaves_the_session_as_it_was() -> None:
     assert again
 
 
+CALLS: list[int] = []
+
+
+@augury.function(vectorised=True)
+def scaled(x: float, y: float) -> float:
+    CALLS.append(len(x))  # type: ignore[arg-type]
+    if (np.asarray(x) == 13).any():
+        raise ValueError("unlucky")
+    return x * y
+
+
+@augury.function(vectorised=True)
+def shouted(name: str) -> str:
+    return np.array([None if n is None else n.upper() for n in name], object)  # type: ignore[return-value]
+
+
+def test_vectorised_functions_see_many_rows_at_once() -> None:
+    program = "event a(x: float, s: string). hit(scaled(X, 2), shouted(S)) <- a(X, S) WHERE scaled(X, 3) > 3."
+    rows = [event("a", t, float(t), f"n{t}") for t in range(5)] + [event("a", 9, 9.5, None)]
+    CALLS.clear()
+    one = session(program, functions=[scaled, shouted])
+    one.push(rows)
+    assert CALLS == [6, 4]
+    reference = augury.run(
+        augury.compile(program, functions=[scaled, shouted]), rows, clock="logical", engine="reference"
+    )
+    assert [e.content for e in one.events()] == [e.content for e in reference]
+    assert one.events()[-1].args == (19.0, None)
+    with pytest.raises(RunError) as failure:
+        one.push([event("a", 10, 1.5, "x"), event("a", 11, 13.0, "y", id="bad")])
+    assert "unlucky" in str(failure.value) and "(bad)" in str(failure.value)
+
+
 def test_a_row_that_cannot_be_computed_is_counted() -> None:
     one = session("hit(1 / X) <- a(X).")
     one.push([event("a", 1, 0), event("a", 2, 2)])

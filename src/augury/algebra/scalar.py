@@ -36,6 +36,7 @@ class Function:
     optional: int = 0
     variadic: bool = False
     registered: bool = False
+    vectorised: bool = False  # takes and gives arrays, one element a row
 
     def takes(self, count: int) -> bool:
         return len(self.types) - self.optional <= count and (self.variadic or count <= len(self.types))
@@ -49,8 +50,10 @@ class Function:
         return self.call(*args)
 
 
-def function(python: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+def function(python: Callable[..., Any] | None = None, *, name: str | None = None, vectorised: bool = False) -> Any:
     """Makes a Python function usable in rules; types are read from its annotations.
+
+    A `vectorised` one is given arrays, an element for each row, and gives an array as long.
 
     >>> @function
     ... def index(t: float, h: float) -> float:
@@ -65,7 +68,7 @@ def function(python: Callable[..., Any] | None = None, *, name: str | None = Non
         variadic = inspect.Parameter.VAR_POSITIONAL in kinds
         return Function(
             name or call.__name__, types, _python_type(signature.return_annotation), call,
-            (call.__doc__ or "").strip(), optional + variadic, variadic, registered=True,
+            (call.__doc__ or "").strip(), optional + variadic, variadic, registered=True, vectorised=vectorised,
         )  # fmt: skip
 
     return register(python) if python is not None else register
@@ -281,7 +284,7 @@ def apply(function: Function, args: tuple[Value, ...]) -> Value:
     if not function.registered and function.name not in _NULL_SAFE and any(a is None for a in args):
         return None
     try:
-        result = function.call(*args)
+        result = _one_row(function, args) if function.vectorised else function.call(*args)
     except RowError:
         raise
     except (ValueError, ArithmeticError) as error:
@@ -289,6 +292,24 @@ def apply(function: Function, args: tuple[Value, ...]) -> Value:
             raise
         raise RowError(f"{function.name}: {error}") from error
     return _checked(from_json(result) if function.registered else result)
+
+
+def _one_row(function: Function, args: tuple[Value, ...]) -> Any:
+    """A vectorised function of a single row."""
+    import numpy as np
+
+    result = function.call(*(np.array([a]) if type(a) in (int, float, bool) else _objects(a) for a in args))
+    if len(result) != 1:
+        raise ValueError(f"gave {len(result)} values for 1 row")
+    return result[0].item() if isinstance(result[0], np.generic) else result[0]
+
+
+def _objects(*values: Value) -> Any:
+    import numpy as np
+
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
 
 
 def compare(op: str, left: Value, right: Value) -> bool:

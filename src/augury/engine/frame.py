@@ -21,10 +21,10 @@ from augury.clock import Duration, Timestamp
 from augury.engine.kernels import Array
 from augury.engine.table import END, LEFT, RANK, RIGHT, START, Table
 from augury.engine.values import OPEN, Dictionary
-from augury.errors import RunError
+from augury.errors import DataError, RunError
 from augury.meaning.rows import Binding, Named, Scalars, match
 from augury.meaning.static import Static, compare_or_bind
-from augury.model import Value
+from augury.model import Value, from_json
 
 T = TypeVar("T")
 LONGEST = 2**60  # times are no farther from the origin than this, so that differences stay within 64 bits
@@ -322,6 +322,14 @@ class Context:
                 return frame.vars.get(expr.name)
             case Const():
                 return np.full(len(frame), self.encode(expr.value), np.int64)
+        given = self._vectorised(expr, frame) if isinstance(expr, Apply) else None
+        if given is not None:
+            if given.dtype.kind in "iuf" and np.isfinite(given).all():
+                return self.dictionary.encode_column(given)
+            try:
+                return np.array([self.encode(from_json(v)) for v in given.tolist()], np.int64)
+            except DataError:
+                return None  # row by row it is said which
         found = self.vector(expr, frame)
         if found is None or found[0] != "n":
             return None
@@ -371,9 +379,35 @@ class Context:
                 if len(parts) == 1:
                     parts = [("n", np.zeros(len(frame), np.int64)), *parts] if expr.function == "-" else [None, None]
                 return self._arithmetic(expr.function, parts[0], parts[1])
-            case Build():
-                return None
+            case Apply():
+                found = self._vectorised(expr, frame)
+                if found is None or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+                    return None
+                return ("n", found.astype(np.float64) + 0.0 if found.dtype.kind == "f" else found.astype(np.int64))
         return None
+
+    def _vectorised(self, expr: Apply, frame: Frame) -> Array | None:
+        """What a user's vectorised function gives for all rows; None where it is not one, or fails: then row by row."""
+        function = self.scalars.functions.get(expr.function)
+        if function is None or not function.vectorised or not len(frame):
+            return None
+        columns: list[Array] = []
+        for arg in expr.args:
+            numbers = self.vector(arg, frame)
+            if numbers is not None and numbers[0] == "n":
+                columns.append(numbers[1])
+                continue
+            codes = self.codes(arg, frame)
+            if codes is None or (codes == OPEN).any():
+                return None
+            column = np.empty(len(frame), object)
+            column[:] = [self.dictionary.decode(int(code)) for code in codes]
+            columns.append(column)
+        try:
+            result = np.asarray(function.call(*columns))
+        except Exception:
+            return None
+        return result if result.shape == (len(frame),) else None
 
     def _alike(self, one: tuple[str, Array] | None, other: tuple[str, Array] | None) -> tuple[Array, Array] | None:
         """Two operands of one kind. On the logical clock a duration beside a number is a number of ticks."""
