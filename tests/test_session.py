@@ -313,7 +313,7 @@ def test_a_failing_function_leaves_the_session_as_it_was() -> None:
 CALLS: list[int] = []
 
 
-@augury.function(vectorised=True)
+@augury.function(vectorised=True)  # type: ignore[untyped-decorator]
 def scaled(x: float, y: float) -> float:
     CALLS.append(len(x))  # type: ignore[arg-type]
     if (np.asarray(x) == 13).any():
@@ -321,7 +321,7 @@ def scaled(x: float, y: float) -> float:
     return x * y
 
 
-@augury.function(vectorised=True)
+@augury.function(vectorised=True)  # type: ignore[untyped-decorator]
 def shouted(name: str) -> str:
     return np.array([None if n is None else n.upper() for n in name], object)  # type: ignore[return-value]
 

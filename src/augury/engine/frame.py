@@ -16,7 +16,7 @@ from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, R
 from augury.algebra.place import ready_order
 from augury.algebra.relations import ALLEN, RELATIVE
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var, Wild
+from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild
 from augury.clock import Duration, Timestamp
 from augury.engine.kernels import Array
 from augury.engine.table import END, LEFT, RANK, RIGHT, START, Table
