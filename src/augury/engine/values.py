@@ -142,6 +142,11 @@ class Dictionary:
         self._as_float(before, self.n)
         return ids * 2 + 1
 
+    def agree(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Where values of a variable that two sides may bind agree, and what it is then: null agrees with nothing."""
+        same = (self.canonical(x) == self.canonical(y)) & ~self.is_null(x) & ~self.is_null(y)
+        return (x == OPEN) | (y == OPEN) | same, np.where(x == OPEN, y, x)
+
     # What vectorised expressions need
 
     def numeric(self, codes: Array) -> Array | None:

@@ -12,7 +12,6 @@ from augury.engine.frame import Frame, View, frame_of, store
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, LEFT, NONE, RANK, START, Links
-from augury.engine.values import OPEN
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -167,10 +166,8 @@ class Absence(Operator):
         for name, f in left.vars.items():
             x = one[f, rows]
             if name in self.open and name in right.vars:
-                y = both[name]
-                same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
-                mask &= (x == OPEN) | (y == OPEN) | same
-                x = np.where(x == OPEN, y, x)
+                agreed, x = words.agree(x, both[name])
+                mask &= agreed
             both[name] = x
         for i in np.flatnonzero(mask) if self.not_looked_for else ():
             mask[i] = not self._own(int(rows[i]), int(absent[i]))

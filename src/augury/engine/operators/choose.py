@@ -6,6 +6,7 @@ A policy chooses occurrences: rows made of the same events are taken or left tog
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 Key = tuple[Any, ...]
+
+
+def tie(policy: Policy, longest: int, by: Callable[[], OrderKey]) -> OrderKey:
+    """What breaks a tie: the greatest wins."""
+    match policy.ties:
+        case "longest":
+            return (longest,)
+        case "shortest":
+            return (-longest,)
+        case "by":
+            return by()
 
 
 class Occurrence:
@@ -148,13 +160,7 @@ class Choose(Operator):
         return tuple(() if c == OPEN else order_key(decode(c)) for c in codes)
 
     def tie(self, candidates: list[Candidate], longest: int) -> OrderKey:
-        match self.policy.ties:
-            case "longest":
-                return (longest,)
-            case "shortest":
-                return (-longest,)
-            case "by":
-                return max(self.by(c) for c in candidates)
+        return tie(self.policy, longest, lambda: max(self.by(c) for c in candidates))
 
     def by(self, candidate: Candidate) -> OrderKey:
         """The greatest value of the attribute among the rows of the earlier occurrence."""

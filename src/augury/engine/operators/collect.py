@@ -252,10 +252,8 @@ class Collect(Operator):
         for name, f in mine.vars.items():
             x = one[f, rows]
             if name in self.open:
-                y = both[name]
-                same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
-                mask &= (x == OPEN) | (y == OPEN) | same
-                x = np.where(x == OPEN, y, x)
+                agreed, x = words.agree(x, both[name])
+                mask &= agreed
             both[name] = x
         every = np.arange(len(rows))
         labels = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items()}

@@ -13,7 +13,6 @@ from augury.engine.frame import Frame, View, store
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator
 from augury.engine.table import END, RANK, START
-from augury.engine.values import OPEN
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -217,8 +216,7 @@ def joined(
         mask = np.ones(len(frame), bool)
         for name in shared:
             x, y = one[left.vars[name], lefts], other[right.vars[name], rights]
-            same = (words.canonical(x) == words.canonical(y)) & ~words.is_null(x) & ~words.is_null(y)
-            mask &= (x == OPEN) | (y == OPEN) | same
-            frame.vars[name] = np.where(x == OPEN, y, x)
+            agreed, frame.vars[name] = words.agree(x, y)
+            mask &= agreed
         frame = frame.where(mask)
     return frame

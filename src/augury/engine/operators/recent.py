@@ -13,7 +13,7 @@ import numpy as np
 from augury.algebra.nodes import Policy
 from augury.engine.frame import Frame, View, store
 from augury.engine.kernels import Array
-from augury.engine.operators.choose import Occurrence
+from augury.engine.operators.choose import Occurrence, tie
 from augury.engine.operators.join import Join
 from augury.engine.table import END, LEFT, NONE, RIGHT, START
 from augury.engine.values import OPEN
@@ -190,24 +190,22 @@ class Recent(Join):
 
     def _first(self, rows: list[int], side: int) -> int:
         table = self.inputs[side].table
-        keys = [self.tie(side, row, -int(table.data[START, row])) for row in rows]
+        keys = [
+            tie(self.policy, -int(table.data[START, row]), lambda row=row: self.by(side, row))  # type: ignore[misc]
+            for row in rows
+        ]
         best = max(keys)
         level = [row for row, key in zip(rows, keys, strict=True) if key == best]
         if len(level) == 1:
             return level[0]
         return max(level, key=lambda r: (int(table.data[START, r]), self.occurrence(side, r).order))
 
-    def tie(self, side: int, row: int, longest: int) -> OrderKey:
-        match self.policy.ties:
-            case "longest":
-                return (longest,)
-            case "shortest":
-                return (-longest,)
-            case "by":
-                view = self.inputs[side]
-                field = view.vars.get(self.policy.by or "")
-                code = OPEN if field is None else int(view.table.data[field, row])
-                return order_key(None if code == OPEN else self.circuit.words.dictionary.decode(code))
+    def by(self, side: int, row: int) -> OrderKey:
+        """The attribute that the policy names."""
+        view = self.inputs[side]
+        field = view.vars.get(self.policy.by or "")
+        code = OPEN if field is None else int(view.table.data[field, row])
+        return order_key(None if code == OPEN else self.circuit.words.dictionary.decode(code))
 
 
 def _unsorted(order: Array, mask: Array) -> Array:
