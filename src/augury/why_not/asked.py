@@ -1,0 +1,95 @@
+"""What is asked: an event type, perhaps with arguments and an interval."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from augury.algebra.program import Plan
+from augury.algebra.terms import Build, Const, Expr, Var
+from augury.clock import Clock
+from augury.errors import DataError, Findings, RunError, Source, counted, nearest
+from augury.language.read import read
+from augury.language.translate import translate
+from augury.meaning.rows import Scalars
+from augury.model import Event, Term, Value, order_key
+from augury.notation import read_event
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An event that is asked about: its type, its arguments unless any will do, its interval where one is given."""
+
+    type: str
+    args: tuple[Expr, ...] | None
+    interval: tuple[int, int] | None
+
+    def is_met(self, event: Event) -> bool:
+        return (
+            event.type == self.type
+            and (self.interval is None or self.interval == (event.start, event.end))
+            and (self.args is None or _all_admit(self.args, event.args))
+        )
+
+
+_TIMED = re.compile(r"(?P<atom>.+?)\s*@\s*(?P<time>\[.*\]|'[^']*'|\"[^\"]*\"|-?\d+)", re.DOTALL)
+
+
+def read_asked(text: str, clock: Clock, prefixes: Mapping[str, str]) -> Asked:
+    """`alarm`, `alarm('l1', _)` or `alarm('l1', _) @ [1, 3]`; a variable is anything, like `_`."""
+    timed = _TIMED.fullmatch(text.strip())
+    atom, interval = (timed["atom"] if timed else text).strip(), None
+    if timed:
+        event = read_event(f"it @ {timed['time']}", clock)
+        assert isinstance(event, Event)
+        interval = (event.start, event.end)
+    findings = Findings()
+    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in prefixes.items())
+    source = Source("", f"{declared}{atom}{'' if '(' in atom else '()'}.")
+    found = translate(read(source, findings), findings).clauses
+    if findings.errors or len(found) != 1 or found[0].body:
+        detail = findings.errors[0].message if findings.errors else "write it as wind('l1', _)"
+        raise DataError(f"not an event: {text!r}; {detail}")
+    return Asked(found[0].name, found[0].args if "(" in atom else None, interval)
+
+
+def underivable(plan: Plan, asked: Asked) -> RunError:
+    known = {rule.type for rule in plan.rules}
+    if asked.type in known:
+        has = " or ".join(str(k) for k in sorted({len(r.args) for r in plan.rules if r.type == asked.type}))
+        given = counted(len(asked.args or ()), "argument")
+        return RunError(f"no rule derives `{asked.type}` with {given}", f"it has {has}")
+    close = nearest(asked.type, known)
+    hint = f"did you mean `{close}`?" if close else f"the program derives {', '.join(sorted(known))}"
+    return RunError(f"no rule derives `{asked.type}`", hint)
+
+
+def admits(asked: Expr, value: Value) -> bool:
+    """Whether a value is what was asked for; null is null here."""
+    match asked:
+        case Const():
+            return order_key(asked.value) == order_key(value)
+        case Build():
+            return isinstance(value, Term) and value.functor == asked.functor and _all_admit(asked.args, value.args)
+    return True
+
+
+def _all_admit(asked: tuple[Expr, ...], values: tuple[Value, ...]) -> bool:
+    return len(asked) == len(values) and all(admits(a, v) for a, v in zip(asked, values, strict=True))
+
+
+def bind(head: Expr, asked: Expr, scalars: Scalars, into: dict[str, Value]) -> bool:
+    """Gives the head's variables what is asked for; whether the head can be that at all, computed values aside."""
+    match head:
+        case Var() if scalars.ground(asked, {}):
+            value = scalars.evaluate(asked, {}, {})
+            return order_key(into.setdefault(head.name, value)) == order_key(value)
+        case Const():
+            return admits(asked, head.value)
+        case Build() if isinstance(asked, Build):
+            same = head.functor == asked.functor and len(head.args) == len(asked.args)
+            return same and all(bind(h, a, scalars, into) for h, a in zip(head.args, asked.args, strict=True))
+        case Build():
+            return not isinstance(asked, Const)
+    return True

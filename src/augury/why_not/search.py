@@ -1,0 +1,229 @@
+"""The search for the nearest partial match, bottom-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import assert_never
+
+from augury.algebra import nodes as n
+from augury.algebra.place import binds, is_ready, ready_order
+from augury.algebra.relations import OPERATORS, holds
+from augury.meaning.model import derive_from
+from augury.meaning.rows import Named, Row, agree, distinct
+from augury.model import OrderKey
+from augury.why_not.asked import Asked
+from augury.why_not.nearby import EACH, PAIRS, Nearby
+from augury.why_not.words import Words, interval_of
+
+BEAM = 200  # partial matches that a pattern offers, and of those with one end
+FEW = 4
+BRANCHES = 50  # ways in which conditions may bind
+
+
+@dataclass(frozen=True)
+class Near:
+    """A partial match: what there is of it, how many events it needs, and what failed."""
+
+    row: Row
+    needs: int
+    failed: tuple[str, ...] = ()
+
+    @property
+    def rank(self) -> OrderKey:
+        return (len(self.row.parts), -len(self.failed), self.row.order)
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.row.parts and self.needs > 0
+
+    @property
+    def is_full(self) -> bool:
+        """Every event is there, so that its interval is known."""
+        return len(self.row.parts) == self.needs
+
+    def but(self, *failed: str) -> Near:
+        """With more failures. A condition that failed below, too, is told once, as it failed last."""
+        told = {line.partition("`: ")[0] if line.startswith("`") else line: line for line in (*self.failed, *failed)}
+        return replace(self, failed=tuple(told.values()))
+
+
+def rank_of(near: Near) -> OrderKey:
+    return near.rank
+
+
+class Search:
+    """Finds the best partial matches of patterns, bottom-up."""
+
+    def __init__(self, world: Nearby, words: Words) -> None:
+        self.world, self.words = world, words
+        self._known: dict[int, list[Near]] = {}
+        self._bound: dict[int, set[str]] = {}
+
+    def best(self, node: n.Node) -> list[Near]:
+        """The partial matches that a pattern offers, the best one last; complete ones have no failures."""
+        if id(node) not in self._known:
+            self._known[id(node)] = self._ranked(self.world.fitting(node), self._partial(node))
+        return self._known[id(node)]
+
+    def _ranked(self, whole: Iterable[Row], partial: Iterable[Near]) -> list[Near]:
+        """Each row once, the best last. Where there are too many, few for each end: what follows may need an earlier one."""
+        seeded = [Near(row.bind({**self.world.wanted, **row.binding}), len(row.parts)) for row in whole]
+        ranked = sorted([*seeded, *partial], key=rank_of, reverse=True)
+        by_row: dict[OrderKey, Near] = {}
+        for near in ranked:
+            by_row.setdefault((tuple(p.id for p in near.row.parts), near.row.bound), near)
+        kept = list(by_row.values())
+        if len(kept) > BEAM:
+            self.world.capped = True
+            by_end: dict[tuple[int, int], list[Near]] = {}
+            for near in kept:
+                by_end.setdefault((near.row.end, len(near.row.parts)), []).append(near)
+            kept = [near for level in by_end.values() for near in level[:FEW]]
+        return kept[:BEAM][::-1]
+
+    def _partial(self, node: n.Node) -> Iterable[Near]:
+        match node:
+            case n.Scan() | n.Instant():
+                blank = Near(Row(0, 0), 1)
+                return [] if self.world.fitting(node) else [blank.but(self.words.missing(node, self.world))]
+            case n.Label():
+                return [self._labelled(near, node.label) for near in self.best(node.input)]
+            case n.Select():
+                return [
+                    near if near.is_blank else self._tested(near, node.where, node) for near in self.best(node.input)
+                ]
+            case n.Within():
+                return [near.but(*self.words.windows((node.length,), near.row)) for near in self.best(node.input)]
+            case n.Either():
+                left, right = self.best(node.left), self.best(node.right)
+                blank = left[-1].but(*right[-1].failed)
+                return [blank] if left[-1].is_blank and right[-1].is_blank else [*left, *right]
+            case n.Join():
+                return self._pairs(node, self.best(node.left), self.best(node.right), self.world.rows(node))
+            case n.Follow():
+                join = n.Join("SEQ", node.first, node.then, absent=node.absent)
+                return self._pairs(join, self.best(node.first), self.best(node.then), self.world.rows(node))
+            case n.Repeat():
+                return self._repeated(node)
+            case n.Kleene():
+                return self.best(node.input)
+            case _:
+                assert_never(node)
+
+    def _labelled(self, near: Near, label: str) -> Near:
+        named = {label: Named(near.row.start, near.row.end, near.row.parts)} if near.is_full else {}
+        return replace(near, row=replace(near.row, labels={**near.row.labels, **named}))
+
+    def _repeated(self, node: n.Repeat) -> Iterator[Near]:
+        """One more at each step, until no complete row is left."""
+        step, rows = self.best(node.input)[-EACH:], self.world.rows(node.input)
+        absent = node.input if node.consecutive else None
+        join = n.Join("SEQ", node.input, node.input, windows=node.windows, absent=absent, policy=node.policy)
+        level, one = step, max(near.needs for near in step)
+        for _ in range(node.count - 1):
+            rows = distinct(self.world.join(join, rows, self.world.rows(node.input)))
+            level = self._ranked(filter(self.world.fits, rows), self._pairs(join, level, step, rows))[-EACH:]
+            if all(near.failed for near in level):
+                break
+            level = [near for near in level if not near.failed]
+        for near in level:
+            times = len(near.row.parts) // max(one, 1)
+            short = [f"`^ {node.count}`: {times} of {node.count} times"] if 0 < times < node.count else []
+            yield replace(near.but(*short), needs=node.count * one) if near.failed else near
+
+    def _pairs(self, node: n.Join, left: list[Near], right: list[Near], taken: list[Row]) -> list[Near]:
+        """The nearest pairs that agree on what they share; where none do, some that do not."""
+        found: list[Near] = []
+        for one in reversed(left):
+            partners = (p for p in reversed(right) if agree(one.row.binding, p.row.binding) is not None)
+            pairs = [self._pair(node, one, other, taken) for other in islice(partners, EACH)]
+            found += pairs
+            self.world.capped |= len(pairs) == EACH or len(found) >= PAIRS
+            if len(found) >= PAIRS:
+                break
+        return found or [self._pair(node, one, other, taken) for one in left[-10:] for other in right[-10:]]
+
+    def _pair(self, node: n.Join, left: Near, right: Near, taken: list[Row]) -> Near:
+        """Two partial matches as one. Where they are apart in time or differ in a value, only the nearer one is kept."""
+        words, kept = self.words, max(left, right, key=rank_of)
+        both = Near(kept.row, left.needs + right.needs, left.failed).but(*right.failed)
+        if left.is_blank or right.is_blank:
+            return both
+        full = left.is_full and right.is_full
+        apart = words.keys(left.row, right.row, kept.row)
+        if (node.op == "SEQ" or full) and not holds(OPERATORS[node.op], interval_of(left.row), interval_of(right.row)):
+            apart.append(words.relation(node, left.row, right.row, kept is left))
+        row = left.row.joined(right.row)
+        if apart or row is None:
+            return both.but(*apart)
+        failed = words.windows(node.windows, row)
+        if full and (blocker := self.world.between(node, left.row, right.row, row)):
+            failed.append(words.blocked(blocker))
+        result = self._tested(replace(both, row=row).but(*failed), node.where, node)
+        chosen = node.policy == n.UNRESTRICTED or any(t.parts == row.parts for t in taken)
+        if result.failed or not full or chosen:
+            return result
+        return result.but(words.policy(node, left.row, right.row, taken, self.world))
+
+    def _tested(self, near: Near, where: tuple[n.Condition, ...], node: n.Node | None = None) -> Near:
+        """Each condition by itself; one that needs what is not there, or failed to be bound, is left out."""
+        rows, failed = [near.row], list[str]()
+        lost = self._given(node) - near.row.binding.keys() if node is not None and where else set()
+        for condition in ready_order(where, set(near.row.binding)):
+            row, bound = rows[-1], set(rows[-1].binding)
+            known = isinstance(condition, n.Holds) or is_ready(condition, bound)
+            if not known or n.condition_vars(condition) & lost or n.condition_labels(condition) - row.labels.keys():
+                continue
+            passed = list(islice((p for r in rows for p in self.world.select((condition,), r)), BRANCHES))
+            if not passed:
+                failed.append(self.words.condition(condition, row, self.world))
+                lost |= binds(condition, bound)
+            rows = passed or rows
+        return replace(near, row=rows[-1]).but(*failed)
+
+    def _given(self, node: n.Node) -> set[str]:
+        """The variables that complete inputs of an operator bind."""
+        if id(node) not in self._bound:
+            self._bound[id(node)] = {v for part in n.inputs(node) for v in n.bound_vars(part)}
+        return self._bound[id(node)]
+
+    # After the body
+
+    def derived(self, rule: n.Rule, near: Near, asked: Asked, now: int) -> Near:
+        """What fails after a complete row: nothing to collect, another value or interval, or it is not yet time."""
+        given = near.row.parts
+        if rule.collect is not None:
+            near = self._collected(rule, rule.collect, near)
+            if near.failed:
+                return near
+        ways = derive_from(rule, near.row.parts, self.world.scalars, self.world.static)
+        lines = [self.words.head(rule, e, asked, now) for e, way in ways if way.parts[: len(given)] == given]
+        return near.but(*min(lines, key=len, default=self.words.uncomputed(rule, near.row)))
+
+    def _collected(self, rule: n.Rule, collect: n.Collect, near: Near) -> Near:
+        """A row with what it collects."""
+        row = near.row
+        last = max([row.end, *(row.labels[label].end for label in rule.covers)])
+        window = row.labels[collect.window][:2] if collect.window else (None, last)
+        offers = [offer for offer in self.best(collect.pattern) if not offer.is_blank]
+        timely = [o for o in offers if (window[0] is None or window[0] <= o.row.start) and o.row.end <= window[1]]
+        tried = [self._gathered(collect, row, offer) for offer in timely]
+        gathered = sorted((t.row for t in tried if not t.failed), key=lambda r: r.order)
+        whole = list(dict.fromkeys(one.parts for one in gathered))[-(collect.last or 0) :]
+        parts = tuple(dict.fromkeys((*row.parts, *(p for one in whole for p in one))))
+        short = (collect.last or 0) - len(whole) if collect.exactly else 0 if whole else 1
+        result = replace(near, row=replace(row, parts=parts), needs=len(parts) + short)
+        if whole:
+            return result.but(f"`exactly {collect.last}`: only {len(whole)} to collect") if short else result
+        none = (self.words.outside(collect, row, *window),) if offers else self.best(collect.pattern)[-1].failed
+        reasons = max(tried, key=lambda t: (-len(t.failed), t.rank)).failed if tried else none
+        return result.but(*(f"nothing to collect: {reason}" for reason in reasons))
+
+    def _gathered(self, collect: n.Collect, row: Row, offer: Near) -> Near:
+        joined = row.joined(offer.row)
+        if joined is None:
+            return offer.but(*self.words.keys(row, offer.row, row))
+        there = replace(offer.row, binding=joined.binding, labels=row.labels)
+        return replace(self._tested(replace(offer, row=there), collect.where), row=offer.row)
