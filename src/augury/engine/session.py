@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,25 +12,21 @@ import numpy as np
 
 from augury.algebra.program import rule_reads
 from augury.clock import Clock, Kind
+from augury.engine import inspect, snapshot
 from augury.engine import kernels as k
-from augury.engine import snapshot
 from augury.engine.answers import Answers, Changes, make_changes
 from augury.engine.arrivals import Arrivals, is_tables
 from augury.engine.circuit import Circuit
-from augury.engine.events import Events
 from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.horizon import compact
 from augury.engine.kernels import Array
-from augury.engine.operators.derive import Derived
-from augury.engine.trace import Derivations, trace_of
+from augury.engine.trace import trace_of
 from augury.errors import DataError, RunError, nearest
 from augury.facts import check_facts, facts_from
-from augury.model import Change, Event, Fact, HistoryItem, Revocation, content_id
+from augury.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.program import Program, check_clock, read_text
 from augury.settings import choose_clock, first_time, length
-from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
-from augury.why_not import misses_as_json, show_misses, why_not
 
 Emit = Literal["early", "final"]
 _MANY = 100_000  # rows of state that are worth a look at what may be forgotten
@@ -378,71 +373,15 @@ class Session:
 
     def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
         """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
-        model = Derivations(self.circuit, None)
-        if (
-            not isinstance(event, Event)
-            or (id := content_id(event.type, event.args, event.start, event.end)) not in model
-        ):
-            raise RunError(f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing")  # fmt: skip
-        tree = derivation_tree(_Held(model), Event(event.type, event.args, event.start, event.end, id), all)  # type: ignore[arg-type]
-        _one_of(format, "text", "json", "mermaid")
-        if format == "json":
-            return json.dumps(tree_as_json(tree, self.clock), ensure_ascii=False)
-        return tree_as_mermaid(tree, self.clock) if format == "mermaid" else show_tree(tree, self.clock)
+        return inspect.why(self, event, all, format)
 
     def why_not(self, atom: str, format: Literal["text", "json"] = "text") -> str:
         """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
-        circuit = self.circuit
-        tables = [
-            *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
-            *(events.out.table for events in circuit.derived.values()),
-        ]
-        held = [circuit.event((t, row)) for t in tables for row in np.flatnonzero(t.alive[: t.n]).tolist()]
-        context = circuit.context
-        misses = why_not(
-            self.program.plan, circuit.rules.values(), held, self.clock, context.static, context.scalars, atom, self.now
-        )
-        _one_of(format, "text", "json")
-        if format == "json":
-            return json.dumps(misses_as_json(misses, self.clock), ensure_ascii=False)
-        return show_misses(misses, self.clock)
+        return inspect.why_not(self, atom, format)
 
     def stats(self) -> dict[str, Any]:
         """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""
-        circuit = self.circuit
-        operators = [
-            {
-                "operator": o.kind,
-                "rule": o.rule,
-                "rows": o.out.table.live,
-                "bytes": o.out.table.bytes,
-                "touched": o.touched,
-                **({"type": o.type} if isinstance(o, Events | Derived) else {}),
-            }
-            for o in circuit.operators
-        ]
-        rules: dict[str, dict[str, int]] = {}
-        for one in operators:
-            if one["rule"]:
-                total = rules.setdefault(str(one["rule"]), {"rows": 0, "bytes": 0, "touched": 0})
-                for name in total:
-                    total[name] += int(one[name])  # type: ignore[call-overload]
-        return {
-            "events": self.counted,
-            "matches": self.matched,
-            "late": self.late_count,
-            "rejected": len(self.rejected),
-            "errors": sum(circuit.errors.values()),
-            "steps": self.steps,
-            "clock": None if self.now is None else self.clock.show(self.now),
-            "forgets": self.lateness is not None or self.advanced is not None,
-            "rows": sum(o.out.table.live for o in circuit.operators),
-            "bytes": sum(o.out.table.bytes for o in circuit.operators),
-            "values": circuit.words.dictionary.n,
-            "tombstones": len(self.arrivals.tombstones),
-            "rules": rules,
-            "operators": operators,
-        }
+        return inspect.stats(self)
 
     def _known_rule(self, label: str) -> None:
         known = [rule.label for rule in self.program.plan.rules]
@@ -472,21 +411,9 @@ class Session:
         return {} if self._circuit is None else self._circuit.errors
 
 
-class _Held:
-    """What of a session `derivation_tree` looks at."""
-
-    def __init__(self, derivations: Derivations) -> None:
-        self.derivations = derivations
-
-
 def _text_of(rules: str | Path) -> str:
     """The text of rules, so that a snapshot can hold it."""
     return read_text(Path(rules)) if isinstance(rules, Path) or rules.endswith(".aug") else rules
-
-
-def _one_of(format: str, *known: str) -> None:
-    if format not in known:
-        raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(known)}")
 
 
 class _Alone:

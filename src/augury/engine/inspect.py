@@ -1,0 +1,107 @@
+"""Looking into a session: why an event stands, why another does not, and what it all costs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from augury.engine.events import Events
+from augury.engine.operators.derive import Derived
+from augury.engine.trace import Derivations
+from augury.errors import RunError
+from augury.model import Event, content_id
+from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
+from augury.why_not import misses_as_json, show_misses
+from augury.why_not import why_not as nearest_misses
+
+if TYPE_CHECKING:
+    from augury.engine.session import Session
+
+
+def why(session: Session, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
+    """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
+    model = Derivations(session.circuit, None)
+    if not isinstance(event, Event) or (id := content_id(event.type, event.args, event.start, event.end)) not in model:
+        raise RunError(f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing")  # fmt: skip
+    tree = derivation_tree(_Held(model), Event(event.type, event.args, event.start, event.end, id), all)  # type: ignore[arg-type]
+    _one_of(format, "text", "json", "mermaid")
+    if format == "json":
+        return json.dumps(tree_as_json(tree, session.clock), ensure_ascii=False)
+    return tree_as_mermaid(tree, session.clock) if format == "mermaid" else show_tree(tree, session.clock)
+
+
+def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text") -> str:
+    """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
+    circuit = session.circuit
+    tables = [
+        *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
+        *(events.out.table for events in circuit.derived.values()),
+    ]
+    held = [circuit.event((t, row)) for t in tables for row in np.flatnonzero(t.alive[: t.n]).tolist()]
+    context = circuit.context
+    misses = nearest_misses(
+        session.program.plan,
+        circuit.rules.values(),
+        held,
+        session.clock,
+        context.static,
+        context.scalars,
+        atom,
+        session.now,
+    )
+    _one_of(format, "text", "json")
+    if format == "json":
+        return json.dumps(misses_as_json(misses, session.clock), ensure_ascii=False)
+    return show_misses(misses, session.clock)
+
+
+def stats(session: Session) -> dict[str, Any]:
+    """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""
+    circuit = session.circuit
+    operators = [
+        {
+            "operator": o.kind,
+            "rule": o.rule,
+            "rows": o.out.table.live,
+            "bytes": o.out.table.bytes,
+            "touched": o.touched,
+            **({"type": o.type} if isinstance(o, Events | Derived) else {}),
+        }
+        for o in circuit.operators
+    ]
+    rules: dict[str, dict[str, int]] = {}
+    for one in operators:
+        if one["rule"]:
+            total = rules.setdefault(str(one["rule"]), {"rows": 0, "bytes": 0, "touched": 0})
+            for name in total:
+                total[name] += int(one[name])  # type: ignore[call-overload]
+    return {
+        "events": session.counted,
+        "matches": session.matched,
+        "late": session.late_count,
+        "rejected": len(session.rejected),
+        "errors": sum(circuit.errors.values()),
+        "steps": session.steps,
+        "clock": None if session.now is None else session.clock.show(session.now),
+        "forgets": session.lateness is not None or session.advanced is not None,
+        "rows": sum(o.out.table.live for o in circuit.operators),
+        "bytes": sum(o.out.table.bytes for o in circuit.operators),
+        "values": circuit.words.dictionary.n,
+        "tombstones": len(session.arrivals.tombstones),
+        "rules": rules,
+        "operators": operators,
+    }
+
+
+class _Held:
+    """What of a session `derivation_tree` looks at."""
+
+    def __init__(self, derivations: Derivations) -> None:
+        self.derivations = derivations
+
+
+def _one_of(format: str, *known: str) -> None:
+    if format not in known:
+        raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(known)}")
