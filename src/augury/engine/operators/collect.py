@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _NOTHING = np.zeros((0, 5), np.int64)
 
 
+_ORDER_FREE = {"count", "sum", "avg", "min", "max", "stddev"}
+
+
 class Collect(Operator):
     """For each row, and each value of the head's other variables, the head with its aggregates computed.
 
@@ -44,6 +47,9 @@ class Collect(Operator):
         self.open = tuple(v for v in shared if v not in keys)
         self.others = sorted({v for arg in rule.args for v in plain_variables(arg)})
         self.aggregates = tuple({p: None for a in rule.args for p in walk(a) if isinstance(p, Aggregate)})
+        # What is collected is put in the order of events only where that can be seen.
+        free = {p.function for p in self.aggregates} <= _ORDER_FREE
+        self.ordered = collect.last is not None or not free
         self.aggregated = sorted({v for p in self.aggregates for v in variables(p)})
         super().__init__(circuit, (rows, collected), out, rule.label)
         self.members: dict[int, tuple[int, ...]] = {}
@@ -238,7 +244,7 @@ class Collect(Operator):
                         v: decode(columns[v][i]) for v in self.aggregated if v in columns and columns[v][i] != OPEN
                     }
                     group.members[identity] = _Member(
-                        int(r[END, member]), int(r[START, member]), member, identity[0], bound
+                        self.circuit, int(r[END, member]), int(r[START, member]), member, identity[0], bound
                     )
         return list(groups.values()), floors
 
@@ -264,7 +270,7 @@ class Collect(Operator):
         rule, context = self.head, self.circuit.context
         mine = self.inputs[0]
         data, row = mine.table.data, group.row
-        chosen = sorted(group.members.values(), key=lambda m: m.order(self.circuit))
+        chosen = sorted(group.members.values()) if self.ordered else list(group.members.values())
         start, end, rank = int(data[START, row]), int(data[END, row]), int(data[RANK, row])
         for label in rule.covers:
             s, e = mine.labels[label]
@@ -335,17 +341,20 @@ class _Group:
 
 
 class _Member:
-    """A collected occurrence."""
+    """A collected occurrence; in the order of events, which is looked up only where times tie."""
 
-    __slots__ = ("bound", "end", "parts", "row", "start")
+    __slots__ = ("bound", "circuit", "end", "parts", "row", "start")
 
-    def __init__(self, end: int, start: int, row: int, parts: tuple[Part, ...], bound: dict[str, Value]) -> None:
-        self.end, self.start, self.row, self.parts, self.bound = end, start, row, parts, bound
+    def __init__(
+        self, circuit: Circuit, end: int, start: int, row: int, parts: tuple[Part, ...], bound: dict[str, Value]
+    ) -> None:
+        self.circuit, self.end, self.start, self.row, self.parts, self.bound = circuit, end, start, row, parts, bound
 
-    def order(self, circuit: Circuit) -> OrderKey:
-        return (
-            self.end,
-            self.start,
-            tuple(circuit.event(p).order for p in self.parts),
-            tuple(sorted((v, order_key(x)) for v, x in self.bound.items())),
-        )
+    @property
+    def order(self) -> OrderKey:
+        values = tuple(sorted((v, order_key(x)) for v, x in self.bound.items()))
+        return (tuple(self.circuit.event(p).order for p in self.parts), values)
+
+    def __lt__(self, other: _Member) -> bool:
+        mine, its = (self.end, self.start), (other.end, other.start)
+        return mine < its or (mine == its and self.order < other.order)
