@@ -116,7 +116,19 @@ class Wiring:
             if collect.window is None
             else implied_back(rule.body, collect.window, self.circuit.clock, self.circuit.lengths)
         )
-        Collect(self.circuit, body, collected, out, rule, collect, keys, shared, _several(rule.body), back)
+        Collect(
+            self.circuit,
+            body,
+            collected,
+            out,
+            rule,
+            collect,
+            keys,
+            shared,
+            _several(rule.body),
+            _several(collect.pattern),
+            back,
+        )
         self.circuit.heads[rule.label] = Derive(
             self.circuit, out, self.circuit.derived[rule.predicate], rule.label, head, ()
         )

@@ -10,11 +10,12 @@ from augury.algebra.aggregates import aggregate_of
 from augury.algebra.nodes import Collect as CollectNode
 from augury.algebra.nodes import Rule
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, plain_variables, variables, walk
+from augury.algebra.terms import Aggregate, Const, Var, plain_variables, variables, walk
 from augury.engine import kernels as k
 from augury.engine.frame import LONGEST, Frame, View
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.numbers import is_plain, numbers_of
 from augury.engine.table import END, FIELDS, LEFT, RANK, START, Links
 from augury.engine.values import OPEN
 from augury.errors import RunError
@@ -41,7 +42,8 @@ class Collect(Operator):
 
     def __init__(
         self, circuit: Circuit, rows: View, collected: View, out: View, rule: Rule, collect: CollectNode,
-        keys: tuple[str, ...], shared: tuple[str, ...], several: bool, back: int,
+        keys: tuple[str, ...], shared: tuple[str, ...], several: bool, several_collected: bool,
+        back: int,
     ) -> None:  # fmt: skip
         self.collect, self.keys, self.head = collect, keys, rule
         self.open = tuple(v for v in shared if v not in keys)
@@ -59,6 +61,7 @@ class Collect(Operator):
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
         self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
         self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
+        self.plain = not (several or several_collected) and is_plain(rule, collect, rows, collected)
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.room = np.empty((2, 64), np.int64)
@@ -162,8 +165,10 @@ class Collect(Operator):
         """Computes rows anew; what they gave before and give no longer is taken back."""
         links, out = self.links[0], self.out.table
         assert links is not None
-        groups = self.groups(np.array(rows, np.int64))
-        results = [given for group in groups if (given := self.aggregated_row(group)) is not None]
+        results = self.at_once(np.array(sorted(rows), np.int64)) if self.plain else None
+        if results is None:
+            groups = self.groups(np.array(rows, np.int64))
+            results = [given for group in groups if (given := self.aggregated_row(group)) is not None]
         stale = np.array([r for row in rows for r in links.of(row)], np.int64)
         before = {
             (out.data[[START, END, LEFT], r].tobytes(), out.data[FIELDS:, r].tobytes(), self.members[r]): r
@@ -182,6 +187,54 @@ class Collect(Operator):
             for i, (_, members) in enumerate(new):
                 self.members[at + i] = members
             out.append(np.stack([given for given, _ in new], axis=1))
+
+    def at_once(self, rows: Array) -> list[tuple[Array, tuple[int, ...]]] | None:
+        """What rows give, computed column by column, where all that is aggregated are numbers of one kind."""
+        mine, collected = self.inputs
+        low, high = mine.labels[self.window]
+        bounds = np.array([(0, low, 1, START, 0)], np.int64)
+        portions = self.pairs(
+            rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, 0,
+            collected.table.n, bounds,
+        )  # fmt: skip
+        pairs = np.concatenate([np.empty((2, 0), np.int64), *portions], axis=1)
+        self.circuit.context.name_events = None
+        kept = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule).left
+        at, q = pairs[0][kept], pairs[1][kept]
+        if not len(at):
+            return []
+        order = np.argsort(at, kind="stable")
+        at, q = at[order], q[order]
+        first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
+        found = numbers_of(self.aggregates, collected, q, first)
+        return None if found is None else self.rows_of(at[first], q, first, found)
+
+    def rows_of(
+        self, rows: Array, q: Array, first: Array, found: dict[Aggregate, Array]
+    ) -> list[tuple[Array, tuple[int, ...]]]:
+        """The rows of the output, with what each has collected."""
+        view, words = self.inputs[0], self.circuit.words.dictionary
+        data, rank = view.table.data, self.inputs[1].table.data[RANK, q]
+        start, end = data[START, rows], data[END, rows]
+        for label in self.head.covers:
+            s, e = view.labels[label]
+            start, end = np.minimum(start, data[s, rows]), np.maximum(end, data[e, rows])
+        given = np.empty((FIELDS + len(self.head.args), len(rows)), np.int64)
+        given[START], given[END], given[LEFT], given[LEFT + 1] = start, end, rows, -1
+        given[RANK] = np.maximum(data[RANK, rows], np.maximum.reduceat(rank, first))
+        for i, arg in enumerate(self.head.args):
+            match arg:
+                case Var():
+                    given[FIELDS + i] = data[view.vars[arg.name], rows]
+                case Const():
+                    given[FIELDS + i] = self.circuit.context.encode(arg.value)
+                case Aggregate():
+                    given[FIELDS + i] = words.encode_column(found[arg])
+        members = np.split(q, first[1:])
+        ok = np.flatnonzero((start > -LONGEST) & (end < LONGEST)).tolist()
+        for _ in range(len(rows) - len(ok)):
+            self.circuit.context.report(self.rule, "a time beyond 60 bits", {})
+        return [(given[:, i], tuple(members[i].tolist())) for i in ok]
 
     def groups(self, rows: Array) -> list[_Group]:
         """What each row collects, group by group."""
