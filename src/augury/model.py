@@ -207,9 +207,12 @@ def _canonical(value: Value) -> Any:
             return [_canonical(a) for a in value]
 
 
+_compact = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def content_id(type: str, args: tuple[Value, ...], start: int, end: int, number: int | str = 0) -> str:
     """The id of an event that has none: a hash of its content and its number among equals."""
-    content = json.dumps([type, [_canonical(a) for a in args], start, end, number], separators=(",", ":"))
+    content = _compact([type, [_canonical(a) for a in args], start, end, number])
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 

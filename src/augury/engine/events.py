@@ -13,12 +13,13 @@ from augury.engine.frame import View
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, FIELDS, START, Links, Table, grown, no_buckets
-from augury.model import Event, Value, content_id, from_json
+from augury.model import Event, Value, content_id
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 Columns = Sequence[Any]
+_MANY = 200_000
 
 
 class Chunk:
@@ -58,11 +59,15 @@ class Chunk:
 
     def args(self, row: int) -> tuple[Value, ...]:
         at = row - self.first
-        return tuple(from_json(_plain(column[at])) for column in self.columns)
+        return tuple([column[at] if type(column) is list else _plain(column[at]) for column in self.columns])
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def _plain(value: Any) -> Value:
+    """An element of an array: NaN is null, and -0.0 is 0.0."""
+    found = value.item()
+    if type(found) is float:
+        return found + 0.0 if found == found else None
+    return found  # type: ignore[no-any-return]
 
 
 class Events(Operator):
@@ -76,6 +81,7 @@ class Events(Operator):
         self.chunks: list[Chunk] = []
         self.numbered = 0
         self.numbers = np.zeros(0, np.int64)
+        self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
         self._buckets = no_buckets(0)
         self._counts = np.zeros(0, np.int64)
         super().__init__(circuit, (), View(table), "")
@@ -133,19 +139,24 @@ class Events(Operator):
         given = self.given_id(row)
         if given is not None:
             return given
-        data, args = self.out.table.data, self.args(row)
-        written = repr(args)
-        number: int | str = self.number(row, written)
-        if any(isinstance(a, float) and a.is_integer() for a in args):
-            number = f"{number} {written}"
-        return content_id(self.type, args, int(data[START, row]), int(data[END, row]), number)
+        found = self.made_ids.get(row)
+        if found is None:
+            data, args = self.out.table.data, self.args(row)
+            number: int | str = self.number(row, args)
+            if any(type(a) is float and a.is_integer() for a in args):
+                number = f"{number} {args!r}"
+            found = content_id(self.type, args, int(data[START, row]), int(data[END, row]), number)
+            if len(self.made_ids) > _MANY:
+                self.made_ids.clear()
+            self.made_ids[row] = found
+        return found
 
-    def number(self, row: int, written: str) -> int:
+    def number(self, row: int, args: tuple[Value, ...]) -> int:
         """How many equal events without an id came before."""
         self._number_all()
         if self.numbers[row] == 0:
             return 0
-        data = self.out.table.data
+        data, written = self.out.table.data, repr(args)
         alike = np.flatnonzero((data[:2, :row] == data[:2, row : row + 1]).all(axis=0))
         return sum(self.given_id(r) is None and repr(self.args(r)) == written for r in alike.tolist())
 
@@ -182,6 +193,7 @@ class Events(Operator):
         if self.chunks:
             self.chunks[-1].cut(table.n)
         self.numbered, self._buckets = 0, no_buckets(0)
+        self.made_ids.clear()
         self.numbers = self._counts = np.zeros(0, np.int64)
 
     def keep(self, rows: Array) -> None:

@@ -45,7 +45,7 @@ def all_of(links: Links, row: int) -> list[int]:
 
 def trace_of(circuit: Circuit, events: Derived, row: int) -> tuple[str, ...]:
     """The ids of the input events of one derivation."""
-    return tuple(dict.fromkeys(circuit.event(part).id for part in inputs_of(circuit, events, row)))
+    return tuple(dict.fromkeys(circuit.makers[id(table)].id(at) for table, at in inputs_of(circuit, events, row)))  # type: ignore[attr-defined]
 
 
 def inputs_of(circuit: Circuit, events: Derived, row: int) -> tuple[Part, ...]:
