@@ -26,18 +26,19 @@ def figures(value: float) -> str:
 
 
 def table(title: str, rows: Sequence[Row]) -> Table:
-    shown = Table(title=title, title_justify="left", title_style="bold")
+    unit = rows[0].unit if len({row.unit for row in rows}) == 1 else ""
+    shown = Table(title=f"{title} ({unit})" if unit else title, title_justify="left", title_style="bold")
     shown.add_column("case", no_wrap=True)
     shown.add_column("of")
     for column in ("result", "events", "answers", "warm-up"):
-        shown.add_column(column, justify="right")
+        shown.add_column(column, justify="right", no_wrap=True)
     shown.add_column("check")
     for before, row in zip([None, *rows], rows, strict=False):
         again = before is not None and before.case == row.case
         shown.add_row(
             "" if again else escape(row.case),
             escape(row.series),
-            f"{figures(row.value)} {row.unit}",
+            figures(row.value) if unit else f"{figures(row.value)} {row.unit}",
             f"{row.events:,}",
             "" if row.answers is None else f"{row.answers:,}",
             f"{row.warm:.2f} s" if row.warm else "",
