@@ -376,6 +376,20 @@ def test_a_session_that_is_not_revisable() -> None:
         one.revoke("x")
 
 
+def test_how_old_a_revoked_event_may_be() -> None:
+    one = session(PAIRS, lateness="2s", revisable="20s", emit="final")
+    one.push([event("a", 1, 1, id="x"), event("b", 2, 1, id="y"), event("c", 10)])
+    assert not one.events()  # it may still be taken back
+    one.push(event("b", 5, 1))
+    assert one.stats()["late"] == 1
+    one.revoke("x")
+    assert one.stats()["late"] == 1
+    one.push(event("c", 40))
+    one.revoke("y")
+    assert one.stats()["late"] == 2
+    assert not one.events()
+
+
 @pytest.mark.parametrize("settings", [{"emit": "soon"}, {"lateness": 5}, {"lateness": "long"}, {"clock": "sundial"}])
 def test_settings_that_make_no_sense(settings: dict[str, Any]) -> None:
     with pytest.raises(RunError):

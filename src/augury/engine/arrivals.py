@@ -137,6 +137,8 @@ class Arrivals:
         frontier: int | None,
         greatest: int | None,
         lateness: int | None,
+        revision: int | None,
+        advanced: int | None,
         revisable: bool,
     ) -> Arrived:
         """Events and revocations one by one, in the order of arrival."""
@@ -149,7 +151,9 @@ class Arrivals:
             if isinstance(item, Revocation):
                 if not revisable:
                     raise RunError("the session is not revisable", hint="open it with revisable=True")
-                self._revoke(item, arrived, lists, dead, here, tombstones, frontier)
+                old = None if revision is None or greatest is None else greatest - revision - 1
+                fixed = max((t for t in (old, advanced) if t is not None), default=None)
+                self._revoke(item, arrived, lists, dead, here, tombstones, fixed)
                 continue
             arrived.count += 1
             if item.id:

@@ -48,7 +48,7 @@ class Session:
         retention: str | None = None,
         longest: str | None = None,
         facts: Mapping[str, Iterable[Any]] | Iterable[Fact] = (),
-        revisable: bool = True,
+        revisable: bool | str = True,
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
         if emit not in ("early", "final"):
@@ -89,6 +89,9 @@ class Session:
             self.facts = facts_from(listed, program.plan, self.clock)
             check_facts(self.facts, program.plan)
             self.lateness = None if self._lateness_asked is None else self.clock.length(self._lateness_asked)
+            asked_revision = length(self.revisable, program.plan.tick) if isinstance(self.revisable, str) else None
+            # How old a revoked event may be: as old as a late one, unless it was said.
+            self.revision = self.lateness if asked_revision is None else self.clock.length(asked_revision)
             self._wire(Circuit(program.plan, self.clock, self.facts, self.retention, self.longest))
         assert self._circuit is not None
         return self._circuit
@@ -127,6 +130,15 @@ class Session:
         return max(bounds) if bounds else None
 
     @property
+    def settled(self) -> int | None:
+        """What ends at or before it can no longer change: nothing more comes there, and nothing is revoked."""
+        bounds = [self.advanced] if self.advanced is not None else []
+        lengths = (self.lateness, self.revision) if self._circuit is not None else (None, None)
+        if lengths[0] is not None and lengths[1] is not None and self.greatest is not None:
+            bounds.append(self.greatest - max(lengths[0], lengths[1]) - 1)
+        return max(bounds) if bounds else None
+
+    @property
     def now(self) -> int | None:
         """The clock: the greatest end seen, or what `advance` said."""
         return max((t for t in (self.greatest, self.advanced) if t is not None), default=None)
@@ -158,7 +170,15 @@ class Session:
             self._open(first_time(given))
             items = self.arrivals.read(given, self.clock)
             return self._step(
-                lambda: self.arrivals.items(items, self.frontier, self.greatest, self.lateness, self.revisable)
+                lambda: self.arrivals.items(
+                    items,
+                    self.frontier,
+                    self.greatest,
+                    self.lateness,
+                    self.revision,
+                    self.advanced,
+                    bool(self.revisable),
+                )
             )
 
     def revoke(self, id: str | Event | Iterable[str | Event]) -> Changes:
@@ -232,7 +252,7 @@ class Session:
     def _finish(self) -> Changes:
         circuit = self._circuit
         assert circuit is not None
-        until = self.now if self.emit == "early" else self.frontier
+        until = self.now if self.emit == "early" else self.settled
         found: list[tuple[Answers, Array, Array]] = []
         concerned = [self._of_table[key] for key in circuit.words.changed if key in self._of_table]
         for one in dict.fromkeys((*concerned, *self._waiting)):
@@ -269,7 +289,7 @@ class Session:
         """Between steps, once state has doubled: where there is a frontier, or most of it is dead."""
         circuit = self.circuit
         dead = sum(operator.out.table.dead for operator in circuit.operators)
-        if self.frontier is not None or 2 * dead > circuit.rows:
+        if self.settled is not None or 2 * dead > circuit.rows:
             self.prune()
         else:
             self._kept = circuit.rows
@@ -280,7 +300,7 @@ class Session:
         for changes in list(self._unseen):  # their events are made from what may be forgotten now
             changes.materialise()
         self._unseen.clear()
-        moved = compact(circuit, self.frontier if self.lateness is not None or self.advanced is not None else None)
+        moved = compact(circuit, self.settled)
         for one in self.answers:
             one.moved(moved[id(one.events.out.table)])
         self._index_answers()
