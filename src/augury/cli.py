@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ import click
 from rich.console import Console
 
 from augury.clock import Clock, Kind
+from augury.engine.batch import Answer
 from augury.errors import AuguryError, Findings, ProgramError, RunError, Source, counted
 from augury.explain import FORMATS as EXPLAIN_FORMATS
 from augury.job import Job, load_functions
@@ -30,7 +32,7 @@ from augury.run import ENGINES
 from augury.sinks import FORMATS, Format, render, write
 from augury.sources import OnError, SourceFile
 from augury.terminal import coloured, is_terminal, say, show_diagnostics
-from augury.why import derivation_tree, show_tree, tree_as_json
+from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 
 program_files = click.argument("program", nargs=-1, required=True, metavar="FILE...")
 events_option = click.option(
@@ -279,21 +281,27 @@ def _format_of(output: str) -> Format:
     help="The event, such as 'fire_alarm(\"l1\")' or 'fire_alarm(\"l1\") @ [1, 3]'.",
 )
 @click.option("--all", "every", is_flag=True, help="Every derivation, not just one.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
+@click.option("--format", "format_", type=click.Choice(["text", "json", "mermaid"]), default="text")
 def why(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
     time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, wanted: str, every: bool,
     format_: str,
 ) -> None:  # fmt: skip
-    """Show why an event was detected: the rules, events and facts behind it."""
+    """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
     job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error, time)
     model = job.evaluate(until, as_of, retention, engine="embedded")
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
     if not found:
-        raise _not_detected(wanted, model, job)
+        missing = _not_detected(wanted, model, job)
+        if isinstance(model, Answer):
+            with suppress(AuguryError):  # the error below says what is wrong with the question
+                click.echo(f"What came nearest:\n\n{model.session.why_not(wanted)}\n")
+        raise missing
     trees = [derivation_tree(model, event, every) for event in found]
     if format_ == "json":
         click.echo(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
+    elif format_ == "mermaid":
+        click.echo("\n".join(tree_as_mermaid(t, job.clock) for t in trees), nl=False)
     else:
         click.echo("\n\n".join(show_tree(t, job.clock) for t in trees))
     job.report(model)
