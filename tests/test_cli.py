@@ -323,7 +323,7 @@ def test_why(shell: Shell) -> None:
     data = json.loads(shell.augury(*ask, 'fire_alarm("l1", 3) @ [1, 4]', "--format", "json").out)
     assert [p["id"] for p in data[0]["derivations"][0]["parts"]] == ["s1", "h1"]
     failed(shell.augury(*ask, 'fire_alarm("l9", 3)'), "was not detected", "these were: fire_alarm('l1', 3) @ [1, 4]")
-    assert "failed: no event smoke('l9', 3)" in shell.augury(*ask, 'fire_alarm("l9", 3)').out
+    assert "failed: no event smoke('l9', 3)" in shell.augury(*ask, 'fire_alarm("l9", 3)').err
     assert shell.augury(*ask, 'fire_alarm("l1", 3) @ [1, 4]', "--format", "mermaid").out.startswith("flowchart BT")
     failed(shell.augury(*ask, "flood"), "no rule derives `flood`")
     failed(shell.augury(*ask, "fire alarm"), "not an event: 'fire alarm'")

@@ -295,7 +295,7 @@ def why(
         missing = _not_detected(wanted, model, job)
         if isinstance(model, Answer):
             with suppress(AuguryError):  # the error below says what is wrong with the question
-                click.echo(f"What came nearest:\n\n{model.session.why_not(wanted)}\n")
+                click.echo(f"What came nearest:\n\n{model.session.why_not(wanted)}\n", err=True)
         raise missing
     trees = [derivation_tree(model, event, every) for event in found]
     if format_ == "json":
