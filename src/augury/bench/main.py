@@ -25,7 +25,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
 ALL: Mapping[str, Experiment] = {name: run for group in GROUPS.values() for name, run in group.items()} | extras.LONG
 
 TITLES = {
-    "P": "P1 to P8: Augury and what one would write by hand",
+    "P": "P1 to P8: Augury beside a loop and a query over the whole table",
     "R3a": "R figure 3a: SEQ by size of the stream and of the pattern",
     "R3b": "R figure 3b: SEQ with a selection",
     "R3c": "R figure 3c: SEQ with all selected, by size of the stream",

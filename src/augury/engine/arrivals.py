@@ -103,7 +103,7 @@ class Arrived:
             yield part
 
 
-_PORTION = 1 << 13  # rows that are taken in at a time: few enough to stay in the caches, many enough to be worth a call
+_PORTION = 1 << 15  # rows that are taken in at a time: few enough to stay in the caches, many enough to be worth a call
 
 
 def _slice(batch: Batch, lo: int, hi: int) -> Batch:
