@@ -28,7 +28,7 @@ def figures(value: float) -> str:
 def table(title: str, rows: Sequence[Row]) -> Table:
     unit = rows[0].unit if len({row.unit for row in rows}) == 1 else ""
     shown = Table(title=f"{title} ({unit})" if unit else title, title_justify="left", title_style="bold")
-    shown.add_column("case", overflow="fold")
+    shown.add_column("case", min_width=min(16, max(len(row.case) for row in rows)))
     shown.add_column("of", no_wrap=True)
     for column in ("result", "events", "answers", "warm-up"):
         shown.add_column(column, justify="right", no_wrap=True)
