@@ -1,4 +1,4 @@
-"""What `scripts/mutants` found that no other test saw: small histories in which one mistake of the engine shows."""
+"""Small histories in which one mistake of the engine shows: what no other test saw, or only by chance, of `scripts/mutants`."""
 
 from __future__ import annotations
 
@@ -67,6 +67,12 @@ def test_recent_looks_at_all_that_end_together() -> None:
     assert shown(one.push([*(Event("a", (i,), i, 9) for i in range(5)), event("b", 10)])) == ["+ m(0) [0, 10]"]
 
 
+def test_the_last_n_of_many_that_end_together() -> None:
+    """The last ones in the order of events are those that came first."""
+    one = session("n(sum(Y)) <- i: b, last 2: collect a(Y).")
+    assert shown(one.push([*(Event("a", (i,), i, 9) for i in (5, 4, 3, 2, 1, 0)), event("b", 10)])) == ["+ n(9) [4, 10]"]
+
+
 def test_an_occurrence_gives_an_aggregate_every_value_that_it_binds() -> None:
     window = "i: b, w: extend_backward(i, 10s), while w"
     one = session(f"known(1, 10). known(1, 20). n(sum(V)) <- {window}: collect (a(X) WHERE known(X, V)).")
@@ -98,6 +104,13 @@ def test_an_event_that_falls_and_is_derived_again_has_not_changed() -> None:
     assert shown(one.revoke("a")) == []
     assert [str(e) for e in one.events()] == ["p(1) [1, 1]", "q(1) [1, 1]"]
     assert shown(one.revoke("b")) == ["- p(1) [1, 1]", "- q(1) [1, 1]"]
+
+
+def test_rules_that_share_a_pattern_and_look_at_other_parts_of_it() -> None:
+    body = "i: a(X), j: b(X), i before j"
+    one = session(f"first(start(i)) <- {body}. second(end(j)) <- {body}.")
+    found = shown(one.push([event("a", 1, 1), event("b", 4, 1)]))
+    assert found == ["+ first(1) [1, 4]", "+ second(4) [1, 4]"]
 
 
 # Failing and forgetting
@@ -132,3 +145,19 @@ def test_a_part_is_held_for_what_a_revoked_blocker_lets_appear() -> None:
     one.prune()
     one.revoke("c")
     assert shown(one.advance(11)) == ["+ m(1) [1, 11]"]
+
+
+def test_what_ends_at_the_frontier_is_late() -> None:
+    one = session("hit(X) <- a(X).", lateness="2s")
+    one.push(event("other", 9))
+    assert not one.push(event("a", 6, 1))
+    assert one.stats()["late"] == 1
+    assert shown(one.push(event("a", 7, 2))) == ["+ hit(2) [7, 7]"]
+
+
+def test_a_restored_session_knows_what_was_revoked_before_it_came() -> None:
+    program = augury.compile("hit(X) <- a(X).")
+    one = program.session(clock="logical")
+    one.revoke("x")
+    one = program.restore(one.snapshot())
+    assert shown(one.push([event("a", 1, 1, id="x"), event("a", 2, 2, id="y")])) == ["+ hit(2) [2, 2]"]

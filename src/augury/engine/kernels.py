@@ -61,12 +61,19 @@ def _cached() -> bool:
 
 
 def compile_all() -> None:
+    """Compiles all kernels; cached on disk where there is a place for it."""
     import numba
 
+    def compiled(python: Callable[..., Any]) -> Callable[..., Any]:
+        try:
+            return numba.njit(cache=True)(python)
+        except RuntimeError:  # neither the package nor the home folder can be written to
+            return numba.njit(python)  # type: ignore[no-any-return]
+
     for name in _HELPERS:
-        globals()[name] = numba.njit(cache=True)(globals()[name])
+        globals()[name] = compiled(globals()[name])
     for kernel in Kernel.all:
-        kernel.call = numba.njit(cache=True)(kernel.python)
+        kernel.call = compiled(kernel.python)
     Kernel.compiled = True
 
 
