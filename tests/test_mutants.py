@@ -1,4 +1,4 @@
-"""Small histories in which one mistake of the engine shows: what no other test saw, or only by chance, of `scripts/mutants`."""
+"""Small histories in which one mistake shows: those of `scripts/mutants` that no other test saw, or only by chance."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def test_recent_looks_at_all_that_end_together() -> None:
 def test_the_last_n_of_many_that_end_together() -> None:
     """The last ones in the order of events are those that came first."""
     one = session("n(sum(Y)) <- i: b, last 2: collect a(Y).")
-    assert shown(one.push([*(Event("a", (i,), i, 9) for i in (5, 4, 3, 2, 1, 0)), event("b", 10)])) == ["+ n(9) [4, 10]"]
+    assert shown(one.push([*(Event("a", (i,), i, 9) for i in (5, 4, 3, 2, 1, 0)), event("b", 10)])) == [
+        "+ n(9) [4, 10]"
+    ]
 
 
 def test_an_occurrence_gives_an_aggregate_every_value_that_it_binds() -> None:

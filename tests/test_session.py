@@ -181,6 +181,17 @@ def test_goals_say_what_is_awaited() -> None:
         one.goals("n")
 
 
+def test_goals_that_cannot_be_reached_are_none() -> None:
+    one = session("m(X) <- (NOT(c(X)).[a(X), b(X)]).10.")
+    one.push([event("a", 2, 1), event("a", 2, 2), event("c", 3, 1, id="c")])
+    assert [g.binding for g in one.goals()] == [{"X": 2}]
+    one.revoke("c")
+    assert len(one.goals()) == 2
+    two = session("m <- (a(X) SEQ[chronological] b(Y)).10.")
+    two.push([event("a", 1, 1), event("a", 2, 2), event("b", 3, 3)])
+    assert [[e.args for e in g.done] for g in two.goals() if g.awaits == "b(Y)"] == [[(2,)]]
+
+
 def test_why() -> None:
     one = session("twice(X) :- X = 1. m(X) <- a(X) SEQ b(X) WHERE twice(X). k(X) <- m(X) AND c(_).")
     one.push([event("a", 1, 1, id="e1"), event("b", 2, 1, id="e2"), event("c", 3, 0, id="e3")])

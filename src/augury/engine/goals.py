@@ -104,6 +104,7 @@ def _of(circuit: Circuit, label: str, join: Join, side: int, now: int | None, ro
     view, table = join.inputs[side], join.inputs[side].table
     rows = np.arange(table.n) if rows is None else rows
     rows = rows[table.alive[rows].astype(bool)]
+    rows = rows[join.open_to_partners(rows, side)] if len(rows) else rows
     reach = join.relation.reach[side]
     last = np.minimum(
         table.data[START, rows] + reach[2] if reach[2] < FAR else np.full(len(rows), FAR),

@@ -100,6 +100,11 @@ class Chronological(Join):
         codes = table.data[self.key_fields[side], row]
         return None if words.is_null(codes).any() else tuple(words.canonical(codes).tolist())
 
+    def open_to_partners(self, rows: Array, side: int) -> Array:
+        """Which rows are not used up."""
+        used = self.pair_of.keys() if side == 0 else set(self.pair_of.values())
+        return np.array([row not in used for row in rows.tolist()], bool)
+
     def occurrence(self, side: int, row: int) -> Occurrence:
         table = self.inputs[side].table
         start, end = int(table.data[START, row]), int(table.data[END, row])

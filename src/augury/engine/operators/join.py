@@ -13,6 +13,7 @@ from augury.engine.frame import Frame, View, store
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator
 from augury.engine.table import END, RANK, START
+from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -60,8 +61,11 @@ class Join(Operator):
         if absent is not None:
             self.floor = right.table.add_field(code=False)
             self.floors: dict[int, list[int]] | None = None  # right rows by floor, once something absent was taken back
-            self.absent_fields = tuple(np.array([v.vars[k] for k in absent_keys], np.int64) for v in (right, absent))
-            self.absent_index = absent.table.index(tuple(absent.vars[k] for k in absent_keys))
+            self.absent_keys = absent_keys
+            self.absent_fields = tuple(
+                np.array([view.vars[v] for v in absent_keys], np.int64) for view in (right, absent)
+            )
+            self.absent_index = absent.table.index(tuple(absent.vars[v] for v in absent_keys))
             allowed = np.array([(1, self.floor, 0, END, 0)], np.int64)
             self.relation = replace(
                 relation, bounds=(np.concatenate([relation.bounds[0], allowed]), relation.bounds[1])
@@ -101,6 +105,20 @@ class Join(Operator):
             index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
         )  # fmt: skip
         return found
+
+    def open_to_partners(self, rows: Array, side: int) -> Array:
+        """Which rows may still find a partner: of a NOT, not a left part after which what must be absent has come."""
+        if self.absent is None or side == 1 or not all(v in self.inputs[0].vars for v in self.absent_keys):
+            return np.ones(len(rows), bool)
+        left, absent, index = self.inputs[0], self.inputs[2].table, self.absent_index
+        given, found = left.table.data[:, rows].copy(), np.empty(len(rows), np.int64)
+        given[START] = FAR // 2  # whatever has ended, however late it started
+        words, fields = self.circuit.words.dictionary, np.array([left.vars[v] for v in self.absent_keys], np.int64)
+        k.latest_start(
+            np.arange(len(rows)), given, fields, absent.data, self.absent_fields[1], absent.alive,
+            index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
+        )  # fmt: skip
+        return found <= left.table.data[END, rows]
 
     def set_floors(self, rights: Array, floors: Array) -> None:
         table, data = self.inputs[1].table, self.inputs[1].table.data
