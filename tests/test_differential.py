@@ -223,3 +223,46 @@ def _inputs(model, id: str, above: tuple[str, ...]) -> Iterator[set[str]]:  # ty
             below = list(_inputs(model, part.id, (*above, id))) if part.id in model.derivations else [{part.id}]
             sets = [one | more for one in sets for more in below][:4000]
         yield from sets
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_rules_that_come_and_go(kind: str) -> None:
+    """A rule that is added halfway sees the past; without it again, the answer is that of the program without it."""
+    for seed in range(200 if FUZZ else 12):
+        text, steps, given = example(kind, f"rules {seed}")
+        lines = [line for line in text.splitlines() if line.strip()]
+        last = max(i for i, line in enumerate(lines) if "<-" in line)
+        base, whole = compiled("\n".join(lines[:last] + lines[last + 1 :])), compiled(text)
+        if base is None or whole is None or "output" in text or not base.plan.rules:
+            continue
+        known = asked(base.plan, given)
+        if known != asked(whole.plan, given):
+            continue
+        session, told, answer = base.session(clock="logical", facts=known), Told(None), dict[OrderKey, Event]()
+        for number, step in enumerate([*steps, "remove"]):
+            changes: list[augury.Change] = []
+            try:
+                if number == len(steps) // 2:
+                    changes += session.add_rules(lines[last])
+                if step == "remove":
+                    changes += session.remove_rule(session.program.plan.rules[-1].label)
+            except AuguryError:  # an input of the running rules, or a rule that others need
+                break
+            if isinstance(step, tuple):
+                told.advanced = step[1] if told.advanced is None else max(told.advanced, step[1])
+                changes += session.advance(step[1])
+            elif isinstance(step, list):
+                for item in step:
+                    told.tell(item)
+                changes += session.push(step)
+            for change in changes:
+                content = change.event.content
+                assert (content in answer) == (change.op == "retract"), (text, change)
+                if change.op == "insert":
+                    answer[content] = change.event
+                else:
+                    del answer[content]
+            expected = evaluate(session.program.plan, told.items, CLOCK, known, told.now)
+            assert {e.content for e in expected.events} == answer.keys(), text
+            if number % 3 == 2:
+                session = base.restore(session.snapshot())

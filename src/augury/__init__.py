@@ -2,6 +2,7 @@
 
 from augury.algebra.aggregates import aggregate
 from augury.algebra.scalar import function
+from augury.engine.session import Session
 from augury.errors import AuguryError, DataError, Diagnostic, ProgramError, RunError
 from augury.model import Change, Event, Fact, Iri, Revocation, Term
 from augury.program import Program, compile
@@ -9,5 +10,5 @@ from augury.run import Result, run
 
 __all__ = [
     "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Result",
-    "Revocation", "RunError", "Term", "aggregate", "compile", "function", "run",
+    "Revocation", "RunError", "Session", "Term", "aggregate", "compile", "function", "run",
 ]  # fmt: skip

@@ -82,6 +82,7 @@ class Answers:
         while self.waiting and until is not None and self.waiting[0][0] <= until:
             row = heapq.heappop(self.waiting)[1]
             if table.alive[row] and not self.shown[row]:
+                self.shown[row] = 1  # it may wait twice, where rules were added
                 due.append(row)
         if due:
             new = np.concatenate([new, np.array(due, np.int64)])
@@ -108,6 +109,12 @@ class Answers:
             else:
                 self.shown[row] = 1
         return np.array(sorted(before.values()), np.int64), np.array(kept, np.int64)
+
+    def standing(self) -> Array:
+        """The rows that have been given and stand."""
+        table = self.events.out.table
+        n = min(table.n, len(self.shown))
+        return np.flatnonzero(self.shown[:n] & table.alive[:n])
 
     def moved(self, place: Array) -> None:
         """After a compaction."""

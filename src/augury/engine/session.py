@@ -21,6 +21,7 @@ from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.horizon import compact
 from augury.engine.kernels import Array
+from augury.engine.table import NONE
 from augury.engine.trace import trace_of
 from augury.errors import DataError, RunError, nearest
 from augury.facts import check_facts, facts_from
@@ -375,13 +376,16 @@ class Session:
             circuit, program = self.circuit, self.program.without_rule(label)
             circuit.silence(label)
             changes = self._finish()
-            changes.materialise()  # its events are told with what the rule made them of
+            # What was given of a type that is no longer derived is no longer an answer.
+            leaving = [one for one in self.answers if one.events.type not in program.plan.outputs]
+            given = [(one, one.standing(), NONE) for one in leaving]
+            told = [*changes, *make_changes(circuit, given, lambda events, row: trace_of(circuit, events, row))]
             circuit.remove(label)
             self.program, self.arrivals.plan = program, program.plan
-            self.answers = [one for one in self.answers if one.events.type in program.plan.outputs]
+            self.answers = [one for one in self.answers if one not in leaving]
             self._index_answers()
             self.grown.append(("remove", label, None))
-            return changes
+            return Changes(lambda: sorted(told, key=lambda change: change.event.order), len(told))
 
     # Looking inside
 
@@ -419,7 +423,7 @@ class Session:
         found = []
         for one in self.answers:
             table = one.events.out.table
-            for row in np.flatnonzero(one.shown[: table.n] & table.alive[: len(one.shown)][: table.n]).tolist():
+            for row in one.standing().tolist():
                 event = circuit.event((table, row))
                 trace = trace_of(circuit, one.events, row)
                 found.append(Event(event.type, event.args, event.start, event.end, event.id, trace))

@@ -19,6 +19,8 @@ from augury.errors import RunError
 
 if TYPE_CHECKING:
     from augury.algebra.program import Plan
+    from augury.engine.circuit import Circuit
+    from augury.engine.operators.base import Operator
     from augury.engine.session import Session
     from augury.program import Program
 
@@ -43,7 +45,8 @@ def fingerprint(plan: Plan, clock: Clock) -> str:
 
 def take(session: Session) -> bytes:
     circuit, arrivals = session.circuit, session.arrivals
-    place = {id(o): n for n, o in enumerate(circuit.operators)}
+    named = names(circuit)
+    place = {id(o): name for name, o in named.items()}
     state: dict[str, Any] = {
         "plan": fingerprint(session.opened.plan, session.clock),
         "grown": session.grown,
@@ -63,18 +66,18 @@ def take(session: Session) -> bytes:
         "errors": circuit.errors,
         "values": circuit.words.dictionary.state(),
         "durations": circuit.context.durations,
-        "tables": [
-            (o.out.table.data[:, : o.out.table.n], o.out.table.alive[: o.out.table.n]) for o in circuit.operators
-        ],
+        "tables": {
+            n: (o.out.table.data[:, : o.out.table.n], o.out.table.alive[: o.out.table.n]) for n, o in named.items()
+        },
         "inputs": {
             n: (o.type, o.arity, [(c.count, list(c.columns), c.ids) for c in o.chunks])
-            for n, o in enumerate(circuit.operators)
+            for n, o in named.items()
             if isinstance(o, Events)
         },
-        "members": {n: o.members for n, o in enumerate(circuit.operators) if isinstance(o, Collect)},
+        "members": {n: o.members for n, o in named.items() if isinstance(o, Collect)},
         "kept": {
             n: {row: [(place[id(circuit.maker(t))], r) for t, r in parts] for row, parts in o.kept_inputs.items()}
-            for n, o in enumerate(circuit.operators)
+            for n, o in named.items()
             if isinstance(o, Derived)
         },
         "shown": [one.shown[: one.events.out.table.n] for one in session.answers],
@@ -84,6 +87,14 @@ def take(session: Session) -> bytes:
         "looked_up": [place[id(e)] for e in circuit.inputs.values() if id(e) in arrivals.looked_up],
     }
     return _MAGIC + pickle.dumps(state, protocol=5)
+
+
+def names(circuit: Circuit) -> dict[object, Operator]:
+    """Names for the operators of a circuit: inputs by their type, since some come when their first event does; the others
+    by number, as they are wired in the same order from the same rules."""
+    inputs: dict[object, Operator] = {(o.type, o.arity): o for o in circuit.operators if isinstance(o, Events)}
+    others = [o for o in circuit.operators if not isinstance(o, Events)]
+    return {**inputs, **dict(enumerate(others))}
 
 
 class _Reader(pickle.Unpickler):
@@ -128,8 +139,8 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
             session.remove_rule(text)
     session.grown = state["grown"]
     circuit = session.circuit
-    for n, (type, arity, _) in state["inputs"].items():
-        if n >= len(circuit.operators):  # types that no rule reads
+    for type, arity, _ in state["inputs"].values():
+        if (type, arity) not in circuit.inputs:  # a type that no rule reads
             circuit.inputs[type, arity] = Events(circuit, type, arity, ())
     _fill(session, state)
     session.greatest, session.advanced = state["time"]
@@ -143,25 +154,24 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     circuit, arrivals = session.circuit, session.arrivals
     circuit.words.dictionary = circuit.context.dictionary = Dictionary.of(state["values"])
     circuit.context.durations = state["durations"]
-    for operator, (data, alive) in zip(circuit.operators, state["tables"], strict=True):
-        table, n = operator.out.table, data.shape[1]
+    named = names(circuit)
+    for name, (data, alive) in state["tables"].items():
+        table, n = named[name].out.table, data.shape[1]
         table.n = n
         table.data, table.alive = grown(data, n + 16, n), grown(alive, n + 16, n, 0)
         table.dead = int(n - alive.sum())
         table.begin()
     for n, (_, _, chunks) in state["inputs"].items():
-        events, first = circuit.operators[n], 0
+        events, first = named[n], 0
         assert isinstance(events, Events)
         events.chunks = []
         for count, columns, ids in chunks:
             events.chunks.append(Chunk(first, count, columns, ids))
             first += count
     for n, members in state["members"].items():
-        circuit.operators[n].members = members
+        named[n].members = members  # type: ignore[attr-defined]
     for n, kept in state["kept"].items():
-        circuit.operators[n].kept_inputs = {
-            row: tuple((circuit.operators[o].out.table, r) for o, r in parts) for row, parts in kept.items()
-        }
+        named[n].kept_inputs = {row: tuple((named[o].out.table, r) for o, r in parts) for row, parts in kept.items()}  # type: ignore[attr-defined]
     circuit.rebuild()
     circuit.settle()
     for one, shown in zip(session.answers, state["shown"], strict=True):
@@ -169,6 +179,6 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
         one.shown[: len(shown)] = shown
         one.rebuild()
     session._index_answers()
-    arrivals.by_id = {name: (circuit.operators[n], row) for name, n, row in state["ids"]}
+    arrivals.by_id = {name: (named[n], row) for name, n, row in state["ids"]}  # type: ignore[misc]
     arrivals.tombstones, arrivals.unnamed = set(state["tombstones"]), state["unnamed"]
-    arrivals.looked_up = {id(circuit.operators[n]): circuit.operators[n].out.table.n for n in state["looked_up"]}
+    arrivals.looked_up = {id(named[n]): named[n].out.table.n for n in state["looked_up"]}
