@@ -95,6 +95,7 @@ def compare(
             for item in step:
                 told.tell(item)
             changes = session.push(step)
+        assert len({change.event.content for change in changes}) == len(changes), "a step tells net changes"
         for change in changes:
             content = change.event.content
             assert (content in answer) == (change.op == "retract"), f"{change} of {answer}"
