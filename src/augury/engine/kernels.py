@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -54,8 +55,9 @@ def count_work(rows: int) -> None:
         compile_all()
 
 
+@cache
 def _cached() -> bool:
-    """Whether there is compiled code in the cache."""
+    """Whether there was compiled code in the cache when it was first asked for."""
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
     return next(folder.rglob("kernels.probe-*.nbi"), None) is not None
 
