@@ -12,6 +12,7 @@ from augury.engine.frame import LONGEST, View, frame_of
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, no_buckets
+from augury.engine.values import OPEN
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -179,7 +180,9 @@ class Derive(Operator):
         self.events, self.args, self.covers = events, args, covers
         super().__init__(circuit, (body,), View(Table(0, circuit.words)), rule)
         events.supports.append(Links(events.out.table, self.out.table, RIGHT))
-        self.plain = all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args)
+        self.plain = not covers and all(
+            isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args
+        )
 
     def make_links(self) -> list[Links | None]:
         return [Links(self.inputs[0].table, self.out.table, LEFT)]
@@ -198,6 +201,33 @@ class Derive(Operator):
             self.derive(rows)
 
     def derive(self, rows: Array) -> None:
+        given = self.copied(rows) if self.plain else None
+        if given is None:
+            rows, given = self.computed(rows)
+        if not len(rows):
+            return
+        target = self.events.add(given)
+        support = np.empty((FIELDS, len(rows)), np.int64)
+        support[START], support[END], support[LEFT], support[RIGHT] = given[0], given[1], rows, target
+        support[RANK] = given[2] - 1
+        self.out.table.append(support)
+
+    def copied(self, rows: Array) -> Array | None:
+        """The events of rows whose arguments are variables and constants; None where a variable is left open."""
+        view, data = self.inputs[0], self.inputs[0].table.data
+        given = np.empty((3 + len(self.args), len(rows)), np.int64)
+        given[0], given[1], given[2] = data[START, rows], data[END, rows], data[RANK, rows] + 1
+        for i, arg in enumerate(self.args):
+            if isinstance(arg, Var):
+                given[3 + i] = data[view.vars[arg.name], rows]
+                if (given[3 + i] == OPEN).any():
+                    return None
+            elif isinstance(arg, Const):
+                given[3 + i] = self.circuit.context.encode(arg.value)
+        return given
+
+    def computed(self, rows: Array) -> tuple[Array, Array]:
+        """The rows whose heads can be computed, and their events."""
         view, context = self.inputs[0], self.circuit.context
         context.name_events = self.name_events
         frame = frame_of(view, rows)
@@ -212,21 +242,9 @@ class Derive(Operator):
             codes, computed = context.values(arg, frame, self.rule)
             columns.append(codes)
             ok &= computed
-        rank = frame.rank + 1
-        if not ok.all():
-            keep = np.flatnonzero(ok)
-            start, end, rank, rows = start[keep], end[keep], rank[keep], rows[keep]
-            columns = [c[keep] for c in columns]
-        if not len(rows):
-            return
-        given = np.empty((3 + len(columns), len(rows)), np.int64)
-        given[0], given[1], given[2] = start, end, rank
-        for i, column in enumerate(columns):
-            given[3 + i] = column
-        target = self.events.add(given)
-        support = np.empty((FIELDS, len(rows)), np.int64)
-        support[START], support[END], support[LEFT], support[RIGHT], support[RANK] = start, end, rows, target, rank - 1
-        self.out.table.append(support)
+        given = np.stack([start, end, frame.rank + 1, *columns])
+        keep = np.flatnonzero(ok)
+        return (rows, given) if len(keep) == len(rows) else (rows[keep], given[:, keep])
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
