@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from functools import total_ordering
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,7 @@ class Chronological(Join):
         # How long a pair may be at most, so that what is too old need not be looked at.
         lengths = [b[4] for b in self.relation.bounds[0].tolist() if b[:4] == [1, END, 0, START]]
         self.longest = min(lengths, default=None)
+        self.limits = [tuple(bound) for bound in self.relation.bounds[0].tolist()]
 
     def clear(self) -> None:
         self.groups: dict[tuple[int, ...], _Group] = {}
@@ -213,6 +215,14 @@ class Chronological(Join):
         table = self.inputs[1].table
         start, end = int(table.data[START, right]), int(table.data[END, right])
         at = 0 if self.longest is None else bisect_left(group.free, end - self.longest, key=lambda p: p.numbers[0])
+        if self.simple:  # times alone decide
+            for place in islice(group.free, at, None):
+                if place.numbers[0] >= start:
+                    return None
+                self.touched += 1
+                if self.meets(place.row, right):
+                    return place, self.frame(np.array([place.row]), np.array([right]))
+            return None
         while at < len(group.free):
             some = group.free[at : at + _AT_ONCE]
             some = [p for p in some if p.numbers[0] < start]
@@ -226,6 +236,15 @@ class Chronological(Join):
                 return chosen, frame.where(frame.left == chosen.row)
             at += _AT_ONCE
         return None
+
+    def meets(self, left: int, right: int) -> bool:
+        """Whether a pair meets the bounds on its times."""
+        rows = (self.inputs[0].table.data, left), (self.inputs[1].table.data, right)
+        for x_side, x, y_side, y, limit in self.limits:
+            (one, i), (other, j) = rows[x_side], rows[y_side]
+            if one[x, i] - other[y, j] > limit:
+                return False
+        return True
 
     def candidates(self, lefts: Array, right: int) -> Frame:
         """The pairs with a right part that meet all conditions."""
