@@ -153,6 +153,8 @@ class Session:
         """
         with self._alone():
             if is_tables(events):
+                if self._circuit is None and not any(len(table) for table in events.values()):
+                    return Changes(list, 0)
                 self._open(_first_of(events))
                 return self._step(
                     lambda: self.arrivals.tables(events, self.clock, self.frontier, self.greatest, self.lateness)
