@@ -238,11 +238,12 @@ class Circuit:
         done: set[int] = set()
 
         def number(operator: Operator) -> None:
-            open_operators = [operator]
+            open_operators, begun = [operator], set[int]()
             while open_operators:
                 last = open_operators[-1]
                 below = [self.maker(view.table) for view in last.inputs]
-                waiting = [o for o in below if id(o) not in done and not isinstance(o, Derived)]
+                waiting = [o for o in below if id(o) not in done and id(o) not in begun and not isinstance(o, Derived)]
+                begun.add(id(last))  # a repetition reads itself
                 if waiting:
                     open_operators.extend(waiting)
                     continue

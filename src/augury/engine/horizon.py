@@ -42,7 +42,7 @@ def unsettled(circuit: Circuit, frontier: int) -> dict[int, int]:
         table = operator.out.table
         if id(table) in since:
             continue
-        least = min(since[id(view.table)] for view in operator.inputs)
+        least = min(since.get(id(view.table), frontier + 1) for view in operator.inputs)
         if isinstance(operator, Absence):
             rows = operator.inputs[0]
             data, n = rows.table.data, rows.table.n

@@ -55,6 +55,7 @@ from augury.engine.operators.join import GAP, joined
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
 from augury.engine.operators.recent import Recent
+from augury.engine.sequences import follow, kleene
 from augury.engine.table import FIELDS, LEFT, RIGHT, Table
 from augury.errors import RunError
 from augury.optimiser.implied_bounds import FAR, Relation, implied_back, implied_bounds
@@ -102,7 +103,7 @@ class Wiring:
         outer = possible_vars(rule.body)
         body = self.view(rule.body, needs.more(asked | inner, labels), rule.label)
         if collect.window is None:
-            out = self._like(body, {**dict.fromkeys(body.labels), UNTIL: None})
+            out = self.like(body, {**dict.fromkeys(body.labels), UNTIL: None})
             Until(self.circuit, body, out, rule.label, rule.covers)
             self.circuit.sources[id(out.table)] = (body, body)
             body = out
@@ -110,7 +111,7 @@ class Wiring:
         shared = tuple(sorted(outer & inner))
         keys = tuple(v for v in shared if v in bound_vars(rule.body) & bound_vars(collect.pattern))
         head = tuple(Var(f"#{i}") for i in range(len(rule.args)))
-        out = self._table([v.name for v in head], ())
+        out = self.table([v.name for v in head], ())
         back = (
             FAR
             if collect.window is None
@@ -166,14 +167,17 @@ class Wiring:
             self.circuit.varying
         )
 
-    def _table(self, vars: Iterable[str], labels: Iterable[str], named: Mapping[str, int] | None = None) -> View:
+    def needs(self, vars: Iterable[str]) -> Needs:
+        return Needs(frozenset(vars))
+
+    def table(self, vars: Iterable[str], labels: Iterable[str], named: Mapping[str, int] | None = None) -> View:
         fields = {v: FIELDS + i for i, v in enumerate(dict.fromkeys(vars))}
         first = FIELDS + len(fields)
         ends = {name: (first + 2 * i, first + 2 * i + 1) for i, name in enumerate(dict.fromkeys(labels))}
         return View(Table(len(fields), self.circuit.words, 2 * len(ends)), fields, ends, named or {})
 
-    def _like(self, view: View, labels: Iterable[str] | None = None) -> View:
-        return self._table(view.vars, view.labels if labels is None else labels, dict.fromkeys(view.named, 0))
+    def like(self, view: View, labels: Iterable[str] | None = None) -> View:
+        return self.table(view.vars, view.labels if labels is None else labels, dict.fromkeys(view.named, 0))
 
     def _view(self, node: Node, needs: Needs, rule: str) -> View:
         match node:
@@ -187,16 +191,17 @@ class Wiring:
                 return self._select(node, needs, rule)
             case Either():
                 left, right = self.view(node.left, needs, rule), self.view(node.right, needs, rule)
-                out = self._table(sorted(needs.vars), sorted(needs.labels))
+                out = self.table(sorted(needs.vars), sorted(needs.labels))
                 Union(self.circuit, (left, right), out, rule)
                 return out
             case Repeat():
                 return self.view(repeated(node), needs, rule)
             case Join():
                 return self._join(node, needs, rule)
-            case Follow() | Kleene():
-                raise RunError("sequences of graph patterns do not run on the embedded engine yet",
-                               hint='use engine="reference"')  # fmt: skip
+            case Follow():
+                return follow(self, node, needs, rule)
+            case Kleene():
+                return kleene(self, node, rule)
 
     def _unary(self, node: Label | Within, needs: Needs, rule: str) -> View:
         """Names and windows, read together with what is below them."""
@@ -219,7 +224,7 @@ class Wiring:
                 source.table, source.vars, {**source.labels, **names}, {**source.named, **dict.fromkeys(labels, -1)}
             )
         kept = [n for n in (*source.labels, *labels) if n in needs.labels]
-        out = self._table(source.vars, kept, {**dict.fromkeys(source.named, 0), **dict.fromkeys(labels, -1)})
+        out = self.table(source.vars, kept, {**dict.fromkeys(source.named, 0), **dict.fromkeys(labels, -1)})
         Map(self.circuit, source, out, rule, labels=tuple(labels), longest=longest)
         self.circuit.sources[id(out.table)] = (source, source)
         return out
@@ -241,7 +246,7 @@ class Wiring:
         if own and longest is None and not where and after is None:
             return View(table, columns, own_labels, named)
         made = {c.label for c in where if isinstance(c, Relative)}
-        out = self._table(sorted(needs.vars), sorted(needs.labels & (set(labels) | made)), named)
+        out = self.table(sorted(needs.vars), sorted(needs.labels & (set(labels) | made)), named)
         if own:
             source, args = View(table, columns, own_labels), ()
         else:
@@ -258,7 +263,7 @@ class Wiring:
             raise RunError(f"the program names the {'time' if kind == 'timestamp' else 'tick'} {time}, but the run is on "
                            f"{'the logical clock' if kind == 'timestamp' else 'timestamps'}")  # fmt: skip
         at = time.us if isinstance(time, Timestamp) else time
-        out = self._table((), ())
+        out = self.table((), ())
         Point(self.circuit, out, int(at))  # type: ignore[arg-type]
         return out
 
@@ -283,7 +288,7 @@ class Wiring:
             if plain:
                 made = {c.label for c in plain if isinstance(c, Relative)}
                 kept = sorted(above.vars & possible_vars(node)), sorted(above.labels & (set(source.labels) | made))
-                out = self._table(*kept, dict.fromkeys(source.named, 0))
+                out = self.table(*kept, dict.fromkeys(source.named, 0))
                 Map(self.circuit, source, out, rule, where=plain)
                 self.circuit.sources[id(out.table)] = (source, source)
                 rows = out
@@ -300,11 +305,11 @@ class Wiring:
         bound = bound_vars(node)
         not_looked_for = tuple(sorted(rows.named)) if rows.named else ()
         back = implied_back(node, condition.window, self.circuit.clock, self.circuit.lengths)
-        return self._absence(
+        return self.absence(
             rows, condition.pattern, condition.where, condition.window, bound, None, not_looked_for, back, rule
         )
 
-    def _absence(
+    def absence(
         self, rows: View, pattern: Node, where: tuple[Condition, ...], window: str, bound: set[str],
         of: set[str] | None, not_looked_for: tuple[str, ...], back: int, rule: str,
     ) -> View:  # fmt: skip
@@ -315,7 +320,7 @@ class Wiring:
         absent = self.view(pattern, Needs(frozenset((mine | asked) & inner)), rule)
         shared = tuple(sorted(mine & inner))
         keys = tuple(v for v in shared if v in bound and v in bound_vars(pattern))
-        out = self._like(rows)
+        out = self.like(rows)
         Absence(
             self.circuit, rows, absent, out, rule, window=window, keys=keys, shared=shared, where=where,
             not_looked_for=not_looked_for, back=back,
@@ -355,7 +360,7 @@ class Wiring:
         named = {**dict.fromkeys(right.named, 1), **dict.fromkeys(left.named, 0)}
         if per:
             return self._join_per(node, above, left, right, relation, rest, shared, absences, named, rule)
-        out = self._table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
+        out = self.table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
         alone = node.absent is None and not absences and not _several(node.left) and not _several(node.right)
         lone = {"recent": Recent, "chronological": Chronological if node.op == "SEQ" else None}.get(node.policy.name)
         if lone is not None and alone:
@@ -374,7 +379,7 @@ class Wiring:
         rows = out
         if node.absent is not None:
             bound = bound_vars(node.left) | bound_vars(node.right)
-            rows = self._absence(
+            rows = self.absence(
                 rows,
                 node.absent,
                 node.absent_where,
@@ -404,7 +409,7 @@ class Wiring:
     def _chosen(self, policy: Policy, rows: View, join: JoinOperator, rule: str) -> View:
         if policy.name == "unrestricted":
             return rows
-        out = self._like(rows)
+        out = self.like(rows)
         Choose(self.circuit, rows, out, rule, policy=policy, join=join)
         self.circuit.sources[id(out.table)] = (rows, rows)
         return out
@@ -414,7 +419,7 @@ class Wiring:
         absences: tuple[NoneInside, ...], named: dict[str, int], rule: str,
     ) -> View:  # fmt: skip
         """`recent per`: chosen by the temporal conditions alone, before the join."""
-        out = self._table([], [], named)
+        out = self.table([], [], named)
         join = JoinOperator(
             self.circuit,
             left,
@@ -434,7 +439,7 @@ class Wiring:
         made = {c.label for c in where if isinstance(c, Relative)}
         labels = sorted(above.labels & (set(left.labels) | set(right.labels) | made))
         gap = [GAP] if node.absent is not None else []
-        agreed = self._table(sorted(above.vars & possible_vars(node)), [*labels, *gap], dict.fromkeys(named, 0))
+        agreed = self.table(sorted(above.vars & possible_vars(node)), [*labels, *gap], dict.fromkeys(named, 0))
         Agree(self.circuit, rows, agreed, rule, join=join, shared=shared, where=where, gap=bool(gap))
         self.circuit.sources[id(agreed.table)] = (rows, rows)
         result = agreed
@@ -444,7 +449,7 @@ class Wiring:
                 possible_vars(node.left) | possible_vars(node.right),
             )
             back = implied_back(node, None, self.circuit.clock, self.circuit.lengths)
-            result = self._absence(result, node.absent, node.absent_where, GAP, bound, both, (), back, rule)
+            result = self.absence(result, node.absent, node.absent_where, GAP, bound, both, (), back, rule)
         for condition in absences:
             result = self._inside(condition, result, node, rule)
         return result
