@@ -233,9 +233,7 @@ class Arrivals:
         if item.id not in self.tombstones:
             tombstones.add(item.id)
 
-    def tables(
-        self, tables: Mapping[str, Any], clock: Clock, frontier: int | None, greatest: int | None, lateness: int | None
-    ) -> Arrived:
+    def tables(self, tables: Mapping[str, Any], clock: Clock, frontier: int | None) -> Arrived:
         """Whole tables, one a type; they are told in the order of time."""
         arrived = Arrived(self, unnamed=self.unnamed)
         for name, table in tables.items():

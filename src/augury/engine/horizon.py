@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.operators.base import Operator
 
-_EVER = -(2**61)
-
 
 def unsettled(circuit: Circuit, frontier: int) -> dict[int, int]:
     """For each table the least end of rows that may still appear or vanish."""
@@ -105,11 +103,7 @@ def _wanted(circuit: Circuit, table: Table, since: dict[int, int]) -> Array:
             case Join() if port < 2:
                 other = operator.inputs[1 - port].table
                 back = int(operator.relation.reach[1 - port][1])
-                least = _EVER if back <= -FAR else since[id(other)] + back
-                if back > -FAR:  # a row that its partners reach only by their start is needed for as long
-                    mask |= ends >= least
-                else:
-                    mask[:] = True
+                mask |= True if back <= -FAR else ends >= since[id(other)] + back
             case Absence() | Collect():
                 mask |= _watched(operator, port, table, since)
             case Choose():

@@ -135,6 +135,18 @@ def find_group(
     return b
 
 
+@helper
+def group_of(
+    data: Array, row: int, keys: Array, others: Array, okeys: Array, buckets: Array, groups: Array, canon: Array,
+    nullish: Array,
+) -> int:  # fmt: skip
+    """The group of rows in `others` with the key of a row; -1 where there is none."""
+    h = key_hash(data, row, keys, canon, nullish)
+    if h < 0:
+        return -1
+    return buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]  # type: ignore[no-any-return]
+
+
 # Indexes: rows by key, in each group a chain from the latest row to the earliest
 
 
@@ -266,10 +278,7 @@ def probe(
         row = rows[i]
         if not alive[row]:
             continue
-        h = key_hash(data, row, keys, canon, nullish)
-        if h < 0:
-            continue
-        g = buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]
+        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g < 0:
             continue
         start, end = data[0, row], data[1, row]
@@ -312,10 +321,7 @@ def probe_window(
         row = rows[i]
         if not alive[row]:
             continue
-        h = key_hash(data, row, keys, canon, nullish)
-        if h < 0:
-            continue
-        g = buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]
+        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g < 0:
             continue
         least = data[low, row]
@@ -354,10 +360,7 @@ def latest_start(
     for i in range(len(rows)):
         row = rows[i]
         latest = -(2**62)
-        h = key_hash(data, row, keys, canon, nullish)
-        g = -1
-        if h >= 0:
-            g = buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]
+        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g >= 0:
             other = groups[g, 2]
             if other >= 0 and others[1, other] >= data[0, row]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from augury.algebra.nodes import Follow, Join, Kleene, Node, Skip, bound_vars, event_types
-from augury.engine.frame import Frame, View
+from augury.engine.frame import Frame, Needs, View
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
@@ -20,7 +20,7 @@ from augury.errors import RunError
 from augury.optimiser.implied_bounds import FAR, implied_bounds
 
 if TYPE_CHECKING:
-    from augury.engine.wiring import Needs, Wiring
+    from augury.engine.wiring import Wiring
 
 
 class Starts(Map):
@@ -33,7 +33,7 @@ class Starts(Map):
 
 def follow(wiring: Wiring, node: Follow, needs: Needs, rule: str) -> View:
     """`A , B`, `A ; B` and `A : B`, with `B!` between."""
-    shared = _shared(bound_vars(node.first), bound_vars(node.then))
+    shared = sorted(bound_vars(node.first) & bound_vars(node.then))
     below = needs.more((*shared, *(bound_vars(node.absent) if node.absent is not None else ())))
     left, right = wiring.view(node.first, below, rule), wiring.view(node.then, below, rule)
     rows = _pairs(
@@ -50,7 +50,7 @@ def follow(wiring: Wiring, node: Follow, needs: Needs, rule: str) -> View:
 def kleene(wiring: Wiring, node: Kleene, rule: str) -> View:
     """One or more rows, one after the other. Local variables are each iteration's own: the last one's are kept."""
     names = sorted(bound_vars(node.input))
-    step = wiring.view(node.input, wiring.needs(names), rule)
+    step = wiring.view(node.input, Needs(frozenset(names)), rule)
     found = wiring.table(names, ())
     kept = [v for v in names if v not in node.local]
     so_far = View(found.table, {v: found.vars[v] for v in kept})
@@ -66,10 +66,6 @@ def _check(then: Node, skip: Skip, streams: tuple[str, ...], rule: str) -> None:
     if skip == "contiguous" and not {name for name, _ in event_types(then)} <= set(streams):
         raise RunError(f"rule `{rule}` asks for contiguity over streams of which what follows is none",
                        hint="name all streams of the sequence")  # fmt: skip
-
-
-def _shared(first: set[str], then: set[str]) -> list[str]:
-    return sorted(first & then)
 
 
 def _pairs(wiring: Wiring, node: Join, left: View, right: View, names: list[str], shared: list[str], rule: str) -> View:

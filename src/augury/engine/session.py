@@ -156,9 +156,7 @@ class Session:
                 if self._circuit is None and not any(len(table) for table in events.values()):
                     return Changes(list, 0)
                 self._open(_first_of(events))
-                return self._step(
-                    lambda: self.arrivals.tables(events, self.clock, self.frontier, self.greatest, self.lateness)
-                )
+                return self._step(lambda: self.arrivals.tables(events, self.clock, self.frontier))
             if hasattr(events, "column_names") or hasattr(events, "iloc"):
                 raise RunError("a table of which type?", hint='push({"wind": table})')
             if isinstance(events, Mapping) and "type" not in events and "op" not in events:
@@ -229,19 +227,17 @@ class Session:
             self._prune_if_worth()
         arrived = told()
         k.count_work(arrived.count)
-        greatest = self.greatest
         try:
             arrived.apply(circuit)
         except BaseException:
             circuit.undo()
             self.arrivals.undo(arrived)
-            self.greatest = greatest
             for one in self.answers:
                 one.rebuild()
             self._index_answers()
             raise
         if arrived.greatest is not None:
-            self.greatest = arrived.greatest if greatest is None else max(greatest, arrived.greatest)
+            self.greatest = arrived.greatest if self.greatest is None else max(self.greatest, arrived.greatest)
         self.counted += arrived.count
         self.rejected += arrived.rejected
         self.late_count += len(arrived.late)

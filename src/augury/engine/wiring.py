@@ -7,7 +7,7 @@ table of its type itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +44,7 @@ from augury.algebra.sharing import canonical
 from augury.algebra.terms import Var, Wild, variables
 from augury.algebra.terms import labels as labels_of
 from augury.clock import Timestamp
-from augury.engine.frame import LONGEST, Frame, View
+from augury.engine.frame import LONGEST, Frame, Needs, View
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.choose import Choose
@@ -64,17 +64,6 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 UNTIL = "#until"  # the label of the times that `last n` collects from
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What the operators above need of a pattern: variables and labels."""
-
-    vars: frozenset[str] = frozenset()
-    labels: frozenset[str] = frozenset()
-
-    def more(self, vars: Iterable[str] = (), labels: Iterable[str] = ()) -> Needs:
-        return Needs(self.vars | set(vars), self.labels | set(labels))
 
 
 class Wiring:
@@ -166,9 +155,6 @@ class Wiring:
         return any(isinstance(c, Holds | AnyOf) for n in walk_all(node) for c in conditions(n)) and bool(
             self.circuit.varying
         )
-
-    def needs(self, vars: Iterable[str]) -> Needs:
-        return Needs(frozenset(vars))
 
     def table(self, vars: Iterable[str], labels: Iterable[str], named: Mapping[str, int] | None = None) -> View:
         fields = {v: FIELDS + i for i, v in enumerate(dict.fromkeys(vars))}

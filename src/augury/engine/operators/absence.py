@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,9 +130,9 @@ class Absence(Operator):
             for row, q in zip(rows.tolist(), absent.tolist(), strict=True):
                 self.watchers.setdefault(q, []).append(row)
 
-    def pairs(  # type: ignore[no-untyped-def]
+    def pairs(
         self, rows: Array, mine: View, fields: Array, other: View, ofields: Array, standing: bool
-    ):
+    ) -> Iterator[Array]:
         """Pairs by key and time, in portions."""
         words = self.circuit.words.dictionary
         index = self.standing_index if standing else self.absent_index

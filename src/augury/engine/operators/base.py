@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Part = tuple[Table, int]  # an event that an occurrence is made of: a row of the table of its type
 
 
-class Operator:
+class Operator(ABC):
     """Reads tables, writes one. `step` takes in what has changed since it was last called.
 
     Its state is in its tables, so that an operator can be rebuilt from them: after a restore, a compaction, or a step
@@ -82,8 +83,9 @@ class Operator:
         if len(lost) and links is not None:
             self.touched += len(lost) + len(links.take(lost))
 
+    @abstractmethod
     def step(self) -> None:
-        raise NotImplementedError
+        """Takes in what has changed."""
 
     def name_events(self, frame: Frame, i: int) -> str:
         """The events that a row on its way through this operator is made of."""

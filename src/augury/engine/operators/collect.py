@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from augury.engine.frame import LONGEST, Frame, View
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.numbers import is_plain, numbers_of
-from augury.engine.table import END, FIELDS, LEFT, RANK, START, Links
+from augury.engine.table import END, FIELDS, LEFT, RANK, START, Index, Links
 from augury.engine.values import OPEN
 from augury.errors import RunError
 from augury.meaning.rows import Named
@@ -131,22 +132,22 @@ class Collect(Operator):
             found += pairs[1].tolist()
         return found
 
-    def pairs(  # type: ignore[no-untyped-def]
+    def pairs(
         self,
         given: Array,
         mine: View,
         alive: Array,
         other: View,
-        index,
-        fields,
-        ofields,
+        index: Index,
+        fields: Array,
+        ofields: Array,
         low: int,
         high: int,
         slack: int,
         limit: int,
         bounds: Array,
         most: int = -1,
-    ):
+    ) -> Iterator[Array]:
         first, words = 0, self.circuit.words.dictionary
         while first < len(given) and index.count:
             came, count, touched = k.probe_window(

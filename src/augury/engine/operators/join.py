@@ -24,7 +24,7 @@ GAP = "#gap"  # the label of what lies between the two parts: from after the lef
 
 
 class Join(Operator):
-    """Δ(L ⋈ R) = ΔL ⋈ R + L ⋈ ΔR: new left rows meet all right ones, new right rows the left ones that were there.
+    """Δ(L ⋈ R) = ΔL ⋈ R + L ⋈ ΔR: new left rows meet the right ones that were there, new right rows all left ones.
 
     `relation` has all temporal conditions as bounds, and how far back in a chain a partner can be; `shared` are the
     variables that both sides may bind, of which `keys` are bound for sure and looked up.
@@ -172,8 +172,11 @@ class Join(Operator):
             if pairs.shape[1]:
                 self.keep(pairs)
 
-    def pairs(self, rows: Array, side: int, limit: int, first: int = 0, most: int = -1) -> tuple[int, Array]:
+    def pairs(
+        self, rows: Array, side: int, limit: int, first: int = 0, most: int = -1, relation: Relation | None = None
+    ) -> tuple[int, Array]:
         """Pairs (left, right) by key and time; how far it came among the rows."""
+        relation = relation or self.relation
         mine, other = self.inputs[side].table, self.inputs[1 - side].table
         index, words = self.indexes[1 - side], self.circuit.words.dictionary
         if limit <= 0 or index.count == 0:
@@ -183,7 +186,7 @@ class Join(Operator):
                 rows, first, mine.data, self.key_fields[side], mine.alive,
                 other.data, self.key_fields[1 - side], other.alive, END, limit,
                 index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
-                self.relation.reach[side], self.floor if side else -1, self.relation.bounds[side], most, self.room,
+                relation.reach[side], self.floor if side else -1, relation.bounds[side], most, self.room,
             )  # fmt: skip
             self.touched += touched
             found = self.room[:, :count]

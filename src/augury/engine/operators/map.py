@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from augury.algebra.nodes import Condition
 from augury.algebra.terms import Expr
 from augury.engine.frame import Frame, View, frame_of, store
-from augury.engine.operators.base import Operator
+from augury.engine.operators.base import Operator, Part
+from augury.engine.table import LEFT, RIGHT
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -75,8 +76,8 @@ class Union(Operator):
                     frame.left, frame.right = frame.right, frame.left
                 store(frame, self.out)
 
-    def parts(self, row: int):  # type: ignore[no-untyped-def]
+    def parts(self, row: int) -> tuple[Part, ...]:
         data = self.out.table.data
-        left, right = int(data[2, row]), int(data[3, row])
+        left, right = int(data[LEFT, row]), int(data[RIGHT, row])
         port, at = (0, left) if left >= 0 else (1, right)
         return self.circuit.parts(self.inputs[port].table, at)

@@ -40,7 +40,6 @@ class Recent(Join):
         self.policy = policy
         super().__init__(circuit, left, right, out, rule, gap=False, **join)
         bounds, reach = self.relation.bounds, self.relation.reach
-        self.whole = self.relation
         # An earlier part ends no later than the one that decides, a later one no earlier.
         self.earlier = Relation(bounds, tuple(np.array([r[0], r[1], r[2], min(r[3], 0)]) for r in reach))  # type: ignore[arg-type]
         self.after = Relation(bounds, tuple(np.array([r[0], max(r[1], 0), r[2], r[3]]) for r in reach))  # type: ignore[arg-type]
@@ -71,13 +70,11 @@ class Recent(Join):
     def later_than(self, rows: Array, side: int, limit: int) -> Array:
         """The parts of the other side that were decided before, and for which a new row is an earlier candidate."""
         first, found = 0, [NONE]
-        self.relation = self.after
         while first < len(rows):
-            first, pairs = self.pairs(rows, side, limit, first)
+            first, pairs = self.pairs(rows, side, limit, first, relation=self.after)
             if pairs.shape[1]:
                 mask = self.later(pairs[0], pairs[1]) == 1 - side
                 found.append(pairs[1 - side][mask])
-        self.relation = self.whole
         return np.unique(np.concatenate(found))
 
     def later(self, lefts: Array, rights: Array) -> Array:
@@ -136,12 +133,10 @@ class Recent(Join):
     def look(self, rows: Array, side: int, most: int) -> tuple[Frame, Array]:
         """Looks at the latest candidates by time and key; the choices, and the parts that have to look farther back."""
         first = 0
-        self.relation = self.earlier
         frames: list[tuple[Array, Array]] = []
         while first < len(rows):
-            first, pairs = self.pairs(rows, side, self.inputs[1 - side].table.n, first, most)
+            first, pairs = self.pairs(rows, side, self.inputs[1 - side].table.n, first, most, self.earlier)
             frames.append((pairs[0].copy(), pairs[1].copy()))
-        self.relation = self.whole
         lefts, rights = (np.concatenate([f[i] for f in frames]) for i in (0, 1))
         mine = (lefts, rights)[side]
         other = self.inputs[1 - side].table
