@@ -10,7 +10,7 @@ run: setup ## set up and run a demonstration
 	@.venv/bin/augury demo
 
 test: setup ## set up and run the tests
-	@$(PY) -m pytest -n 2
+	@$(PY) -m pytest -n 2 --dist loadgroup
 
 setup: ## create .venv and install everything
 	@scripts/setup

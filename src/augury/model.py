@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache, reduce
 from typing import Any, Literal, TypeAlias
 
 from augury.clock import Duration, Timestamp, read_timestamp
@@ -210,10 +212,81 @@ def _canonical(value: Value) -> Any:
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def content_id(type: str, args: tuple[Value, ...], start: int, end: int, number: int | str = 0) -> str:
-    """The id of an event that has none: a hash of its content and its number among equals."""
-    content = _compact([type, [_canonical(a) for a in args], start, end, number])
-    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+def text_hash(text: str) -> int:
+    """A hash of 64 bits."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+
+
+GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_BITS = 2**64 - 1
+INT_SEED, FLOAT_SEED = text_hash("int"), text_hash("float")
+
+
+def mix(h: int, more: int) -> int:
+    """A hash of 64 bits and one more number (splitmix64). `engine.values.mixed` is the same for columns."""
+    h = ((h ^ more) + GOLDEN) & _BITS
+    h = ((h ^ (h >> 30)) * MIX_1) & _BITS
+    h = ((h ^ (h >> 27)) * MIX_2) & _BITS
+    return h ^ (h >> 31)
+
+
+def value_hash(value: Value) -> int:
+    """A hash that equal values share: of the number, where it is one, else of the canonical form."""
+    match value:
+        case bool() | None:
+            pass
+        case int() if MIN_INT <= value <= MAX_INT:
+            return mix(INT_SEED, value)
+        case float():
+            if not value.is_integer():
+                return mix(FLOAT_SEED, int.from_bytes(struct.pack(">d", value)))
+            if MIN_INT <= value <= MAX_INT:
+                return mix(INT_SEED, int(value))
+    return text_hash(_compact(_canonical(value)))
+
+
+def spelling(value: Value) -> int:
+    """Tells equal values apart that are written differently: 0 where no whole float such as `1.0` is in it."""
+    match value:
+        case float():
+            return int(value.is_integer())
+        case Term() | tuple() if _has_whole(value):
+            return text_hash(repr(value))
+    return 0
+
+
+def _has_whole(value: Value) -> bool:
+    match value:
+        case float():
+            return value.is_integer()
+        case Term():
+            return any(_has_whole(a) for a in value.args)
+        case tuple():
+            return any(_has_whole(a) for a in value)
+    return False
+
+
+def spelling_of(args: tuple[Value, ...]) -> int:
+    """How arguments are written: 0 where no whole float is in them."""
+    found = [spelling(a) for a in args]
+    return reduce(mix, found, 0) if any(found) else 0
+
+
+@lru_cache(4096)
+def content_seed(type: str, arity: int) -> int:
+    """What the hash of an event begins with."""
+    return text_hash(f"{type}/{arity}")
+
+
+def content_id(type: str, args: tuple[Value, ...], start: int, end: int, number: int = 0, written: int = 0) -> str:
+    """The id of an event that has none: a hash of its content; of an input also its number among equals and its spelling."""
+    h = content_seed(type, len(args))
+    for arg in args:
+        h = mix(h, value_hash(arg))
+    h = mix(mix(h, start), end)
+    if number or written:
+        h = mix(mix(h, number), written)
+    return f"{h:016x}"
 
 
 _AT_START = MIN_INT - 1  # no time point: the end of an event that is given none is its start
@@ -299,10 +372,9 @@ def give_ids(items: Iterable[HistoryItem]) -> list[HistoryItem]:
     for item in items:
         if isinstance(item, Event) and not item.id:
             # 1 and 1.0 are one value, but not written alike: which of two equal events is which must not hang on arrival.
-            written = repr(item.args)
+            written = spelling_of(item.args)
             number = seen.get((item.content, written), 0)
             seen[item.content, written] = number + 1
-            shown = f"{number} {written}" if any(isinstance(a, float) and a.is_integer() for a in item.args) else number
-            item = replace(item, id=content_id(item.type, item.args, item.start, item.end, shown))
+            item = replace(item, id=content_id(item.type, item.args, item.start, item.end, number, written))
         result.append(item)
     return result

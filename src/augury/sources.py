@@ -1,4 +1,4 @@
-"""Events and facts from files, standard input and Python objects: CSV and JSON lines, one reader each.
+"""Events and facts from files, standard input and Python objects: CSV, JSON lines and Parquet, one reader each.
 
 A wrong line is named with its file and number; `on_error` says whether it stops the run or is skipped and counted.
 """
@@ -18,13 +18,14 @@ from typing import Any, Literal
 
 from augury.algebra.program import Attribute, Plan
 from augury.clock import Clock, Duration, Timestamp, read_duration, read_timestamp
-from augury.errors import DataError, nearest
+from augury.errors import DataError, RunError, nearest
 from augury.model import Event, HistoryItem, Iri, Revocation, Term, Value, from_json, show_value
 from augury.program import read_text
 
 _RESERVED = ("type", "args", "time", "start", "end", "id", "op", "known")
 _TABLE_RESERVED = ("type", "time", "start", "end", "id", "op", "known")
 OnError = Literal["stop", "skip"]
+Form = Literal["csv", "jsonl", "parquet"]
 
 
 @dataclass
@@ -216,16 +217,23 @@ def _interval(item: Mapping[str, Any], clock: Clock) -> tuple[int, int]:
     return first, last
 
 
+ENDINGS: dict[str, Form] = {
+    ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """`path` or `type=path`; `-` is standard input, whose form is guessed from its first character.
 
-    `time` names the column, or the key, that holds the time of an event.
+    A folder is all files of one form in it. `time` names the column, or the key, that holds the time of an event; `shown`
+    is what the source is called where it is not its path.
     """
 
     path: str
     type: str | None = None
     time: str = "time"
+    shown: str = ""
 
     @staticmethod
     def parse(text: str, time: str = "time") -> SourceFile:
@@ -236,7 +244,7 @@ class SourceFile:
 
     @property
     def place(self) -> str:
-        return "standard input" if self.path == "-" else self.path
+        return self.shown or ("standard input" if self.path == "-" else self.path)
 
     def read(self) -> str:
         text = (sys.stdin.read() if self.path == "-" else read_text(Path(self.path))).removeprefix("\ufeff")
@@ -244,14 +252,35 @@ class SourceFile:
             raise DataError("is empty", self.place, "it needs at least one line of data")
         return text
 
-    def form(self, text: str) -> Literal["csv", "jsonl"]:
-        if self.path.endswith(".csv"):
-            return "csv"
-        if self.path.endswith((".jsonl", ".ndjson", ".json")):
-            return "jsonl"
+    def form(self, text: str = "") -> Form:
+        for ending, form in ENDINGS.items():
+            if self.path.endswith(ending):
+                return form
         if self.path == "-":
             return "jsonl" if text.lstrip().startswith(("{", "[")) else "csv"
-        raise DataError("is neither CSV nor JSON lines by its name", self.place, "name it .csv or .jsonl")
+        raise DataError(
+            "is neither CSV, JSON lines nor Parquet by its name", self.place, "name it .csv, .jsonl or .parquet"
+        )
+
+    def files(self) -> list[SourceFile]:
+        """The files of a source: itself, or those of a folder in the order of their names."""
+        if self.path == "-" or not Path(self.path).is_dir():
+            return [self]
+        found = [p for p in sorted(Path(self.path).rglob("*")) if p.suffix in ENDINGS and p.is_file() and not _hidden(p, Path(self.path))]  # fmt: skip
+        if not found:
+            raise DataError(
+                "is a directory without events", self.place, "it needs files named .csv, .jsonl or .parquet"
+            )
+        forms = {ENDINGS[p.suffix] for p in found}
+        if len(forms) > 1:
+            raise DataError(f"is a directory with files of several kinds: {', '.join(sorted(forms))}", self.place,
+                            f"name those that you mean: --events '{self.path}/{found[0].name}'")  # fmt: skip
+        return [replace(self, path=str(p), shown=f"{self.place.rstrip('/')}/{p.relative_to(self.path)}") for p in found]
+
+
+def _hidden(path: Path, root: Path) -> bool:
+    """Whether Spark would not see a file either: `_SUCCESS`, `.part-0.crc` and the like."""
+    return any(part.startswith(("_", ".")) for part in path.relative_to(root).parts)
 
 
 @dataclass(frozen=True)
@@ -264,10 +293,23 @@ class Raw:
 
 def read_raw(source: SourceFile, plan: Plan, skipped: Skipped) -> list[Raw]:
     """The lines of an event file as objects in the JSON form."""
-    text = source.read()
-    if source.form(text) == "csv":
-        return list(_csv_events(source, text, plan, skipped))
-    return list(_jsonl(source, text, skipped))
+    files = source.files()
+    tables: list[tuple[Header, str, list[tuple[int, list[str]]]]] = []
+    found: list[Raw] = []
+    for file in files:
+        if file.path != "-" and file.form() == "parquet":
+            found += parquet_rows(file, plan, skipped)
+            continue
+        text = file.read()
+        if file.form(text) == "jsonl":
+            found += _jsonl(file, text, skipped)
+            continue
+        header, rows = table_rows(file, text, skipped)
+        tables.append((Header(file, tuple(header)), file.place, rows))
+        tables[-1][0].check()
+        if not rows and len(files) == 1:
+            skipped.handle(DataError("has a header, but no events", file.place))
+    return found + list(_csv_events(tables, plan, skipped))
 
 
 def _jsonl(source: SourceFile, text: str, skipped: Skipped) -> Iterator[Raw]:
@@ -276,89 +318,174 @@ def _jsonl(source: SourceFile, text: str, skipped: Skipped) -> Iterator[Raw]:
             continue
         place = f"{source.place}:{number}"
         try:
-            item = json.loads(line)
-        except json.JSONDecodeError as error:
-            skipped.handle(
-                DataError(f"malformed JSON: {error.msg} at column {error.colno}", place, "one JSON object a line")
-            )
-            continue
-        if not isinstance(item, dict):
-            skipped.handle(DataError(f"not an object: {line.strip()[:40]}", place, "one JSON object a line"))
-            continue
-        if source.time != "time" and source.time in item:
-            item["time"] = item[source.time]
-        yield Raw(place, {"type": source.type, **item} if source.type else item)
+            yield Raw(place, json_item(line, source.type, source.time))
+        except DataError as error:
+            skipped.handle(DataError(error.message, place, error.hint))
+
+
+def json_item(line: str, type: str | None, time: str) -> dict[str, Any]:
+    """A line as an object in the JSON form; `type` is that of a line that names none."""
+    try:
+        item = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(f"malformed JSON: {error.msg} at column {error.colno}", hint="one JSON object a line") from None
+    if not isinstance(item, dict):
+        raise DataError(f"not an object: {line.strip()[:40]}", hint="one JSON object a line")
+    if time != "time" and time in item:
+        item["time"] = item[time]
+    return {"type": type, **item} if type else item
 
 
 def table_rows(source: SourceFile, text: str, skipped: Skipped) -> tuple[list[str], list[tuple[int, list[str]]]]:
     reader = csv.reader(io.StringIO(text, newline=""))
-    header = [h.strip() for h in next(reader)]
-    twice = [h for h in header if header.count(h) > 1]
-    if twice:
-        raise DataError(f"the column `{twice[0]}` stands twice", f"{source.place}:1")
+    header = read_header(next(reader), source.place)
     rows: list[tuple[int, list[str]]] = []
     for row in reader:
         if not row:
             continue
         if len(row) != len(header):
-            skipped.handle(
-                DataError(f"{len(row)} fields where the header has {len(header)}", f"{source.place}:{reader.line_num}")
-            )
+            skipped.handle(DataError(wrong_width(row, header), f"{source.place}:{reader.line_num}"))
             continue
         rows.append((reader.line_num, row))
     return header, rows
 
 
-def _csv_events(source: SourceFile, text: str, plan: Plan, skipped: Skipped) -> Iterator[Raw]:
-    header, rows = table_rows(source, text, skipped)
-    if source.type is None and "type" not in header:
-        raise DataError(
-            "has no column `type`", f"{source.place}:1", f"name the type of its events: --events TYPE={source.path}"
-        )
-    if source.time not in header and not {"start", "end"} & set(header):
-        close = next(
-            (h for h in header if h.lower() in ("date", "datetime", "timestamp", "ts")), nearest(source.time, header)
-        )
-        raise DataError(f"has no column `{source.time}` (or `start` and `end`)", f"{source.place}:1",
-                        f"is it `{close}`? Say --time {close}" if close else "name the column that holds the time with --time")  # fmt: skip
-    if not rows:
-        skipped.handle(DataError("has a header, but no events", source.place))
-    aside = {*_TABLE_RESERVED, source.time} - ({"type"} if source.type is not None else set())
-    data = [h for h in header if h not in aside]
-    reads = {h: infer_column(row[header.index(h)] for _, row in rows) for h in data}
-    for number, row in rows:
-        cells = dict(zip(header, row, strict=True))
+def read_header(cells: Sequence[str], place: str) -> list[str]:
+    """The names of the columns, none of them twice."""
+    header = [h.strip() for h in cells]
+    twice = [h for h in header if header.count(h) > 1]
+    if twice:
+        raise DataError(f"the column `{twice[0]}` stands twice", f"{place}:1")
+    return header
+
+
+def wrong_width(row: Sequence[str], header: Sequence[str]) -> str:
+    return f"{len(row)} fields where the header has {len(header)}"
+
+
+Reads = Mapping[str, Callable[[Any], Value]]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The columns of a table of events, and what they mean."""
+
+    source: SourceFile
+    names: tuple[str, ...]
+
+    def check(self) -> None:
+        """Refuses a table that names neither type nor time."""
+        source, names = self.source, self.names
+        if source.type is None and "type" not in names:
+            raise DataError(
+                "has no column `type`", f"{source.place}:1", f"name the type of its events: --events TYPE={source.path}"
+            )
+        if source.time not in names and not {"start", "end"} & set(names):
+            close = next(
+                (h for h in names if h.lower() in ("date", "datetime", "timestamp", "ts")), nearest(source.time, names)
+            )
+            raise DataError(f"has no column `{source.time}` (or `start` and `end`)", f"{source.place}:1",
+                            f"is it `{close}`? Say --time {close}" if close else "name the column that holds the time with --time")  # fmt: skip
+
+    @property
+    def aside(self) -> set[str]:
+        """The names that are no data of an undeclared type."""
+        return {*_TABLE_RESERVED, self.source.time} - ({"type"} if self.source.type is not None else set())
+
+    @property
+    def data(self) -> list[str]:
+        return [h for h in self.names if h not in self.aside]
+
+    def args(self, type: str, plan: Plan) -> list[str]:
+        """The columns of the arguments of a type: as declared, else those of data in order, as many as the program uses."""
+        declared = plan.declared.get(type)
+        if declared is None:
+            used = [arity for name, arity in plan.event_types if name == type]
+            return self.data[: used[0] if len(used) == 1 else None]
+        missing = [a.name for a in declared if a.name not in self.names]
+        if missing:
+            close = nearest(missing[0], self.data)
+            raise DataError(
+                f"`{type}` has no column `{missing[0]}`",
+                hint=f"there is `{close}`" if close else f"the columns are {', '.join(self.data)}",
+            )
+        return [a.name for a in declared]
+
+    def item(
+        self, row: Sequence[Any], reads: Reads, plan: Plan, cell: Callable[[Any, Attribute, Plan], Value] | None = None
+    ) -> dict[str, Any]:
+        """A row in the JSON form; `cell` reads one by its declared type."""
+        cells = dict(zip(self.names, row, strict=True))
+        item: dict[str, Any] = {
+            k: cells[k] for k in _TABLE_RESERVED if cells.get(k) not in (None, "") and k in self.aside
+        }
+        if cells.get(self.source.time) not in (None, ""):
+            item["time"] = cells[self.source.time]
+        type = item["type"] = self.source.type or cells["type"]
+        if item.get("op", "insert") == "insert":
+            names, declared = self.args(type, plan), plan.declared.get(type)
+            if declared is None:
+                item["args"] = [reads[h](cells[h]) for h in names]
+            else:
+                item.update((a.name, (cell or from_text)(cells[a.name], a, plan)) for a in declared)
+        return item
+
+
+def _csv_events(
+    tables: list[tuple[Header, str, list[tuple[int, list[str]]]]], plan: Plan, skipped: Skipped
+) -> Iterator[Raw]:
+    cells: dict[str, list[str]] = {}
+    for header, _, rows in tables:
+        for name in header.data:
+            at = header.names.index(name)
+            cells.setdefault(name, []).extend(row[at] for _, row in rows)
+    reads = {name: infer_column(column) for name, column in cells.items()}
+    for header, place, rows in tables:
+        for number, row in rows:
+            try:
+                yield Raw(f"{place}:{number}", header.item(row, reads, plan))
+            except DataError as error:
+                skipped.handle(DataError(error.message, f"{place}:{number}", error.hint))
+
+
+def parquet_rows(source: SourceFile, plan: Plan, skipped: Skipped) -> Iterator[Raw]:
+    """The rows of a Parquet file as objects in the JSON form."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise RunError("Parquet is read with PyArrow, which is not installed", "pip install pyarrow") from None
+    if not Path(source.path).is_file():
+        raise DataError("no such file", source.place)
+    try:
+        table = pq.read_table(source.path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"is not a Parquet file: {str(error).splitlines()[0]}", source.place) from None
+    header = Header(source, tuple(table.column_names))
+    header.check()
+    if not table.num_rows:
+        skipped.handle(DataError("has no events", source.place))
+    columns = [_plain_column(table.column(name), name, source) for name in table.column_names]
+    reads = {name: from_json for name in table.column_names}
+    for number, row in enumerate(zip(*columns, strict=True), 1):
         place = f"{source.place}:{number}"
-        item: dict[str, Any] = {k: cells[k] for k in _TABLE_RESERVED if cells.get(k) and k not in data}
-        if cells.get(source.time):
-            item["time"] = cells[source.time]
-        type = source.type or cells["type"]
-        item["type"] = type
         try:
-            if item.get("op", "insert") == "insert":
-                item.update(_csv_args(type, cells, data, reads, plan))
+            yield Raw(place, header.item(row, reads, plan, convert))
         except DataError as error:
             skipped.handle(DataError(error.message, place, error.hint))
-            continue
-        yield Raw(place, item)
 
 
-def _csv_args(
-    type: str, cells: dict[str, str], data: list[str], reads: Mapping[str, Callable[[str], Value]], plan: Plan
-) -> dict[str, Any]:
-    """Attributes by name where the type is declared; else the columns in order, as many as the program uses."""
-    declared = plan.declared.get(type)
-    if declared is None:
-        used = [arity for name, arity in plan.event_types if name == type]
-        return {"args": [reads[h](cells[h]) for h in data[: used[0] if len(used) == 1 else None]]}
-    missing = [a.name for a in declared if a.name not in cells]
-    if missing:
-        close = nearest(missing[0], data)
-        raise DataError(
-            f"`{type}` has no column `{missing[0]}`",
-            hint=f"there is `{close}`" if close else f"the columns are {', '.join(data)}",
-        )
-    return {a.name: from_text(cells[a.name], a, plan) for a in declared}
+def _plain_column(column: Any, name: str, source: SourceFile) -> list[Any]:
+    """A column of a Parquet file as values that an event can hold; a date is its midnight, what has no zone is UTC."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_decimal(kind) or pa.types.is_struct(kind) or pa.types.is_map(kind):
+        raise DataError(f"the column `{name}` is {kind}, which no event can hold", source.place,
+                        "make it a double" if pa.types.is_decimal(kind) else "select its fields")  # fmt: skip
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None), safe=False)
+    return column.to_pylist()  # type: ignore[no-any-return]
 
 
 def merged(streams: list[list[Raw]]) -> list[Raw]:
@@ -384,26 +511,37 @@ def _arrival(line: Raw) -> tuple[int, str]:
     return (int(text) if sign else 0, "" if sign else text)
 
 
+class Known:
+    """The event types of a program, and whether an event is of one of them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.arities: dict[str, set[int]] = {}
+        for name, arity in plan.event_types:
+            self.arities.setdefault(name, set()).add(arity)
+
+    def check_name(self, name: str) -> None:
+        """A type that the program does not know is an error: it is probably misspelt."""
+        if name not in self.arities:
+            close = nearest(name, self.arities)
+            raise DataError(f"unknown event type `{name}`",
+                            hint=f"did you mean `{close}`?" if close else f"the program knows {', '.join(sorted(self.arities))}")  # fmt: skip
+
+    def check(self, event: Event) -> None:
+        self.check_name(event.type)
+        if len(event.args) not in self.arities[event.type]:
+            expected = " or ".join(str(n) for n in sorted(self.arities[event.type]))
+            raise DataError(f"`{event.type}` has {len(event.args)} arguments; the program uses it with {expected}")
+
+
 def read_events(raw: Iterable[Raw], plan: Plan, clock: Clock, skipped: Skipped) -> list[HistoryItem]:
-    """Events from raw lines; a type that the program does not know is an error: it is probably misspelt."""
-    known = {name for name, _ in plan.event_types}
-    arities: dict[str, set[int]] = {}
-    for name, arity in plan.event_types:
-        arities.setdefault(name, set()).add(arity)
+    """Events from raw lines."""
+    known = Known(plan)
     items: list[HistoryItem] = []
     for line in raw:
         try:
             item = item_from(line.item, plan, clock)
             if isinstance(item, Event):
-                if item.type not in known:
-                    close = nearest(item.type, known)
-                    raise DataError(f"unknown event type `{item.type}`",
-                                    hint=f"did you mean `{close}`?" if close else f"the program knows {', '.join(sorted(known))}")  # fmt: skip
-                if len(item.args) not in arities[item.type]:
-                    expected = " or ".join(str(n) for n in sorted(arities[item.type]))
-                    raise DataError(
-                        f"`{item.type}` has {len(item.args)} arguments; the program uses it with {expected}"
-                    )
+                known.check(item)
             items.append(item)
         except DataError as error:
             skipped.handle(DataError(error.message, error.place or line.place, error.hint))

@@ -21,7 +21,12 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Plan:
-    """What executors run. `declared` has the attributes of declared events, `static` those of declared facts."""
+    """What executors run. `declared` has the attributes of declared events, `static` those of declared facts.
+
+    `given` are derived types that are made elsewhere and given as sets, with the greatest length of their events, in
+    microseconds, where it is bounded: a stage of a program has them. `hidden` is how many arguments at the end of every
+    event are no part of it: its slice of time.
+    """
 
     rules: tuple[Rule, ...] = ()
     clauses: tuple[Clause, ...] = ()
@@ -32,11 +37,13 @@ class Plan:
     functions: Mapping[str, Function] = field(default_factory=dict)
     aggregates: Mapping[str, AggregateFunction] = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[Predicate, int | None] = field(default_factory=dict)
+    hidden: int = 0
 
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
-        """The rules of each derived type, in the order of the text."""
-        found: dict[Predicate, list[Rule]] = {}
+        """The rules of each derived type, in the order of the text; of a given one there may be none."""
+        found: dict[Predicate, list[Rule]] = {type: [] for type in self.given}
         for rule in self.rules:
             found.setdefault(rule.predicate, []).append(rule)
         return {type: tuple(rules) for type, rules in found.items()}

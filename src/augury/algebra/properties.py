@@ -104,6 +104,7 @@ def _all(plan: Plan, lengths: dict[Predicate, int | None]) -> dict[str, Properti
             found[rule.label] = properties(rule, plan.tick, lengths)
         for type in stratum.types:
             bounds = [found[rule.label].longest for rule in stratum.rules if rule.predicate == type]
+            bounds += [plan.given[type]] if type in plan.given else []
             lengths[type] = None if None in bounds else max((b for b in bounds if b is not None), default=None)
     return found
 
@@ -239,7 +240,7 @@ def correlation_key(rule: Rule) -> tuple[str, ...]:
     """The variables that every event of the rule carries as an argument of its own, equal ones taken as one."""
     patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
     scans = [n for p in patterns for n in walk_all(p) if isinstance(n, Scan)]
-    same = _equalities(patterns)
+    same = key_classes(rule)
     common: set[str] | None = None
     for scan in scans:
         own = {same(a.name) for a in scan.args if isinstance(a, Var)}
@@ -250,7 +251,9 @@ def correlation_key(rule: Rule) -> tuple[str, ...]:
     return tuple(sorted(common or ()))
 
 
-def _equalities(patterns: list[Node]) -> Callable[[str], str]:
+def key_classes(rule: Rule) -> Callable[[str], str]:
+    """Which variables of a rule are equal in all its answers: for each the one that stands for them."""
+    patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
     parent: dict[str, str] = {}
 
     def find(name: str) -> str:

@@ -26,7 +26,13 @@ class RowError(Exception):
 
 @dataclass(frozen=True)
 class Function:
-    """A row of the table. `types` are those of the arguments, the last one repeated where `variadic`."""
+    """A row of the table. `types` are those of the arguments, the last one repeated where `variadic`.
+
+    `spark` is the same function in Spark: its name there, or nested calls on the arguments `{0}`, `{1}`, …, or None where
+    Spark has none that agrees. It holds for arguments that are not null, doubles below 2**53 and years from 1 to 9999;
+    booleans are 0 and 1, times and durations microseconds. It never raises: where this function fails, or the two may
+    differ, it gives null, NaN, or a number from 2**53 on that it made of doubles.
+    """
 
     name: str
     types: tuple[str, ...]
@@ -37,6 +43,7 @@ class Function:
     variadic: bool = False
     registered: bool = False
     vectorised: bool = False  # takes and gives arrays, one element a row
+    spark: str | None = None
 
     def takes(self, count: int) -> bool:
         return len(self.types) - self.optional <= count and (self.variadic or count <= len(self.types))
@@ -217,58 +224,84 @@ _N, _S, _ANY = "number", "string", "any"
 
 def _row(
     name: str, types: tuple[str, ...], result: str, call: Callable[..., Any], doc: str, *, optional: int = 0,
-    variadic: bool = False,
+    variadic: bool = False, spark: str | None = None,
 ) -> Function:  # fmt: skip
-    return Function(name, types, result, call, doc, optional, variadic)
+    return Function(name, types, result, call, doc, optional, variadic, spark=spark)
+
+
+# What the forms in Spark are made of
+
+_SPACE = " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_US_DAY, _US_HOUR, _US_MINUTE, _US_SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000
+
+
+def _bounded(text: str) -> str:
+    """A double that can be made an integer."""
+    return f"greatest(least({text}, {2**53}), {-(2**53)})"
+
+
+def _at_least(low: int, text: str) -> str:
+    """A number as a 32-bit integer, at most 2**30; null where it is less than `low`."""
+    return f"int(nullif(greatest(least({text}, {2**30}), {low - 1}), {low - 1}))"
+
+
+def _ascii(name: str) -> str:
+    """Capitals and small letters depend on the version of Unicode; those of ASCII do not."""
+    return f"nvl2(nullif(octet_length({{0}}), length({{0}})), null, {name}({{0}}))"
+
+
+def _day(part: str) -> str:
+    """A part of the date of a timestamp, whatever the time zone of the session."""
+    return f"{part}(date_from_unix_date(int(div(try_subtract({{0}}, pmod({{0}}, {_US_DAY})), {_US_DAY}))))"
 
 
 _ROWS = (
-    _row("+", (_ANY, _ANY), _ANY, _add, "sum; also of a timestamp and a duration"),
-    _row("-", (_ANY, _ANY), _ANY, lambda x, y=None: _subtract(x, y) if y is not None else _negate(x), "difference; of timestamps, a duration", optional=1),
-    _row("*", (_ANY, _ANY), _ANY, _multiply, "product; also of a duration and a number"),
-    _row("/", (_ANY, _ANY), _ANY, _divide, "quotient, a float"),
-    _row("//", (_N, _N), "int", _floor_divide, "quotient, rounded down to an integer"),
-    _row("mod", (_N, _N), _N, lambda x, y: _number(x) % _nonzero(_number(y)), "remainder of //"),
+    _row("+", (_ANY, _ANY), _ANY, _add, "sum; also of a timestamp and a duration", spark="try_add"),
+    _row("-", (_ANY, _ANY), _ANY, lambda x, y=None: _subtract(x, y) if y is not None else _negate(x), "difference; of timestamps, a duration", optional=1, spark="try_subtract"),
+    _row("*", (_ANY, _ANY), _ANY, _multiply, "product; also of a duration and a number", spark="try_multiply"),
+    _row("/", (_ANY, _ANY), _ANY, _divide, "quotient, a float", spark="try_divide"),
+    _row("//", (_N, _N), "int", _floor_divide, "quotient, rounded down to an integer", spark=f"floor({_bounded('try_divide({0}, {1})')})"),
+    _row("mod", (_N, _N), _N, lambda x, y: _number(x) % _nonzero(_number(y)), "remainder of //", spark="pmod({0}, nullif(greatest({1}, 0), 0))"),
     _row("**", (_N, _N), _N, _power, "power"),
     _row("pow", (_N, _N), _N, _power, "power"),
-    _row("min", (_ANY, _ANY), _ANY, lambda *v: min(v, key=order_key), "least", variadic=True),
-    _row("max", (_ANY, _ANY), _ANY, lambda *v: max(v, key=order_key), "greatest", variadic=True),
-    _row("abs", (_ANY,), _ANY, lambda x: Duration(abs(x.us)) if isinstance(x, Duration) else abs(_number(x)), "absolute value"),
+    _row("min", (_ANY, _ANY), _ANY, lambda *v: min(v, key=order_key), "least", variadic=True, spark="least"),
+    _row("max", (_ANY, _ANY), _ANY, lambda *v: max(v, key=order_key), "greatest", variadic=True, spark="greatest"),
+    _row("abs", (_ANY,), _ANY, lambda x: Duration(abs(x.us)) if isinstance(x, Duration) else abs(_number(x)), "absolute value", spark="abs(nullif({0}, -9223372036854775808))"),
     _row("round", (_N, "int"), _N, _round, "nearest, halves away from zero", optional=1),
-    _row("floor", (_N,), "int", _math(math.floor), "next integer below"),
-    _row("ceil", (_N,), "int", _math(math.ceil), "next integer above"),
+    _row("floor", (_N,), "int", _math(math.floor), "next integer below", spark=f"floor({_bounded('{0}')})"),
+    _row("ceil", (_N,), "int", _math(math.ceil), "next integer above", spark=f"ceil({_bounded('{0}')})"),
     *(
-        _row(name, (_N,), "float", _math(getattr(math, name)), doc)
+        _row(name, (_N,), "float", _math(getattr(math, name)), doc, spark="sqrt" if name == "sqrt" else None)
         for name, doc in (
             ("sqrt", "square root"), ("sin", "sine"), ("cos", "cosine"), ("tan", "tangent"), ("asin", "arc sine"),
             ("acos", "arc cosine"), ("atan", "arc tangent"), ("exp", "power of e"),
         )
     ),
     _row("log", (_N, _N), "float", lambda x, b=math.e: math.log(_number(x)) if b == math.e else math.log(_number(x), _number(b)), "logarithm, natural unless a base is given", optional=1),
-    _row("pi", (), "float", lambda: math.pi, "3.14159…"),
-    _row("length", (_S,), "int", lambda s: len(_text(s)), "number of characters"),
-    _row("upper", (_S,), _S, lambda s: _text(s).upper(), "in capitals"),
-    _row("lower", (_S,), _S, lambda s: _text(s).lower(), "in small letters"),
-    _row("trim", (_S,), _S, lambda s: _text(s).strip(), "without space at the ends"),
-    _row("concat", (_ANY,), _S, lambda *v: "".join(str(_to_string(x)) for x in v), "joined as text", variadic=True),
-    _row("substring", (_S, "int", "int"), _S, _substring, "from a position, counted from 1, and a length", optional=1),
-    _row("replace", (_S, _S, _S), _S, lambda s, a, b: _text(s).replace(_text(a), _text(b)), "each a replaced by b"),
-    _row("contains", (_S, _S), "bool", lambda s, t: _text(t) in _text(s), "whether the second is in the first"),
-    _row("starts_with", (_S, _S), "bool", lambda s, t: _text(s).startswith(_text(t)), "whether it begins so"),
-    _row("ends_with", (_S, _S), "bool", lambda s, t: _text(s).endswith(_text(t)), "whether it ends so"),
+    _row("pi", (), "float", lambda: math.pi, "3.14159…", spark="pi"),
+    _row("length", (_S,), "int", lambda s: len(_text(s)), "number of characters", spark="length"),
+    _row("upper", (_S,), _S, lambda s: _text(s).upper(), "in capitals", spark=_ascii("upper")),
+    _row("lower", (_S,), _S, lambda s: _text(s).lower(), "in small letters", spark=_ascii("lower")),
+    _row("trim", (_S,), _S, lambda s: _text(s).strip(), "without space at the ends", spark=f"btrim({{0}}, {_SPACE!r})"),
+    _row("concat", (_ANY,), _S, lambda *v: "".join(str(_to_string(x)) for x in v), "joined as text", variadic=True, spark="concat"),
+    _row("substring", (_S, "int", "int"), _S, _substring, "from a position, counted from 1, and a length", optional=1, spark=f"substring({{0}}, {_at_least(1, '{1}')}, {_at_least(0, '{2}')})"),
+    _row("replace", (_S, _S, _S), _S, lambda s, a, b: _text(s).replace(_text(a), _text(b)), "each a replaced by b", spark="replace({0}, nullif({1}, ''), {2})"),
+    _row("contains", (_S, _S), "bool", lambda s, t: _text(t) in _text(s), "whether the second is in the first", spark="contains"),
+    _row("starts_with", (_S, _S), "bool", lambda s, t: _text(s).startswith(_text(t)), "whether it begins so", spark="startswith"),
+    _row("ends_with", (_S, _S), "bool", lambda s, t: _text(s).endswith(_text(t)), "whether it ends so", spark="endswith"),
     _row("to_string", (_ANY,), _S, _to_string, "as text"),
     _row("to_int", (_ANY,), "int", lambda v: _to_number(v, int), "as an integer, towards zero"),
     _row("to_float", (_ANY,), "float", lambda v: _to_number(v, float), "as a float"),
     _row("is_null", (_ANY,), "bool", lambda v: v is None, "whether it is null"),
     _row("coalesce", (_ANY,), _ANY, lambda *v: next((x for x in v if x is not None), None), "the first that is not null", variadic=True),
-    _row("year", ("timestamp",), "int", _date(lambda d: d.year), "year"),
-    _row("month", ("timestamp",), "int", _date(lambda d: d.month), "month, 1 to 12"),
-    _row("day", ("timestamp",), "int", _date(lambda d: d.day), "day of the month"),
-    _row("hour", ("timestamp",), "int", _date(lambda d: d.hour), "hour, 0 to 23, UTC"),
-    _row("minute", ("timestamp",), "int", _date(lambda d: d.minute), "minute"),
-    _row("second", ("timestamp",), "int", _date(lambda d: d.second), "second"),
-    _row("weekday", ("timestamp",), "int", _date(lambda d: d.isoweekday()), "day of the week, Monday is 1"),
-    _row("day_of_year", ("timestamp",), "int", _date(lambda d: d.timetuple().tm_yday), "day of the year"),
+    _row("year", ("timestamp",), "int", _date(lambda d: d.year), "year", spark=_day("year")),
+    _row("month", ("timestamp",), "int", _date(lambda d: d.month), "month, 1 to 12", spark=_day("month")),
+    _row("day", ("timestamp",), "int", _date(lambda d: d.day), "day of the month", spark=_day("day")),
+    _row("hour", ("timestamp",), "int", _date(lambda d: d.hour), "hour, 0 to 23, UTC", spark=f"div(pmod({{0}}, {_US_DAY}), {_US_HOUR})"),
+    _row("minute", ("timestamp",), "int", _date(lambda d: d.minute), "minute", spark=f"div(pmod({{0}}, {_US_HOUR}), {_US_MINUTE})"),
+    _row("second", ("timestamp",), "int", _date(lambda d: d.second), "second", spark=f"div(pmod({{0}}, {_US_MINUTE}), {_US_SECOND})"),
+    _row("weekday", ("timestamp",), "int", _date(lambda d: d.isoweekday()), "day of the week, Monday is 1", spark=f"try_add({_day('weekday')}, 1)"),
+    _row("day_of_year", ("timestamp",), "int", _date(lambda d: d.timetuple().tm_yday), "day of the year", spark=_day("dayofyear")),
 )  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}

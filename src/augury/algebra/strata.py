@@ -130,7 +130,7 @@ class Stratum:
 def strata(plan: Plan) -> list[Stratum]:
     """The strata in an order in which each reads only earlier ones and itself."""
     derived = plan.derived
-    by_head: dict[Predicate, list[Edge]] = {}
+    by_head: dict[Predicate, list[Edge]] = {type: [] for type in derived}
     for rule in plan.rules:
         by_head.setdefault(rule.predicate, []).extend(e for e in edges(rule) if e.reads in derived)
     reads = {head: {e.reads for e in found} for head, found in by_head.items()}

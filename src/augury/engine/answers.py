@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -20,11 +20,16 @@ Op = Literal["insert", "retract"]
 
 
 class Changes(Sequence[Change]):
-    """The changes of a step: answers taken back, then new ones, each in the order of events. Made when looked at."""
+    """The changes of a step: answers taken back, then new ones, each in the order of events. Made when looked at.
 
-    def __init__(self, make: Callable[[], list[Change]], count: int) -> None:
+    `found` says which rows they are, for those who want them as columns: the answers of a type, the rows that are taken
+    back and those that are given. It holds until they are made, so that no row has moved since.
+    """
+
+    def __init__(self, make: Callable[[], list[Change]], count: int, found: Found | None = None) -> None:
         self._make: Callable[[], list[Change]] | None = make
         self._count = count
+        self.found = found
         self._list: list[Change] | None = None if count else []
 
     def __len__(self) -> int:
@@ -33,7 +38,7 @@ class Changes(Sequence[Change]):
     def materialise(self) -> list[Change]:
         if self._list is None:
             assert self._make is not None
-            self._list, self._make = self._make(), None
+            self._list, self._make, self.found = self._make(), None, None
         return self._list
 
     @overload
@@ -137,9 +142,10 @@ class Answers:
         heapq.heapify(self.waiting)
 
 
-def make_changes(
-    circuit: Circuit, found: list[tuple[Answers, Array, Array]], trace: Callable[[Derived, int], tuple[str, ...]]
-) -> Changes:
+Found: TypeAlias = list[tuple[Answers, Array, Array]]
+
+
+def make_changes(circuit: Circuit, found: Found, trace: Callable[[Derived, int], tuple[str, ...]]) -> Changes:
     """The changes of a step, made into events when somebody looks."""
     count = sum(len(dead) + len(new) for _, dead, new in found)
 
@@ -155,4 +161,4 @@ def make_changes(
             result += [Change("retract" if retracted else "insert", e) for e in events]
         return result
 
-    return Changes(make, count)
+    return Changes(make, count, found)

@@ -11,7 +11,7 @@ import numpy as np
 from augury.algebra.program import Plan, Predicate
 from augury.clock import Clock
 from augury.engine.circuit import Circuit
-from augury.engine.events import Events
+from augury.engine.events import Coded, Events
 from augury.engine.frame import LONGEST
 from augury.engine.kernels import Array
 from augury.engine.table import END
@@ -32,15 +32,17 @@ class Batch:
     columns: list[Any]
     ids: Any = None
     dead: list[int] = field(default_factory=list)
+    traces: Any = None  # of given events: the ids of the inputs behind each
 
     def some(self, rows: Array) -> Batch:
         dead = set(self.dead)
         return Batch(
             self.start[rows],
             self.end[rows],
-            [c[rows] if isinstance(c, np.ndarray) else [c[i] for i in rows.tolist()] for c in self.columns],
+            [c[rows] if isinstance(c, np.ndarray | Coded) else [c[i] for i in rows.tolist()] for c in self.columns],
             None if self.ids is None else [self.ids[i] for i in rows.tolist()],
             [at for at, i in enumerate(rows.tolist()) if i in dead] if dead else [],
+            None if self.traces is None else [self.traces[i] for i in rows.tolist()],
         )
 
 
@@ -54,6 +56,7 @@ class Arrived:
     batches: dict[Predicate, Batch] = field(default_factory=dict)
     killed: list[Known] = field(default_factory=list)
     tombstones: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
     late: list[HistoryItem] = field(default_factory=list)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
     new_ids: list[str] = field(default_factory=list)
@@ -68,6 +71,8 @@ class Arrived:
         for events, rows in by_table.values():
             alive = [r for r in dict.fromkeys(rows) if events.out.table.alive[r]]
             events.out.table.kill(np.array(alive, np.int64)) if alive else None
+        for name in self.withdrawn:
+            self.arrivals.by_id.pop(name, None)
         for part in self._portions(circuit):
             for type, batch in part.items():
                 self.arrivals.add(circuit, type, batch, self)
@@ -109,7 +114,8 @@ _PORTION = 1 << 15  # rows that are taken in at a time: few enough to stay in th
 def _slice(batch: Batch, lo: int, hi: int) -> Batch:
     dead = [i - lo for i in batch.dead if lo <= i < hi]
     ids = None if batch.ids is None else batch.ids[lo:hi]
-    return Batch(batch.start[lo:hi], batch.end[lo:hi], [c[lo:hi] for c in batch.columns], ids, dead)
+    traces = None if batch.traces is None else batch.traces[lo:hi]
+    return Batch(batch.start[lo:hi], batch.end[lo:hi], [c[lo:hi] for c in batch.columns], ids, dead, traces)
 
 
 class Arrivals:
@@ -243,34 +249,66 @@ class Arrivals:
                     f"the table of `{name}` has a column `op`", hint="revoke events with session.revoke(ids)"
                 )
             batch, arity = self._table(name, columns, clock)
-            arrived.count += len(batch.end)
-            if not len(batch.end):
-                continue
-            if (batch.start > batch.end).any():
-                raise DataError(f"{name}: an event starts after its end")
-            if not (int(batch.start.min()) > -LONGEST and int(batch.end.max()) < LONGEST):
-                raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
-            late = np.zeros(len(batch.end), bool) if frontier is None else batch.end <= frontier
-            if self.longest is not None:
-                late |= batch.end - batch.start > self.longest
-            if late.any():
-                for i in np.flatnonzero(late).tolist():
-                    args = tuple(c[i].item() if isinstance(c, np.ndarray) else c[i] for c in batch.columns)
-                    id = "" if batch.ids is None else batch.ids[i] or ""
-                    arrived.late.append(Event(name, args, int(batch.start[i]), int(batch.end[i]), id))
-                batch = batch.some(np.flatnonzero(~late))
-            if batch.ids is not None:
-                batch = self._new_ones(name, batch, arrived)
-            if len(batch.end):
-                arrived.batches[name, arity] = batch
-                last = int(batch.end.max())
-                arrived.greatest = last if arrived.greatest is None else max(arrived.greatest, last)
+            self._batch((name, arity), batch, frontier, arrived)
         return arrived
+
+    def batches(
+        self,
+        batches: Mapping[Predicate, Batch],
+        frontier: int | None,
+        revoked: Iterable[str] = (),
+        withdrawn: Mapping[Predicate, Iterable[str]] | None = None,
+    ) -> Arrived:
+        """What a host tells: events by type, ids that are revoked, and given events that are withdrawn.
+
+        Given events are those that another stage derives. They are never late, and one that was withdrawn may come again.
+        """
+        arrived = Arrived(self, unnamed=self.unnamed)
+        tombstones: set[str] = set()
+        for id in revoked:
+            self._revoke(Revocation(id), arrived, {}, {}, {}, tombstones, frontier)
+        arrived.tombstones = sorted(tombstones)
+        for type, batch in batches.items():
+            self._batch(type, batch, None if type in self.plan.given else frontier, arrived)
+        for ids in (withdrawn or {}).values():
+            for id in ids:
+                known = self.by_id.get(id)
+                if known is not None:
+                    arrived.killed.append(known)
+                    arrived.withdrawn.append(id)
+        return arrived
+
+    def _batch(self, type: Predicate, batch: Batch, frontier: int | None, arrived: Arrived) -> None:
+        """New events of one type, without those that are late, too long or known already."""
+        name, given = type[0], type in self.plan.given
+        arrived.count += len(batch.end)
+        if not len(batch.end):
+            return
+        if (batch.start > batch.end).any():
+            raise DataError(f"{name}: an event starts after its end")
+        if not (int(batch.start.min()) > -LONGEST and int(batch.end.max()) < LONGEST):
+            raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
+        late = np.zeros(len(batch.end), bool) if frontier is None else batch.end <= frontier
+        if self.longest is not None and not given:
+            late |= batch.end - batch.start > self.longest
+        if late.any():
+            for i in np.flatnonzero(late).tolist():
+                args = tuple(c[i].item() if isinstance(c, np.ndarray) else c[i] for c in batch.columns)
+                id = "" if batch.ids is None else batch.ids[i] or ""
+                arrived.late.append(Event(name, args, int(batch.start[i]), int(batch.end[i]), id))
+            batch = batch.some(np.flatnonzero(~late))
+        if batch.ids is not None:
+            batch = self._new_ones(name, batch, arrived)
+        if len(batch.end):
+            arrived.batches[type] = batch
+            last = int(batch.end.max())
+            arrived.greatest = last if arrived.greatest is None else max(arrived.greatest, last)
 
     def _new_ones(self, name: str, batch: Batch, arrived: Arrived) -> Batch:
         """Without those whose id is known already."""
         keep: list[int] = []
         seen: dict[str, int] = {}
+        revoked = set(arrived.tombstones)
         for i, id in enumerate(batch.ids):
             if id is None:
                 keep.append(i)
@@ -279,7 +317,7 @@ class Arrivals:
             if known is None and id not in seen:
                 seen[id] = i
                 keep.append(i)
-                if id in self.tombstones:
+                if id in self.tombstones or id in revoked:
                     batch.dead.append(i)
                 continue
             args = tuple(c[i].item() if isinstance(c, np.ndarray) else c[i] for c in batch.columns)
@@ -326,7 +364,7 @@ class Arrivals:
         events = circuit.inputs.get(type)
         if events is None:  # a type that no rule reads counts for the clock, and its ids count
             events = circuit.inputs[type] = Events(circuit, *type, ())
-        first = events.add(batch.start, batch.end, batch.columns, batch.ids)
+        first = events.add(batch.start, batch.end, batch.columns, batch.ids, batch.traces)
         if batch.ids is None:
             self.unnamed = True
         else:

@@ -161,7 +161,8 @@ class Circuit:
                 data, decode = part[0].data, self.words.dictionary.decode
                 args = tuple(decode(int(c)) for c in data[part[0].codes, part[1]])
                 start, end = int(data[0, part[1]]), int(data[1, part[1]])
-                found = Event(maker.type, args, start, end, content_id(maker.type, args, start, end))
+                told = args[: len(args) - self.plan.hidden]
+                found = Event(maker.type, args, start, end, content_id(maker.type, told, start, end))
             if len(self._events) > 100_000:
                 self._events.clear()
             self._events[key] = found

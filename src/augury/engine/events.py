@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from augury.engine import kernels as k
 from augury.engine.frame import View
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, FIELDS, START, Links, Table, grown, no_buckets
-from augury.model import Event, Value, content_id
+from augury.engine.table import END, FIELDS, NONE, START, Links, Table, grown, no_buckets
+from augury.engine.values import content_hashes, mixed, numbers_hashed, spellings_of
+from augury.model import Event, Value, content_id, spelling, spelling_of, value_hash
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -22,17 +23,56 @@ Columns = Sequence[Any]
 _MANY = 200_000
 
 
+class Coded:
+    """A column that has each of its values once: row `i` is `values[index[i]]`, and null where the index is -1."""
+
+    __slots__ = ("index", "values")
+
+    def __init__(self, values: list[Value], index: Array) -> None:
+        self.values, self.index = values, index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, at: Any) -> Any:
+        """The value of a row; of several rows a column."""
+        found = self.index[at]
+        if isinstance(found, np.ndarray):
+            return Coded(self.values, found)
+        return self.values[found] if found >= 0 else None
+
+    def __iter__(self) -> Iterator[Value]:
+        values = self.values
+        return (values[i] if i >= 0 else None for i in self.index.tolist())
+
+    def distinct(self) -> tuple[list[Value], Array]:
+        """The values that occur, null last, and which of them each row has."""
+        numbers, place = distinct(np.where(self.index < 0, len(self.values), self.index), len(self.values) + 1)
+        return [self.values[n] if n < len(self.values) else None for n in numbers.tolist()], place
+
+
+def distinct(rows: Array, n: int) -> tuple[Array, Array]:
+    """The different numbers among some below `n`, in ascending order, and the place of each one among them."""
+    if n > 16 * len(rows) + 64:
+        return np.unique(rows, return_inverse=True)
+    place = np.zeros(n, np.int64)
+    place[rows] = 1
+    found = np.flatnonzero(place)
+    place[found] = np.arange(len(found))
+    return found, place[rows]
+
+
 class Chunk:
-    """Arguments as they came: column by column."""
+    """Arguments as they came: column by column. Events that another stage derived come with their traces."""
 
-    __slots__ = ("columns", "count", "first", "ids")
+    __slots__ = ("columns", "count", "first", "ids", "traces")
 
-    def __init__(self, first: int, count: int, columns: Columns, ids: Any = None) -> None:
-        self.first, self.count, self.columns, self.ids = first, count, columns, ids
+    def __init__(self, first: int, count: int, columns: Columns, ids: Any = None, traces: Any = None) -> None:
+        self.first, self.count, self.columns, self.ids, self.traces = first, count, columns, ids, traces
 
     def extend(self, count: int, columns: Columns, ids: Any) -> bool:
         """Takes in more events, where they are few and given as lists."""
-        if count > 64 or self.count > 4096 or (self.ids is None) != (ids is None):
+        if count > 64 or self.count > 4096 or (self.ids is None) != (ids is None) or self.traces is not None:
             return False
         if not all(isinstance(column, list) for column in (*self.columns, *columns)):
             return False
@@ -43,23 +83,30 @@ class Chunk:
         self.count += count
         return True
 
-    def name(self, row: int, id: str) -> None:
-        if self.ids is None:
-            self.ids = [None] * self.count
-        elif not isinstance(self.ids, list):
-            self.ids = list(self.ids)
-        self.ids[row - self.first] = id
-
     def cut(self, n: int) -> None:
         """Forgets the rows from `n` on."""
         if self.first + self.count > n:
             self.count = n - self.first
             self.columns = [column[: self.count] for column in self.columns]
             self.ids = None if self.ids is None else self.ids[: self.count]
+            self.traces = None if self.traces is None else self.traces[: self.count]
+
+    def some(self, first: int, at: Array) -> Chunk:
+        """The rows at some places, as a chunk that begins elsewhere."""
+        columns = [_some(column, at) for column in self.columns]
+        ids, traces = (None if given is None else _some(given, at) for given in (self.ids, self.traces))
+        return Chunk(first, len(at), columns, ids, traces)
 
     def args(self, row: int) -> tuple[Value, ...]:
         at = row - self.first
-        return tuple([column[at] if type(column) is list else _plain(column[at]) for column in self.columns])
+        return tuple([_plain(column[at]) if isinstance(column, np.ndarray) else column[at] for column in self.columns])
+
+    def unnamed(self, at: Array) -> Array:
+        """Which of some places have no id of their own."""
+        if self.ids is None:
+            return np.ones(len(at), bool)
+        ids = self.ids
+        return np.array([ids[i] is None for i in at.tolist()], bool)
 
 
 def _plain(value: Any) -> Value:
@@ -77,13 +124,12 @@ class Events(Operator):
 
     def __init__(self, circuit: Circuit, type: str, arity: int, used: tuple[int, ...]) -> None:
         self.type, self.arity, self.used = type, arity, used
+        self.told = arity - circuit.plan.hidden  # arguments that its id is made of
         table = Table(len(used), circuit.words)
         self.chunks: list[Chunk] = []
-        self.numbered = 0
-        self.numbers = np.zeros(0, np.int64)
+        self.fixed = NONE  # the numbers among equals of the first rows, told before some of their equals went
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
-        self._buckets = no_buckets(0)
-        self._counts = np.zeros(0, np.int64)
+        self._firsts, self._compared, self._buckets = NONE, 0, no_buckets(0)
         super().__init__(circuit, (), View(table), "")
 
     def make_links(self) -> list[Links | None]:
@@ -101,27 +147,30 @@ class Events(Operator):
             for row in range(table.n):
                 table.data[at, row] = context.encode(self.args(row)[position])
 
-    def add(self, start: Array, end: Array, columns: Columns, ids: Any = None) -> int:
-        """Adds events column by column; the first row of them."""
+    def add(self, start: Array, end: Array, columns: Columns, ids: Any = None, traces: Any = None) -> int:
+        """Adds events column by column, and where they were derived elsewhere their traces; the first row of them."""
         table, count = self.out.table, len(start)
         first = table.n
         last = self.chunks[-1] if self.chunks else None
-        if last is None or not last.extend(count, columns, ids):
-            self.chunks.append(Chunk(first, count, columns, ids))
+        if last is None or traces is not None or not last.extend(count, columns, ids):
+            self.chunks.append(Chunk(first, count, columns, ids, traces))
         table.room(count)
         data, hi = table.data, first + count
         data[START, first:hi], data[END, first:hi] = start, end
         data[2:FIELDS, first:hi] = 0
         for at, position in zip(table.codes, self.used, strict=True):
-            column = columns[position]
-            words = self.circuit.context
-            data[at, first:hi] = (
-                words.dictionary.encode_column(column)
-                if isinstance(column, np.ndarray) and column.dtype.kind in "iufb"
-                else [words.encode(v) for v in column]
-            )
+            data[at, first:hi] = self._encoded(columns[position])
         table.added(count)
         return first
+
+    def _encoded(self, column: Any) -> Any:
+        words = self.circuit.context
+        if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
+            return words.dictionary.encode_column(column)
+        if isinstance(column, Coded):
+            values, place = column.distinct()
+            return np.array([words.encode(v) for v in values], np.int64)[place]
+        return [words.encode(v) for v in column]
 
     def chunk(self, row: int) -> Chunk:
         return self.chunks[bisect_right(self.chunks, row, key=lambda c: c.first) - 1]
@@ -141,47 +190,137 @@ class Events(Operator):
             return given
         found = self.made_ids.get(row)
         if found is None:
-            data, args = self.out.table.data, self.args(row)
-            number: int | str = self.number(row, args)
-            if any(type(a) is float and a.is_integer() for a in args):
-                number = f"{number} {args!r}"
-            found = content_id(self.type, args, int(data[START, row]), int(data[END, row]), number)
+            data, args = self.out.table.data, self.args(row)[: self.told]
+            number = int(self.numbers(np.array([row]))[0])
+            found = content_id(self.type, args, int(data[START, row]), int(data[END, row]), number, spelling_of(args))
             if len(self.made_ids) > _MANY:
                 self.made_ids.clear()
             self.made_ids[row] = found
         return found
 
-    def number(self, row: int, args: tuple[Value, ...]) -> int:
-        """How many equal events without an id came before."""
-        self._number_all()
-        if self.numbers[row] == 0:
-            return 0
-        data, written = self.out.table.data, repr(args)
-        alike = np.flatnonzero((data[:2, :row] == data[:2, row : row + 1]).all(axis=0))
-        return sum(self.given_id(r) is None and repr(self.args(r)) == written for r in alike.tolist())
+    def names(self, row: int) -> tuple[str, ...]:
+        """What an event adds to the trace of what is made of it: its id, or the trace that it came with."""
+        chunk = self.chunk(row)
+        own = None if chunk.traces is None else chunk.traces[row - chunk.first]
+        return tuple(own) if own else (self.id(row),)
 
-    def _number_all(self) -> None:
-        """Numbers the rows among those that are equal in time and in what conditions see of them."""
+    # Many rows at once. Rows are in ascending order, each once.
+
+    @property
+    def plain(self) -> bool:
+        """Whether no event came with an id or a trace."""
+        return all(chunk.ids is None and chunk.traces is None for chunk in self.chunks)
+
+    def pieces(self, rows: Array) -> Iterator[tuple[Chunk, Array]]:
+        """The chunks of rows, and the places of the rows in each."""
+        lo = 0
+        while lo < len(rows):
+            chunk = self.chunk(int(rows[lo]))
+            hi = int(np.searchsorted(rows, chunk.first + chunk.count))
+            yield chunk, rows[lo:hi] - chunk.first
+            lo = hi
+
+    def all_names(self, rows: Array) -> list[tuple[str, ...]]:
+        """What each row adds to a trace, see `names`."""
+        result: list[tuple[str, ...]] = []
+        for chunk, at in self.pieces(rows):
+            places = at.tolist()
+            ids: list[Any] = [None] * len(at) if chunk.ids is None else [chunk.ids[i] for i in places]
+            traces: list[Any] = [None] * len(at) if chunk.traces is None else [chunk.traces[i] for i in places]
+            made = [i for i, (id, own) in enumerate(zip(ids, traces, strict=True)) if id is None and not own]
+            for i, id in zip(made, self.made(at[made] + chunk.first).tolist(), strict=True):
+                ids[i] = f"{id:016x}"
+            result += [tuple(own) if own else (str(id),) for id, own in zip(ids, traces, strict=True)]
+        return result
+
+    def made(self, rows: Array) -> Array:
+        """The ids that are made from contents, as numbers."""
+        if not len(rows):
+            return np.empty(0, np.uint64)
+        hashes, spelt = self._hashes(rows)
+        numbers = self.numbers(rows).view(np.uint64)
+        more = (numbers > 0) | (spelt > 0)
+        if more.any():
+            hashes[more] = mixed(mixed(hashes[more], numbers[more]), spelt[more])
+        return hashes
+
+    def _hashes(self, rows: Array) -> tuple[Array, Array]:
+        """The hashes of contents, and how they are written."""
+        data, words = self.out.table.data, self.out.table.dictionary
+        found: list[tuple[Array, Array]] = []
+        for position in range(self.told):
+            if position in self.used:
+                codes = data[self.field(position), rows]
+                found.append((words.hashes(codes), words.spellings(codes)))
+            else:
+                parts = [_hashed(_some(chunk.columns[position], at)) for chunk, at in self.pieces(rows)]
+                found.append((np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])))
+        hashes = content_hashes(self.type, [h for h, _ in found], data[START, rows], data[END, rows])
+        return hashes, spellings_of([s for _, s in found], len(rows))
+
+    def numbers(self, rows: Array) -> Array:
+        """How many equal events without an id, written alike, came before each row."""
+        self._compare()
+        numbers = np.zeros(len(rows), np.int64)
+        firsts = self._firsts[rows]
+        doubtful = firsts != rows
+        if len(self.fixed):
+            doubtful |= self._fixed(rows) > 0
+        if doubtful.any():
+            numbers[doubtful] = self._counted(rows[doubtful], np.unique(firsts[doubtful]))
+        return numbers
+
+    def _counted(self, rows: Array, groups: Array) -> Array:
+        """The numbers of rows among the rows that are alike in time and in what conditions see of them."""
+        firsts = self._firsts[: self.out.table.n]
+        if len(groups) == 1:
+            alike = np.flatnonzero(firsts == groups[0])
+        else:
+            wanted = np.zeros(len(firsts), bool)
+            wanted[groups] = True
+            alike = np.flatnonzero(wanted[firsts])
+        unnamed = np.concatenate([chunk.unnamed(at) for chunk, at in self.pieces(alike)])
+        result = np.zeros(len(firsts), np.int64)
+        alike = alike[unnamed]
+        if not len(alike):
+            return result[rows]
+        keys = mixed(*self._hashes(alike))
+        order = np.argsort(keys, kind="stable")
+        new = np.r_[True, np.diff(keys[order]) != 0]
+        first, run = np.flatnonzero(new), np.cumsum(new) - 1
+        fixed = self._fixed(alike[order])
+        free = fixed < 0
+        count = np.cumsum(free)
+        before = np.maximum.reduceat(fixed + 1, first) - (count - free)[first]
+        result[alike[order]] = np.where(free, before[run] + count - 1, fixed)
+        return result[rows]
+
+    def _fixed(self, rows: Array) -> Array:
+        """The numbers that have been told already; else -1."""
+        if not len(self.fixed):
+            return np.full(len(rows), -1, np.int64)
+        known = rows < len(self.fixed)
+        return np.where(known, self.fixed[np.where(known, rows, 0)], -1)
+
+    def _compare(self) -> None:
+        """Finds for each row the first one that is equal in time and in what conditions see of it."""
         table = self.out.table
-        if self.numbered == table.n:
+        if self._compared == table.n:
             return
-        if len(self.numbers) < table.n:
-            size = len(table.alive)
-            self.numbers, self._counts = (grown(a, size, self.numbered, 0) for a in (self.numbers, self._counts))
+        if len(self._firsts) < table.n:
+            self._firsts = grown(self._firsts, len(table.alive), self._compared)
         if 2 * table.n > len(self._buckets):
-            self._buckets, self.numbered = no_buckets(2 * table.n), 0
-            self._counts[:] = 0
-        k.number_equals(
+            self._buckets, self._compared = no_buckets(2 * table.n), 0
+        k.first_equals(
             table.data,
-            self.numbered,
+            self._compared,
             table.n,
             np.array(table.codes, np.int64),
             table.dictionary.canon,
             self._buckets,
-            self._counts,
-            self.numbers,
+            self._firsts,
         )
-        self.numbered = table.n
+        self._compared = table.n
 
     def step(self) -> None:
         pass
@@ -192,27 +331,18 @@ class Events(Operator):
             self.chunks.pop()
         if self.chunks:
             self.chunks[-1].cut(table.n)
-        self.numbered, self._buckets = 0, no_buckets(0)
         self.made_ids.clear()
-        self.numbers = self._counts = np.zeros(0, np.int64)
+        self._firsts, self._compared, self._buckets = NONE, 0, no_buckets(0)
 
     def keep(self, rows: Array) -> None:
         """What was given, for the rows that a compaction keeps."""
-        self._number_all()
-        for row in rows[
-            self.numbers[rows] > 0
-        ].tolist():  # its number among equals is told once, before some of them go
-            if self.given_id(row) is None:
-                self.chunk(row).name(row, self.id(row))
+        numbers = self.numbers(rows)
+        self.fixed = numbers if numbers.any() else NONE
         chunks: list[Chunk] = []
         first = 0
-        for chunk in self.chunks:
-            lo, hi = np.searchsorted(rows, [chunk.first, chunk.first + chunk.count])
-            at = rows[lo:hi] - chunk.first
-            if len(at):
-                columns = [_some(column, at) for column in chunk.columns]
-                chunks.append(Chunk(first, len(at), columns, None if chunk.ids is None else _some(chunk.ids, at)))
-                first += len(at)
+        for chunk, at in self.pieces(rows):
+            chunks.append(chunk.some(first, at))
+            first += len(at)
         self.chunks = chunks
 
     def event(self, row: int) -> Event:
@@ -224,4 +354,14 @@ class Events(Operator):
 
 
 def _some(column: Any, at: Array) -> Any:
-    return column[at] if isinstance(column, np.ndarray) else [column[i] for i in at.tolist()]
+    return column[at] if isinstance(column, np.ndarray | Coded) else [column[i] for i in at.tolist()]
+
+
+def _hashed(column: Any) -> tuple[Array, Array]:
+    """Hashes and spellings of the values of a column."""
+    if isinstance(column, np.ndarray):
+        return numbers_hashed(column)
+    values, place = column.distinct() if isinstance(column, Coded) else (column, None)
+    hashes = np.fromiter(map(value_hash, values), np.uint64, len(values))
+    spelt = np.fromiter(map(spelling, values), np.uint64, len(values))
+    return (hashes, spelt) if place is None else (hashes[place], spelt[place])

@@ -529,10 +529,8 @@ def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
 
 
 @Kernel
-def number_equals(
-    data: Array, lo: int, hi: int, keys: Array, canon: Array, buckets: Array, counts: Array, numbers: Array
-) -> None:
-    """Numbers rows among those with equal times and fields, in the order in which they came."""
+def first_equals(data: Array, lo: int, hi: int, keys: Array, canon: Array, buckets: Array, firsts: Array) -> None:
+    """For each row the first one that has equal times and fields; itself, mostly."""
     mask = len(buckets) - 1
     for row in range(lo, hi):
         h = mixed(mixed(668265263, data[0, row]), data[1, row])
@@ -550,8 +548,22 @@ def number_equals(
             b = (b + 1) & mask
         if buckets[b] < 0:
             buckets[b] = row
-        numbers[row] = counts[buckets[b]]
-        counts[buckets[b]] += 1
+        firsts[row] = buckets[b]
+
+
+@Kernel
+def first_supports(
+    rows: Array, ranks: Array, heads: Array, after: Array, alive: Array, of_child: Array, good: Array, other: Array
+) -> None:
+    """For each event its first derivation that stands and rests on lower ranks, and its first one of all; else -1."""
+    for i in range(len(rows)):
+        good[i] = other[i] = -1
+        child = heads[rows[i]]
+        while child >= 0:
+            other[i] = child
+            if alive[child] and of_child[child] < ranks[i]:
+                good[i] = child
+            child = after[child]
 
 
 @Kernel

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from augury.algebra.program import rule_reads
+from augury.algebra.program import Predicate, rule_reads
 from augury.clock import Clock, Kind
 from augury.engine import inspect, snapshot
 from augury.engine import kernels as k
 from augury.engine.answers import Answers, Changes, make_changes
-from augury.engine.arrivals import Arrivals, is_tables
+from augury.engine.arrivals import Arrivals, Batch, is_tables
 from augury.engine.circuit import Circuit
 from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
@@ -190,6 +190,23 @@ class Session:
             raise RunError("events are revoked by their ids", hint='session.revoke("e7"), or a list of ids')
         return self.push([Revocation(one) for one in ids])
 
+    def take(
+        self,
+        batches: Mapping[Predicate, Batch],
+        frontier: int | None = None,
+        revoked: Iterable[str] = (),
+        withdrawn: Mapping[Predicate, Iterable[str]] | None = None,
+        late: int | None = None,
+    ) -> Changes:
+        """One step of a host: events as columns, what is taken back, and up to when nothing more comes.
+
+        What ends at or before `late` is late already.
+        """
+        with self._alone():
+            self._open(None)
+            behind = max((t for t in (self.frontier, late) if t is not None), default=None)
+            return self._step(lambda: self.arrivals.batches(batches, behind, revoked, withdrawn), frontier)
+
     def advance(self, time: Any) -> Changes:
         """Promises that nothing more ends at or before a time; the changes of the answer."""
         with self._alone():
@@ -219,8 +236,8 @@ class Session:
     def _alone(self) -> _Alone:
         return _Alone(self._entered)
 
-    def _step(self, told: Callable[[], Any]) -> Changes:
-        """One step: all of it, or nothing where something fails."""
+    def _step(self, told: Callable[[], Any], frontier: int | None = None) -> Changes:
+        """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier."""
         circuit = self._circuit
         assert circuit is not None
         if circuit.words.rows > 2 * self._kept + _MANY:
@@ -238,6 +255,8 @@ class Session:
             raise
         if arrived.greatest is not None:
             self.greatest = arrived.greatest if self.greatest is None else max(self.greatest, arrived.greatest)
+        if frontier is not None:
+            self.advanced = frontier if self.advanced is None else max(self.advanced, frontier)
         self.counted += arrived.count
         self.rejected += arrived.rejected
         self.late_count += len(arrived.late)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from augury.engine.session import Session
     from augury.program import Program
 
-_MAGIC = b"augury session 1\n"
+_MAGIC = b"augury session 2\n"
 # What a snapshot may hold, beside plain Python values: arrays, and the values and facts of the language.
 _KNOWN = {
     ("augury.clock", "Timestamp"), ("augury.clock", "Duration"), ("augury.clock", "Clock"),
@@ -33,7 +33,7 @@ _KNOWN = {
     ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"),
     ("numpy.core.multiarray", "_reconstruct"), ("numpy.core.numeric", "_frombuffer"),
     ("numpy._core.multiarray", "scalar"), ("copyreg", "_reconstructor"), ("builtins", "object"),
-    ("dataclasses", "_dataclass_setstate"),
+    ("dataclasses", "_dataclass_setstate"), ("augury.engine.events", "Coded"),
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def take(session: Session) -> bytes:
             n: (o.out.table.data[:, : o.out.table.n], o.out.table.alive[: o.out.table.n]) for n, o in named.items()
         },
         "inputs": {
-            n: (o.type, o.arity, [(c.count, list(c.columns), c.ids) for c in o.chunks])
+            n: (o.type, o.arity, [(c.count, list(c.columns), c.ids, c.traces) for c in o.chunks], o.fixed)
             for n, o in named.items()
             if isinstance(o, Events)
         },
@@ -139,7 +139,7 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
             session.remove_rule(text)
     session.grown = state["grown"]
     circuit = session.circuit
-    for type, arity, _ in state["inputs"].values():
+    for type, arity, *_ in state["inputs"].values():
         if (type, arity) not in circuit.inputs:  # a type that no rule reads
             circuit.inputs[type, arity] = Events(circuit, type, arity, ())
     _fill(session, state)
@@ -161,12 +161,12 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
         table.data, table.alive = grown(data, n + 16, n), grown(alive, n + 16, n, 0)
         table.dead = int(n - alive.sum())
         table.begin()
-    for n, (_, _, chunks) in state["inputs"].items():
+    for n, (_, _, chunks, fixed) in state["inputs"].items():
         events, first = named[n], 0
         assert isinstance(events, Events)
-        events.chunks = []
-        for count, columns, ids in chunks:
-            events.chunks.append(Chunk(first, count, columns, ids))
+        events.chunks, events.fixed = [], fixed
+        for count, columns, ids, traces in chunks:
+            events.chunks.append(Chunk(first, count, columns, ids, traces))
             first += count
     for n, members in state["members"].items():
         named[n].members = members  # type: ignore[attr-defined]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.engine.events import Events
-from augury.engine.operators.base import Part
+from augury.engine import kernels as k
+from augury.engine.events import Events, distinct
+from augury.engine.kernels import Array
+from augury.engine.operators.absence import Absence
+from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.choose import Choose
 from augury.engine.operators.derive import Derive, Derived
-from augury.engine.table import END, Links
+from augury.engine.operators.map import Union
+from augury.engine.table import END, LEFT, RANK, RIGHT, Links, Table
 from augury.meaning.model import Derivation, derive_from
 from augury.model import Event
 
@@ -45,7 +51,8 @@ def all_of(links: Links, row: int) -> list[int]:
 
 def trace_of(circuit: Circuit, events: Derived, row: int) -> tuple[str, ...]:
     """The ids of the input events of one derivation."""
-    return tuple(dict.fromkeys(circuit.makers[id(table)].id(at) for table, at in inputs_of(circuit, events, row)))  # type: ignore[attr-defined]
+    found = [circuit.makers[id(table)].names(at) for table, at in inputs_of(circuit, events, row)]  # type: ignore[attr-defined]
+    return tuple(dict.fromkeys(name for names in found for name in names))
 
 
 def inputs_of(circuit: Circuit, events: Derived, row: int) -> tuple[Part, ...]:
@@ -71,6 +78,176 @@ def inputs_of(circuit: Circuit, events: Derived, row: int) -> tuple[Part, ...]:
         if support is not None:
             open_parts.extend(reversed(support[0].parts(support[1])))
     return tuple(found)
+
+
+# Many traces at once
+
+Leaves = list[tuple[Events, Array]]  # input events column by column: one of each column makes a trace
+Ways = list[tuple[Array, list[tuple[Table, Array]]]]  # some of the rows, and what each of them is made of
+_DEEP, _WIDE, _FEW = 100, 64, 8
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Traces one after the other: that of row `i` is `items[offsets[i]:offsets[i + 1]]`.
+
+    An item is an id that is made from a content, as a number; or the place of an id in `pool`, where there is one.
+    """
+
+    offsets: Array  # int32
+    items: Array  # uint64, or int64 with a pool
+    pool: list[str] | None
+
+    def tuples(self) -> list[tuple[str, ...]]:
+        """As `trace_of` gives them."""
+        pool, items = self.pool, self.items.tolist()
+        texts = [f"{i:016x}" for i in items] if pool is None else [pool[i] for i in items]
+        return [tuple(texts[lo:hi]) for lo, hi in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+
+
+def traces_of(circuit: Circuit, events: Derived, rows: Array) -> Traces:
+    """The traces of many events: level by level, all rows that are made alike at once; the others one by one."""
+    names = _Names(all(one.plain for one in circuit.inputs.values()))
+    found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
+    rest = np.ones(len(rows), bool)
+    for some, leaves in _leaves(circuit, events.out.table, rows, 0):
+        rest[some] = False
+        found.append((some, *names.items(leaves, len(some))))
+    others = np.flatnonzero(rest)
+    if len(others):
+        traces = [trace_of(circuit, events, row) for row in rows[others].tolist()]
+        found.append((others, np.array([len(t) for t in traces]), names.numbers(n for t in traces for n in t)))
+    lengths = np.zeros(len(rows), np.int64)
+    for some, own, _ in found:
+        lengths[some] = own
+    offsets = np.r_[0, np.cumsum(lengths)]
+    items = np.empty(int(offsets[-1]), np.int64 if names.pool is not None else np.uint64)
+    for some, own, more in found:
+        items[_spread(offsets[some], own) if len(some) < len(rows) else slice(None)] = more
+    return Traces(offsets.astype(np.int32), items, None if names.pool is None else list(names.pool))
+
+
+class _Names:
+    """Ids as numbers: as they are where all are made from contents, else their places in a pool."""
+
+    def __init__(self, plain: bool) -> None:
+        self.pool: dict[str, int] | None = None if plain else {}
+
+    def numbers(self, ids: Iterable[str]) -> Array:
+        pool = self.pool
+        if pool is None:
+            return np.array([int(id, 16) for id in ids], np.uint64)
+        return np.array([pool.setdefault(id, len(pool)) for id in ids], np.int64)
+
+    def of(self, events: Events, rows: Array) -> tuple[Array, Array | None]:
+        """The ids of input events, in the order of rows; and how many each one adds, where that is not always one."""
+        few, place = distinct(rows, events.out.table.n)
+        if self.pool is None:
+            return events.made(few)[place], None
+        if events.plain:
+            return self.numbers(f"{id:016x}" for id in events.made(few).tolist())[place], None
+        names = events.all_names(few)
+        items = self.numbers(name for one in names for name in one)
+        lengths = np.array([len(one) for one in names])
+        if len(items) == len(names):
+            return items[place], None
+        return items[_spread((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
+
+    def items(self, leaves: Leaves, count: int) -> tuple[Array, Array]:
+        """The lengths of traces, and their items, each once: that of the first column first."""
+        columns = [self.of(events, rows) for events, rows in leaves]
+        width = len(columns)
+        if all(lengths is None for _, lengths in columns):
+            if width == 0:
+                return np.zeros(count, np.int64), np.empty(0, np.int64)
+            matrix = np.stack([items for items, _ in columns], axis=1)
+            if width <= _FEW:
+                twice = [(matrix[:, i] == matrix[:, j]).any() for j in range(width) for i in range(j)]
+                if not any(twice):
+                    return np.full(count, width), matrix.ravel()
+            return _once(np.repeat(np.arange(count), width), matrix.ravel(), count)
+        sizes = np.stack([np.ones(count, np.int64) if own is None else own for _, own in columns], axis=1)
+        firsts = np.stack([np.cumsum(sizes[:, i]) - sizes[:, i] for i in range(width)], axis=1)
+        firsts += np.r_[0, np.cumsum([len(items) for items, _ in columns])[:-1]]
+        items = np.concatenate([items for items, _ in columns])[_spread(firsts.ravel(), sizes.ravel())]
+        return _once(np.repeat(np.arange(count), sizes.sum(axis=1)), items, count)
+
+
+def _once(owners: Array, items: Array, count: int) -> tuple[Array, Array]:
+    """How many different items each owner has, and those in the order in which they first come."""
+    order = np.lexsort((items, owners))
+    o, i = owners[order], items[order]
+    keep = np.zeros(len(items), bool)
+    keep[order[np.r_[True, (o[1:] != o[:-1]) | (i[1:] != i[:-1])][: len(o)]]] = True
+    return np.bincount(owners[keep], minlength=count), items[keep]
+
+
+def _spread(firsts: Array, lengths: Array) -> Array:
+    """The places `first, first + 1, …` of runs that have these lengths, one run after the other."""
+    ends = np.cumsum(lengths)
+    return np.repeat(firsts - ends + lengths, lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
+def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int) -> list[tuple[Array, Leaves]]:
+    """The input events of rows, in groups that are made alike; rows in none of them are left to be told one by one."""
+    maker = circuit.makers[id(table)]
+    if isinstance(maker, Events):
+        return [(np.arange(len(rows)), [(maker, rows)])]
+    found: list[tuple[Array, Leaves]] = []
+    for some, sources in _ways(circuit, maker, rows) if depth < _DEEP else ():
+        groups: list[tuple[Array, Leaves]] = [(some, [])] if len(some) else []
+        for source, parents in sources:
+            groups = [
+                (_at(group, own), [*((events, _at(column, own)) for events, column in leaves), *more])
+                for group, leaves in groups
+                for own, more in _leaves(circuit, source, _at(parents, group), depth + 1)
+                if len(leaves) + len(more) <= _WIDE
+            ]
+        found += groups
+    return found
+
+
+def _at(column: Array, rows: Array) -> Array:
+    """Some rows of a column; they are in ascending order, so that as many as there are are all of them."""
+    return column if len(rows) == len(column) else column[rows]
+
+
+def _ways(circuit: Circuit, maker: Operator, rows: Array) -> Ways:
+    """What rows of an operator are made of, as its `parts` says it row by row."""
+    if isinstance(maker, Derived):
+        return _supported(circuit, maker, rows)
+    data, parts = maker.out.table.data, type(maker).parts
+    left, right = data[LEFT, rows], data[RIGHT, rows]
+    tables = [view.table for view in maker.inputs]
+    has_left, has_right = left >= 0, right >= 0
+    if parts in (Absence.parts, Choose.parts, Derive.parts) or (parts is Operator.parts and len(tables) == 1):
+        return [(np.flatnonzero(has_left), [(tables[0], left)])]
+    if parts is Operator.parts:
+        both = [(tables[0], left), (tables[1], right)]
+        return [(np.flatnonzero(has_left & has_right), both), (np.flatnonzero(has_left & ~has_right), both[:1])]
+    if parts is Union.parts:
+        first, second = np.flatnonzero(has_left), np.flatnonzero(~has_left & has_right)
+        return [(first, [(tables[0], left)]), (second, [(tables[1], right)])]
+    return []
+
+
+def _supported(circuit: Circuit, events: Derived, rows: Array) -> Ways:
+    """One derivation of each event: the one that `support_of` names."""
+    ranks = events.out.table.data[RANK, rows]
+    size = len(rows)
+    chosen, link, good = np.full(size, -1, np.int64), np.full(size, -1, np.int64), np.zeros(size, bool)
+    best, any_one = np.empty(size, np.int64), np.empty(size, np.int64)
+    for i, links in enumerate(events.supports):
+        links.extend()
+        child = links.child
+        k.first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
+        for found, take in ((best, ~good & (best >= 0)), (any_one, (chosen < 0) & (any_one >= 0))):
+            chosen[take], link[take] = found[take], i
+        good |= best >= 0
+    if events.kept_inputs:
+        link[[i for i, row in enumerate(rows.tolist()) if row in events.kept_inputs]] = -2
+    ways: Ways = [(np.flatnonzero(link == i), [(links.child, chosen)]) for i, links in enumerate(events.supports)]
+    return [*ways, (np.flatnonzero(link == -1), [])]
 
 
 def derivations_of(circuit: Circuit, events: Derived, row: int) -> list[Derivation]:

@@ -15,7 +15,19 @@ from typing import Any
 import numpy as np
 
 from augury.engine.kernels import Array, intern_floats, refill_floats
-from augury.model import Value, has_null, order_key
+from augury.model import (
+    FLOAT_SEED,
+    GOLDEN,
+    INT_SEED,
+    MIX_1,
+    MIX_2,
+    Value,
+    content_seed,
+    has_null,
+    order_key,
+    spelling,
+    value_hash,
+)
 
 NULL, OPEN = 1, 3
 _WHOLE = 2**61
@@ -36,6 +48,8 @@ class Dictionary:
         self._equals: dict[Any, int] = {}
         self._floats: dict[float, int] = {}
         self._buckets: Array | None = None  # floats by their bits, once they come in bulk
+        self._hashes = np.zeros((2, 0), np.uint64)  # hash and spelling of the values, once asked for
+        self._hashed = 0
         for value in (None, None):
             self._new(value, (value, self.n))
         self._ids[type(None), None] = 0
@@ -181,6 +195,10 @@ class Dictionary:
         result[odd] = self.canon[codes[odd] >> 1]
         return result
 
+    def is_float(self, numbers: Array) -> Array:
+        """Which of the values of these numbers are floats that are not whole."""
+        return self.kind[numbers] == _FLOAT
+
     def is_null(self, codes: Array) -> Array:
         """Whether each is null or has null inside."""
         odd = (codes & 1).astype(bool)
@@ -188,6 +206,39 @@ class Dictionary:
         if odd.any():
             result[odd] = self.nullish[codes[odd] >> 1].astype(bool)
         return result
+
+    # What ids are made of
+
+    def hashes(self, codes: Array) -> Array:
+        """`value_hash` of the values behind codes."""
+        found = mixed(np.uint64(INT_SEED), (codes >> 2).view(np.uint64))
+        return self._told(0, codes, found)
+
+    def spellings(self, codes: Array) -> Array:
+        """`spelling` of the values behind codes."""
+        return self._told(1, codes, ((codes >> 1) & 1).view(np.uint64))
+
+    def _told(self, what: int, codes: Array, found: Array) -> Array:
+        """What is found of numbers inside codes, and for the others what the dictionary knows."""
+        odd = (codes & 1).astype(bool)
+        if odd.any():
+            self._hash_all()
+            found[odd] = self._hashes[what, codes[odd] >> 1]
+        return found
+
+    def _hash_all(self) -> None:
+        lo, hi = self._hashed, self.n
+        if lo == hi:
+            return
+        if hi > self._hashes.shape[1]:
+            larger = np.zeros((2, len(self.canon)), np.uint64)
+            larger[:, :lo] = self._hashes[:, :lo]
+            self._hashes = larger
+        floats = np.flatnonzero(self.kind[lo:hi] == _FLOAT) + lo
+        self._hashes[0, floats] = mixed(np.uint64(FLOAT_SEED), self.numbers[floats].view(np.uint64))
+        for n in (np.flatnonzero(self.kind[lo:hi] != _FLOAT) + lo).tolist():
+            self._hashes[:, n] = value_hash(self.values[n]), spelling(self.values[n])
+        self._hashed = hi
 
     # State
 
@@ -239,3 +290,56 @@ class Dictionary:
 def _exact(values: Array) -> bool:
     """Whether integers are floats without loss."""
     return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
+
+
+# Hashes of columns, the same as those of single values in `model`
+
+
+def mixed(h: Array, more: Array) -> Array:
+    """`mix` of columns."""
+    h = (h ^ more) + np.uint64(GOLDEN)
+    h ^= h >> np.uint64(30)
+    h *= np.uint64(MIX_1)
+    h ^= h >> np.uint64(27)
+    h *= np.uint64(MIX_2)
+    h ^= h >> np.uint64(31)
+    return h
+
+
+def content_hashes(type: str, args: Sequence[Array], start: Array, end: Array) -> Array:
+    """The ids of events as numbers: of contents whose arguments have these hashes."""
+    h = np.full(len(start), content_seed(type, len(args)), np.uint64)
+    for one in (*args, start.astype(np.int64).view(np.uint64), end.astype(np.int64).view(np.uint64)):
+        h = mixed(h, one)
+    return h
+
+
+def spellings_of(found: Sequence[Array], count: int) -> Array:
+    """`spelling_of` of rows whose arguments have these spellings."""
+    h, plain = np.zeros(count, np.uint64), np.ones(count, bool)
+    if not any(one.any() for one in found):
+        return h
+    for one in found:
+        h = mixed(h, one)
+        plain &= one == 0
+    h[plain] = 0
+    return h
+
+
+def numbers_hashed(column: Array) -> tuple[Array, Array]:
+    """Hashes and spellings of an array of integers, floats (NaN is null) or booleans."""
+    spelt = np.zeros(len(column), np.uint64)
+    if column.dtype.kind in "iu":
+        return mixed(np.uint64(INT_SEED), column.astype(np.int64).view(np.uint64)), spelt
+    if column.dtype.kind == "b":
+        return np.array([value_hash(False), value_hash(True)], np.uint64)[column.astype(np.int64)], spelt
+    column = column.astype(np.float64)
+    hashes = mixed(np.uint64(FLOAT_SEED), column.view(np.uint64))
+    whole = (column == np.floor(column)) & np.isfinite(column)
+    spelt[whole] = 1
+    small = whole & (np.abs(column) < 2.0**63)
+    hashes[small] = mixed(np.uint64(INT_SEED), column[small].astype(np.int64).view(np.uint64))
+    hashes[np.isnan(column)] = value_hash(None)
+    for i in np.flatnonzero(whole & ~small).tolist():
+        hashes[i] = value_hash(float(column[i]))
+    return hashes, spelt

@@ -1,0 +1,290 @@
+"""How a program is spread over buckets: stages of rules whose events share a key, one after the other.
+
+A stage is partitioned by the value of one argument of every type it reads, so that all events that can meet do meet. Rules
+whose events share no argument are cut into slices of time where their answers have a bounded length, and else run in one
+bucket.
+
+    s(L, W)  <- wind(L, W) SEQ fire(L).                     stage 1: by wind.0 and fire.0
+    near(A)  <- (s(A, _) AND s(B, _)).1h WHERE d(A, B) < 9. stage 2: no shared argument; slices of time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from augury.algebra.nodes import (
+    UNRESTRICTED,
+    Collect,
+    Condition,
+    Either,
+    Follow,
+    Instant,
+    Join,
+    Kleene,
+    Label,
+    Node,
+    NoneInside,
+    Repeat,
+    Rule,
+    Scan,
+    Select,
+    Within,
+    walk_all,
+)
+from augury.algebra.program import Plan, Predicate, rule_reads
+from augury.algebra.properties import correlation_key, event_lengths, key_classes
+from augury.algebra.strata import strata
+from augury.algebra.terms import Var
+
+How = Literal["key", "slices", "one"]
+Positions = frozenset[int]
+SLICE = "#slice"  # the variable that events of one slice share
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Rules that run together. `reads` says for every type that it is given which argument is the key, if any.
+
+    `longest` bounds the length of its answers, in microseconds, where it is cut into slices; `why` says why it has no key.
+    """
+
+    number: int
+    rules: tuple[Rule, ...]
+    how: How
+    reads: Mapping[Predicate, int | None]
+    gives: tuple[Predicate, ...]
+    longest: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages of a program. Events of the types in `spread` may be made in several buckets: equal ones are one."""
+
+    plan: Plan
+    stages: tuple[Stage, ...]
+    spread: frozenset[Predicate]
+    lengths: Mapping[Predicate, int | None]
+
+    def plan_of(self, stage: Stage) -> Plan:
+        """What a circuit of a stage runs: its rules, with what earlier stages make given as sets."""
+        given = {t: self.lengths[t] for t in stage.reads if t in self.plan.derived and t not in stage.gives}
+        asked = set(self.plan.outputs) | {t[0] for other in self.stages[stage.number :] for t in other.reads}
+        outputs = tuple(sorted({name for name, _ in stage.gives if name in asked}))
+        return replace(self.plan, rules=stage.rules, outputs=outputs, declared={}, given=given)
+
+
+def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
+    """The plan with just the rules that some outputs rest on."""
+    wanted, open_types = set[Predicate](), [t for t in plan.derived if t[0] in set(outputs)]
+    while open_types:
+        type = open_types.pop()
+        if type not in wanted:
+            wanted.add(type)
+            open_types += [t for rule in plan.derived.get(type, ()) for t in rule_reads(rule) if t in plan.derived]
+    rules = tuple(rule for rule in plan.rules if rule.predicate in wanted)
+    return replace(plan, rules=rules, outputs=tuple(o for o in plan.outputs if o in set(outputs)))
+
+
+def stages(plan: Plan, longest: int | None = 0, slices: bool = True) -> Stages:
+    """The stages of a plan. `longest` bounds the length of input events, in microseconds; without a bound, and without
+    `slices`, what has no key runs in one bucket."""
+    lengths = event_lengths(plan, longest or 0)
+    bounds = lengths if longest is not None and slices else {}
+    builders: list[_Builder] = []
+    made: dict[Predicate, set[int]] = {}
+
+    def place(rules: tuple[Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
+        """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
+        reads = {t for rule in rules for t in rule_reads(rule) if t in made and t not in types}
+        first = max((n for t in reads for n in made[t]), default=0)
+        whole = {t for t in reads if len(made[t]) > 1 or t in types}
+
+        def fits(number: int) -> bool:
+            return all(n < number or (n == number and t not in whole) for t in reads for n in made[t])
+
+        for number in range(first, len(builders)):
+            if builders[number].how == "key" and fits(number) and builders[number].take(rules):
+                break
+        else:
+            keyed = _Builder("key")
+            if keyed.take(rules):
+                builders.append(keyed)
+            elif len(rules) > 1 and not recursive:
+                return False
+            else:
+                how: How = "slices" if _sliceable(rules, recursive, bounds) else "one"
+                at = next((n for n in range(first, len(builders)) if builders[n].how == how and fits(n)), None)
+                if at is None:
+                    builders.append(_Builder(how))
+                    at = len(builders) - 1
+                builders[at].rules += rules
+                _note(made, types, at)
+                return True
+            number = len(builders) - 1
+        _note(made, types, number)
+        return True
+
+    for stratum in strata(plan):
+        if not stratum.rules:
+            continue
+        if not place(stratum.rules, stratum.types, stratum.recursive):
+            for rule in stratum.rules:
+                place((rule,), (rule.predicate,), False)
+    made_stages = tuple(b.stage(n + 1, plan, bounds) for n, b in enumerate(builders))
+    spread = {t for t, where in made.items() if len(where) > 1}
+    spread |= {t for b in builders if b.how == "key" for t, held in b.heads.items() if not held}
+    return Stages(plan, made_stages, frozenset(spread), lengths)
+
+
+def _note(made: dict[Predicate, set[int]], types: Iterable[Predicate], number: int) -> None:
+    for type in types:
+        made.setdefault(type, set()).add(number)
+
+
+@dataclass
+class _Builder:
+    """A stage that grows: which arguments may be the key of each type it reads, and which hold it in each that it makes."""
+
+    how: How
+    rules: tuple[Rule, ...] = ()
+    keys: dict[Predicate, Positions] = field(default_factory=dict)
+    heads: dict[Predicate, Positions] = field(default_factory=dict)
+
+    def take(self, rules: tuple[Rule, ...]) -> bool:
+        """Takes rules in where a key fits all of them."""
+        found = _assigned(rules, self.keys, self.heads)
+        if found is None:
+            return False
+        self.keys, self.heads = found
+        self.rules += rules
+        return True
+
+    def stage(self, number: int, plan: Plan, bounds: Mapping[Predicate, int | None]) -> Stage:
+        gives = tuple(sorted({rule.predicate for rule in self.rules}))
+        read = {t for rule in self.rules for t in rule_reads(rule)} | set(gives)
+        if self.how == "key":
+            keys = {t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read)}
+            return Stage(number, self.rules, "key", keys, gives)
+        why = _reason(self.rules[0])
+        lengths = [bounds.get(t) for t in gives] if self.how == "slices" else []
+        longest = max((b for b in lengths if b is not None), default=None)
+        return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read)), gives, longest, why)
+
+
+_Keys = dict[Predicate, Positions]
+
+
+def _assigned(rules: tuple[Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys, _Keys] | None:
+    """Keys under which all rules can run beside those that are there already; the first that are found."""
+    if not rules:
+        ok = all(at & heads[t] for t, at in keys.items() if t in heads)
+        return ({t: at & heads[t] if t in heads else at for t, at in keys.items()}, heads) if ok else None
+    rule = rules[0]
+    for reads, held in _options(rule):
+        new_keys, new_heads = dict(keys), dict(heads)
+        for type, at in reads.items():
+            new_keys[type] = new_keys[type] & at if type in new_keys else at
+        new_heads[rule.predicate] = new_heads[rule.predicate] & held if rule.predicate in new_heads else held
+        if all(new_keys.values()):
+            found = _assigned(rules[1:], new_keys, new_heads)
+            if found is not None:
+                return found
+    return None
+
+
+def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
+    """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
+    patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+    nodes = [n for p in patterns for n in walk_all(p)]
+    if any(isinstance(n, Follow | Kleene) and n.skip == "contiguous" for n in nodes):
+        return  # the next time point of a stream is that of all its events
+    local = {v for n in nodes if isinstance(n, Kleene) for v in n.local}
+    same = key_classes(rule)
+    for key in correlation_key(rule):
+        if key in local:
+            continue
+        reads: _Keys = {}
+        for scan in (n for n in nodes if isinstance(n, Scan)):
+            at = frozenset(i for i, a in enumerate(scan.args) if isinstance(a, Var) and same(a.name) == key)
+            type = (scan.type, len(scan.args))
+            reads[type] = reads[type] & at if type in reads else at
+        if reads and all(reads.values()):
+            held = frozenset(i for i, a in enumerate(rule.args) if isinstance(a, Var) and same(a.name) == key)
+            yield reads, held
+
+
+def _reason(rule: Rule) -> str:
+    patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+    if any(isinstance(n, Follow | Kleene) and n.skip == "contiguous" for p in patterns for n in walk_all(p)):
+        return f"rule `{rule.label}` asks for neighbours among all events"
+    if not correlation_key(rule):
+        return f"the events of rule `{rule.label}` share no variable"
+    return f"the key of rule `{rule.label}` changes its place"
+
+
+def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predicate, int | None]) -> bool:
+    """Whether an answer rests on nothing but what lies inside its interval, and that has a bound."""
+    if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
+        return False
+    for rule in rules:
+        if rule.collect is not None and rule.collect.last is not None:
+            return False
+        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+            for node in walk_all(pattern):
+                if isinstance(node, Follow | Kleene | Instant):
+                    return False
+                if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
+                    return False
+    return True
+
+
+def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:
+    """The greatest length of the answers of a stage, where it can be cut into slices of time, a key or not."""
+    if longest is None:
+        return None
+    bounds = event_lengths(stages.plan, longest)
+    recursive = {label for s in strata(stages.plan) if s.recursive for label in (r.label for r in s.rules)}
+    if any(rule.label in recursive for rule in stage.rules) or not _sliceable(stage.rules, False, bounds):
+        return None
+    return max((b for t in stage.gives if (b := bounds.get(t)) is not None), default=None)
+
+
+def sliced(plan: Plan) -> Plan:
+    """The plan in which events meet only inside their slice: it is one more argument of every event, and all share it."""
+    return replace(
+        plan,
+        rules=tuple(_sliced_rule(rule) for rule in plan.rules),
+        given={(name, arity + 1): bound for (name, arity), bound in plan.given.items()},
+        hidden=1,
+    )
+
+
+def _sliced_rule(rule: Rule) -> Rule:
+    collect: Collect | None = rule.collect and replace(rule.collect, pattern=_sliced(rule.collect.pattern))
+    return replace(rule, args=(*rule.args, Var(SLICE)), body=_sliced(rule.body), collect=collect)
+
+
+def _sliced(node: Node) -> Node:
+    match node:
+        case Scan():
+            return replace(node, args=(*node.args, Var(SLICE)))
+        case Select():
+            return replace(node, input=_sliced(node.input), where=tuple(_sliced_where(c) for c in node.where))
+        case Join():
+            absent = None if node.absent is None else _sliced(node.absent)
+            where = tuple(_sliced_where(c) for c in node.where)
+            return replace(node, left=_sliced(node.left), right=_sliced(node.right), absent=absent, where=where)
+        case Label() | Within() | Repeat():
+            return replace(node, input=_sliced(node.input))
+        case Either():
+            return replace(node, left=_sliced(node.left), right=_sliced(node.right))
+    return node
+
+
+def _sliced_where(condition: Condition) -> Condition:
+    if isinstance(condition, NoneInside):
+        return replace(condition, pattern=_sliced(condition.pattern))
+    return condition

@@ -1,0 +1,102 @@
+"""Augury on Spark: DataFrames in, DataFrames of detections out, in batch and in streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from augury.clock import Kind
+from augury.errors import RunError
+from augury.model import Fact
+from augury.program import Program
+
+if TYPE_CHECKING:
+    from augury.spark.batch import Detections
+    from augury.spark.stream import Stream
+
+try:
+    import pyspark  # noqa: F401
+except ImportError:  # pragma: no cover
+    raise RunError("Spark is not installed", hint="pip install 'augury[spark]'") from None
+
+Facts = Mapping[str, Any] | Iterable[Fact]
+
+
+def detect(
+    program: Program | str | Path,
+    events: Any,
+    *,
+    clock: Kind | None = None,
+    policy: str | None = None,
+    facts: Facts = (),
+    until: Any = None,
+    retention: str | None = None,
+    longest: str | None = None,
+    time: str = "time",
+    start: str = "start",
+    end: str = "end",
+    id: str = "id",
+    op: str = "op",
+    type: str = "type",
+    trace: bool = True,
+    on_error: Literal["fail", "drop"] = "fail",
+    partitions: int | None = None,
+    skew: bool = False,
+) -> Detections:
+    """Detects over a history: DataFrames by type (or one with a type column) in, a DataFrame for each output out, lazily.
+
+    `time`, `start`, `end`, `id`, `op` and `type` name columns. A malformed row stops the run, or with on_error="drop" goes
+    to `.malformed` alone. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time.
+    """
+    from augury.spark.batch import Detections
+    from augury.spark.inputs import Names
+    from augury.spark.pipeline import Pipeline
+
+    pipeline = Pipeline(
+        program, events, clock=clock, policy=policy, facts=facts, names=Names(time, start, end, id, op, type),
+        retention=retention, longest=longest, trace=trace, on_error=on_error,
+    )  # fmt: skip
+    return Detections(pipeline, until, partitions, skew)
+
+
+def detect_stream(
+    program: Program | str | Path,
+    events: Any,
+    *,
+    lateness: str,
+    emit: Literal["early", "final"] = "final",
+    clock: Kind | None = None,
+    policy: str | None = None,
+    facts: Facts = (),
+    retention: str | None = None,
+    longest: str | None = None,
+    time: str = "time",
+    start: str = "start",
+    end: str = "end",
+    id: str = "id",
+    op: str = "op",
+    type: str = "type",
+    trace: bool = True,
+    on_error: Literal["fail", "drop"] = "fail",
+    buckets: int | None = None,
+) -> Stream:
+    """Detects in streams: streaming DataFrames in, a streaming DataFrame for each output out.
+
+    `lateness` says how late an event or a revocation may come; what is later goes to `.late`. With emit="final" an answer
+    is given once nothing can change it; with "early" at once, and rows with op "retract" take answers back.
+    """
+    from augury.spark.inputs import Names
+    from augury.spark.pipeline import Pipeline
+    from augury.spark.stream import Stream
+
+    if emit not in ("early", "final"):
+        raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
+    pipeline = Pipeline(
+        program, events, clock=clock, policy=policy, facts=facts, names=Names(time, start, end, id, op, type),
+        retention=retention, longest=longest, trace=trace, on_error=on_error,
+    )  # fmt: skip
+    return Stream(pipeline, lateness, emit, buckets)
+
+
+__all__ = ["detect", "detect_stream"]

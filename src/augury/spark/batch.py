@@ -1,0 +1,170 @@
+"""History on Spark: for each stage one shuffle by its key, then a circuit a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property, reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from augury.algebra.nodes import Instant, Rule, walk
+from augury.algebra.program import Plan
+from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
+from augury.errors import RunError, nearest
+from augury.spark import host
+from augury.spark.host import Work
+from augury.spark.inputs import checked
+from augury.spark.pipeline import Pipeline, partitions_of
+
+SLICES = 16  # a slice is so many times as long as its answers can be
+
+
+class Detections(Mapping[str, DataFrame]):
+    """The answers of a program: a DataFrame for each event type, computed when it is asked for.
+
+    `events` has all of them in one pass; `malformed` the rows that are no events; `errors` what could not be computed.
+    """
+
+    def __init__(self, pipeline: Pipeline, until: Any, partitions: int | None, skew: bool) -> None:
+        self.pipeline, self._partitions, self.skew = pipeline, partitions, skew
+        self.until = None if until is None else pipeline.clock.read(until)
+
+    def __getitem__(self, type: str) -> DataFrame:
+        outputs = self.pipeline.plan.outputs
+        if type not in outputs:
+            close = nearest(type, outputs)
+            raise RunError(f"`{type}` is not an output of the program", hint=f"did you mean `{close}`?" if close else f"there is {', '.join(outputs)}")  # fmt: skip
+        return self.pipeline.answers(self.mixed((type,)), type, changes=False)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pipeline.plan.outputs)
+
+    def __len__(self) -> int:
+        return len(self.pipeline.plan.outputs)
+
+    def __repr__(self) -> str:
+        return f"<Detections of {', '.join(self)}>"
+
+    @cached_property
+    def events(self) -> DataFrame:
+        """All answers in one DataFrame: type, arguments as JSON, start, end, id, trace."""
+        return self.pipeline.told(self.mixed(self.pipeline.plan.outputs), changes=False)
+
+    @property
+    def malformed(self) -> DataFrame:
+        return self.pipeline.malformed
+
+    @property
+    def errors(self) -> DataFrame:
+        return self.pipeline.errors(self.mixed(self.pipeline.plan.outputs))
+
+    @cached_property
+    def partitions(self) -> int:
+        return self._partitions or partitions_of(self.pipeline.spark)
+
+    # Stages
+
+    def mixed(self, outputs: tuple[str, ...]) -> DataFrame:
+        """The answers of some types, in the layout."""
+        pipeline = self.pipeline
+        spread = stages(pipeline.plan_for(outputs), pipeline.longest, pipeline.slices)
+        found: DataFrame | None = None
+        for stage in spread.stages:
+            found = self._run(spread, stage, found)
+        wanted = [pipeline.layout.codes[t] for t in spread.plan.derived if t[0] in outputs]
+        assert found is not None
+        return self._clocked(self._once(found.where(F.col("type").isin([*wanted, host.ERROR])), spread), spread.plan)
+
+    def _once(self, found: DataFrame, spread: Stages) -> DataFrame:
+        """Events that several buckets may have made are there once."""
+        codes = [self.pipeline.layout.codes[t] for t in spread.spread if t[0] in spread.plan.outputs]
+        if not codes:
+            return found
+        again = F.col("type").isin(codes)
+        return found.where(~again).unionByName(found.where(again).dropDuplicates(["type", "id"]))
+
+    def _clocked(self, found: DataFrame, plan: Plan) -> DataFrame:
+        """Without what lies ahead of the clock: it stands at the greatest end of an event, unless it was said."""
+        if self.until is not None:
+            return found.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
+        if not any(_ends_ahead(rule) for rule in plan.rules):
+            return found
+        ends = [checked(self.pipeline.raw(s), self.pipeline.on_error) for s in self.pipeline.sources]
+        now = reduce(DataFrame.unionByName, [e.where(~F.col("revoke")) if self.pipeline.ops else e for e in ends]).agg(F.max("end").alias("now"))  # fmt: skip
+        ahead = found.crossJoin(F.broadcast(now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
+        return ahead.drop("now")
+
+    def _run(self, spread: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
+        """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
+        pipeline = self.pipeline
+        frame = self._inputs(spread, stage, before)
+        plan = spread.plan_of(stage)
+        length = stage.longest if stage.how == "slices" else None
+        if stage.how == "key" and self.skew:
+            length = can_slice(spread, stage, pipeline.longest)
+        size = None if length is None else SLICES * max(1, pipeline.clock.length(length))
+        if size is not None:
+            assert length is not None
+            frame = self._sliced(frame, size, pipeline.clock.length(length))
+            plan = sliced(plan)
+        work = Work(
+            plan, pipeline.clock, pipeline.layout, tuple(pipeline.facts), pipeline.retention, pipeline.longest,
+            pipeline.trace, size, forward=pipeline.forwarded(spread, stage),
+        )  # fmt: skip
+        if stage.how == "one":
+            frame = frame.repartition(1)
+        else:
+            keys = ([pipeline.key(stage, frame.columns)] if stage.how == "key" else []) + (
+                [F.col("slice")] if size is not None else []
+            )
+            frame = frame.repartition(self.partitions, *keys)
+
+        def run(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return host.run(work, given)
+
+        return frame.sortWithinPartitions("end").mapInArrow(run, pipeline.schema())
+
+    def _inputs(self, spread: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
+        """What a stage is given: inputs, and what earlier stages have made."""
+        pipeline = self.pipeline
+        events = [self._standing(e) for e in pipeline.events(spread.plan, stage, pipeline.own(spread, stage))]
+        if before is None:
+            points = [] if pipeline.points else ["start"]
+            chosen = [
+                e.select("type", *points, "end", *(["id"] if pipeline.ids else []), *pipeline.columns(stage))
+                for e in events
+            ]
+        else:
+            chosen = [before, *(pipeline.like_answers(e) for e in events)]
+        return reduce(DataFrame.unionByName, chosen)
+
+    def _standing(self, events: DataFrame) -> DataFrame:
+        """Without the events that are revoked, whichever came first."""
+        if not self.pipeline.ops:
+            return events
+        return events.where(~F.col("revoke")).join(self._revoked, "id", "left_anti").drop("revoke")
+
+    @cached_property
+    def _revoked(self) -> DataFrame:
+        pipeline = self.pipeline
+        found = [checked(pipeline.raw(s), pipeline.on_error).where(F.col("revoke")).select("id") for s in pipeline.sources if s.has(pipeline.names.op)]  # fmt: skip
+        return reduce(DataFrame.unionByName, found).distinct()
+
+    def _sliced(self, frame: DataFrame, size: int, length: int) -> DataFrame:
+        """Every event in all slices to whose answers it may belong."""
+        start = F.col("start") if "start" in frame.columns else F.col("end")
+        first, last = (_slice_of(time, size) for time in (F.col("end"), start + F.lit(length)))
+        return frame.withColumn("slice", F.explode(F.sequence(first, F.greatest(first, last))))
+
+
+def _ends_ahead(rule: Rule) -> bool:
+    """Whether an answer may end after its last event: with a window, or at a time point."""
+    return bool(rule.covers) or any(isinstance(node, Instant) for node in walk(rule.body))
+
+
+def _slice_of(time: Column, size: int) -> Column:
+    """The number of the slice that holds a time, exactly."""
+    return ((time - F.pmod(time, F.lit(size))) / F.lit(size)).cast("bigint")

@@ -1,0 +1,169 @@
+"""What runs in a Spark worker: the circuit of a stage, fed with Arrow tables, answering with Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.algebra.program import Plan, Predicate
+from augury.clock import Clock, show_duration
+from augury.engine.answers import Changes
+from augury.engine.columns import Columns, as_lists, columns_of, decoded, hex_ids
+from augury.engine.frame import LONGEST
+from augury.engine.session import Emit, Session
+from augury.model import Fact
+from augury.program import Program
+from augury.spark.layout import FAMILY, Layout, batches
+
+
+def _ignore(item: Any) -> None:
+    """Nothing is late in a history."""
+
+
+FAR = LONGEST - 1
+ERROR = -1  # the code of rows that tell what could not be computed: the rule, how often, and why
+_CHUNK = 1 << 16  # rows that are taken in at a time
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a worker needs to know of a stage. `slice` is the length of a slice of time, in time points."""
+
+    plan: Plan
+    clock: Clock
+    layout: Layout
+    facts: tuple[Fact, ...] = ()
+    retention: int | None = None
+    longest: int | None = None
+    trace: bool = True
+    slice: int | None = None
+    emit: Emit = "final"
+    forward: frozenset[int] = frozenset()  # the codes of answers of earlier stages that are passed on
+
+    def session(self, late: Callable[[Any], None] | None = None) -> Session:
+        def text(us: int | None) -> str | None:
+            return None if us is None else show_duration(us)
+
+        return Session(
+            Program(self.plan), clock=self.clock, emit=self.emit, facts=list(self.facts),
+            retention=text(self.retention), longest=text(self.longest), late=late or _ignore,
+        )  # fmt: skip
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """The columns that are arguments of every event beside its own."""
+        return ("slice",) if self.slice is not None else ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of answers."""
+        layout = self.layout
+        return pa.schema([
+            ("type", pa.int32()), ("op", pa.int8()), ("start", pa.int64()), ("end", pa.int64()), ("id", pa.string()),
+            *((c, layout.arrow(c)) for c in layout.columns), ("trace", pa.list_(pa.string())),
+        ])  # fmt: skip
+
+
+def run(work: Work, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """One partition of a history, in the order of ends: answers as soon as nothing can change them."""
+    session: Session | None = None
+    for table in chunks(given, _CHUNK):
+        if session is None:
+            session = work.session()
+        if work.forward:
+            passed, table = divided(table, work)
+            yield from passed.select(work.schema.names).to_batches()
+            if not len(table):
+                continue
+        last = int(table.column("end")[-1].as_py())
+        told = batches(table, work.layout, work.extra)
+        for type in work.plan.given.keys() & told.keys():
+            told[type].ids = None  # equal ones are one
+        yield from answers(work, session, session.take(told, last - 1))
+    if session is not None:
+        yield from answers(work, session, session.take({}, FAR))
+        yield from errors(work, session)
+
+
+def divided(table: pa.Table, work: Work) -> tuple[pa.Table, pa.Table]:
+    """What is passed on, and what the stage takes in; some is both."""
+    codes = table.column("type")
+    passed = pc.is_in(codes, pa.array(sorted(work.forward), pa.int32()))
+    if work.slice is not None:  # once, not in every slice that it belongs to
+        passed = pc.and_(
+            passed, pc.equal(table.column("slice"), pa.array(table.column("end").to_numpy() // work.slice))
+        )
+    taken = [
+        code
+        for code, (name, arity) in enumerate(work.layout.types)
+        if (name, arity + len(work.extra)) in work.plan.event_types
+    ]
+    return table.filter(passed), table.filter(pc.is_in(codes, pa.array(taken, pa.int32())))
+
+
+def chunks(given: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
+    """The batches that Spark gives, put together to tables of some size."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in given:
+        if batch.num_rows:
+            held.append(batch)
+            rows += batch.num_rows
+        if rows >= size:
+            yield pa.Table.from_batches(held)
+            held, rows = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.RecordBatch]:
+    """The changes of a step, a record batch for each type."""
+    if len(changes):
+        for columns in columns_of(changes, session.circuit, work.trace):
+            yield from _record(work, session, columns)
+
+
+def _record(work: Work, session: Session, columns: Columns) -> Iterator[pa.RecordBatch]:
+    type: Predicate = (columns.type, columns.arity - len(work.extra))
+    layout, dictionary = work.layout, session.circuit.words.dictionary
+    codes, keep = columns.codes, None
+    if work.slice is not None:  # an answer belongs to the slice of its end
+        keep = np.flatnonzero(columns.end // work.slice == codes[-1] >> 2)
+        codes = codes[:-1]
+    count = len(columns.end)
+    made: dict[str, pa.Array] = {
+        "type": pa.array(np.full(count, layout.codes[type], np.int32)),
+        "op": pa.array(columns.op),
+        "start": pa.array(columns.start),
+        "end": pa.array(columns.end),
+        "id": hex_ids(columns.ids),
+        "trace": pa.nulls(count, pa.list_(pa.string())) if columns.trace is None else as_lists(columns.trace),
+    }
+    for slot, kind, code in zip(layout.slots[type], layout.kinds[type], codes, strict=True):
+        made[slot] = decoded(dictionary, code, FAMILY[kind])
+    arrays = [made[f.name] if f.name in made else pa.nulls(count, f.type) for f in work.schema]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=work.schema)
+    batch = batch if keep is None or len(keep) == count else batch.take(pa.array(keep))
+    if batch.num_rows:
+        yield batch
+
+
+def errors(work: Work, session: Session) -> Iterator[pa.RecordBatch]:
+    """What could not be computed, as rows of their own."""
+    found = session.errors
+    if not found:
+        return
+    made = {
+        "type": pa.array([ERROR] * len(found), pa.int32()),
+        "start": pa.array(list(found.values()), pa.int64()),
+        "end": pa.array([0] * len(found), pa.int64()),
+        "id": pa.array([rule for rule, _ in found]),
+        "trace": pa.array([[message] for _, message in found], pa.list_(pa.string())),
+    }
+    arrays = [made[f.name] if f.name in made else pa.nulls(len(found), f.type) for f in work.schema]
+    yield pa.RecordBatch.from_arrays(arrays, schema=work.schema)

@@ -1,0 +1,271 @@
+"""Events of all types in one table: every argument in a column of its family, which types share.
+
+    wind(loc: string, speed: float), fire(loc: string)   →   type | start | end | s0 | d0
+
+The kind of an argument says how a value of the language is kept in a column, and how it is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.algebra.nodes import Compare, Holds, Rule, Scan, conditions, walk, walk_all
+from augury.algebra.program import Plan, Predicate
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var
+from augury.clock import Clock, Duration, Timestamp
+from augury.engine.arrivals import Batch
+from augury.engine.columns import from_tagged
+from augury.engine.events import Coded
+from augury.model import Iri, Value, type_name
+
+Kind = Literal["int", "float", "number", "bool", "string", "iri", "timestamp", "duration", "json"]
+Family = Literal["long", "double", "string", "json"]
+FAMILY: dict[str, Family] = {
+    "int": "long", "bool": "long", "timestamp": "long", "duration": "long", "float": "double", "number": "double",
+    "string": "string", "iri": "string", "json": "json",
+}  # fmt: skip
+_ARROW = {"l": pa.int64(), "d": pa.float64(), "s": pa.string()}
+_SQL = {"l": "bigint", "d": "double", "s": "string"}
+_NUMBERS = ("int", "float", "number")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each argument of each type is."""
+
+    kinds: Mapping[Predicate, tuple[str, ...]]
+
+    @cached_property
+    def types(self) -> tuple[Predicate, ...]:
+        """The types; the place of one is its code."""
+        return tuple(sorted(self.kinds))
+
+    @cached_property
+    def codes(self) -> dict[Predicate, int]:
+        return {type: code for code, type in enumerate(self.types)}
+
+    @cached_property
+    def slots(self) -> dict[Predicate, tuple[str, ...]]:
+        """The columns of the arguments of each type."""
+        found: dict[Predicate, tuple[str, ...]] = {}
+        for type, kinds in self.kinds.items():
+            used = dict.fromkeys("lds", 0)
+            names = []
+            for kind in kinds:
+                letter = _letter(kind)
+                names.append(f"{letter}{used[letter]}")
+                used[letter] += 1
+            found[type] = tuple(names)
+        return found
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of arguments."""
+        return tuple(sorted({name for names in self.slots.values() for name in names}))
+
+    def sql(self, column: str) -> str:
+        """The Spark type of a column."""
+        return _SQL[column[0]]
+
+    def arrow(self, column: str) -> pa.DataType:
+        return _ARROW[column[0]]
+
+
+def _letter(kind: str) -> str:
+    return {"long": "l", "double": "d"}.get(FAMILY[kind], "s")
+
+
+# What kinds the arguments of derived events have
+
+
+def kinds_of_all(plan: Plan, inputs: Mapping[Predicate, Sequence[str | None]], clock: Clock) -> dict[Predicate, tuple[str, ...]]:  # fmt: skip
+    """The kinds of all types: of inputs as given, of derived ones by what their rules put into their heads."""
+    found: dict[Predicate, list[str | None]] = {t: [None] * t[1] for t in plan.event_types}
+    for type, kinds in inputs.items():
+        found[type] = list(kinds)
+    changed = True
+    while changed:
+        changed = False
+        for rule in plan.rules:
+            scope = _Scope(rule, plan, found, clock)
+            mine = found[rule.predicate]
+            for i, arg in enumerate(rule.args):
+                new = _joined(mine[i], scope.kind(arg))
+                if new != mine[i]:
+                    mine[i], changed = new, True
+    return {type: tuple(kind or "json" for kind in kinds) for type, kinds in found.items()}
+
+
+def _joined(one: str | None, other: str | None) -> str | None:
+    """The kind of values of either kind."""
+    if one is None or other is None or one == other:
+        return one or other
+    return "number" if one in _NUMBERS and other in _NUMBERS else "json"
+
+
+class _Scope:
+    """The kinds of the variables of a rule."""
+
+    def __init__(self, rule: Rule, plan: Plan, known: Mapping[Predicate, Sequence[str | None]], clock: Clock) -> None:
+        self.plan, self.clock = plan, clock
+        self.vars: dict[str, str | None] = {}
+        self.bound: dict[str, list[Expr]] = {}
+        patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+        everywhere = [n for p in patterns for n in walk_all(p)]
+        for scan in (n for p in patterns for n in walk(p) if isinstance(n, Scan)):
+            for i, arg in enumerate(scan.args):
+                kind = known[scan.type, len(scan.args)][i]
+                if isinstance(arg, Var):
+                    self.vars[arg.name] = _joined(self.vars.get(arg.name), kind)
+                elif isinstance(arg, Build):
+                    self._open(arg)
+        where = [c for n in everywhere for c in conditions(n)] + list(rule.collect.where if rule.collect else ())
+        for condition in where:
+            match condition:
+                case Holds():
+                    attributes = plan.static.get(condition.name, ())
+                    for i, arg in enumerate(condition.args):
+                        if isinstance(arg, Var) and arg.name not in self.vars:
+                            declared = attributes[i].type if i < len(attributes) else "any"
+                            self.vars[arg.name] = declared_kind(declared)
+                case Compare(op="="):
+                    for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
+                        if isinstance(side, Var):
+                            self.bound.setdefault(side.name, []).append(other)
+                        elif isinstance(side, Build):
+                            self._open(side)
+
+    def _open(self, term: Build) -> None:
+        """What stands inside a nested term may be anything."""
+        for arg in term.args:
+            if isinstance(arg, Var):
+                self.vars[arg.name] = "json"
+            elif isinstance(arg, Build):
+                self._open(arg)
+
+    def kind(self, expr: Expr) -> str | None:
+        match expr:
+            case Const():
+                return None if expr.value is None else value_kind(expr.value)
+            case Var():
+                if expr.name not in self.vars and expr.name in self.bound:
+                    others = self.bound.pop(expr.name)  # once: it may be bound by itself
+                    found: str | None = None
+                    for other in others:
+                        found = _joined(found, self.kind(other))
+                    self.vars[expr.name] = found
+                return self.vars.get(expr.name)
+            case Moment():
+                if self.clock.kind == "logical":
+                    return "int"
+                return "duration" if expr.which == "duration" else "timestamp"
+            case Aggregate():
+                if expr.function in ("min", "max", "first", "last", "sum"):
+                    return self.kind(expr.args[0]) if expr.args else None
+                result = self.plan.aggregates[expr.function].result
+                return "json" if expr.function == "avg" and self._times(expr.args) else declared_kind(result)
+            case Apply():
+                return self._apply(expr)
+        return "json"
+
+    def _times(self, args: Iterable[Expr]) -> bool:
+        return any(self.kind(a) not in (*_NUMBERS, None) for a in args)
+
+    def _apply(self, expr: Apply) -> str | None:
+        kinds = [self.kind(a) for a in expr.args]
+        if expr.function in ("+", "-", "*", "mod"):
+            if None in kinds:
+                return None
+            if all(k == "int" for k in kinds):
+                return "int"
+            return "number" if all(k in _NUMBERS for k in kinds) else _time_kind(expr.function, kinds)
+        if expr.function == "/":
+            return None if None in kinds else "float" if all(k in _NUMBERS for k in kinds) else "json"
+        if expr.function in ("min", "max", "abs", "coalesce"):
+            found: str | None = None
+            for kind in kinds:
+                found = _joined(found, kind)
+            return found
+        return declared_kind(self.plan.functions[expr.function].result)
+
+
+def _time_kind(function: str, kinds: Sequence[str | None]) -> str:
+    match function, sorted(str(k) for k in kinds):
+        case (("+" | "-"), ["duration", "timestamp"]):
+            return "timestamp"
+        case ("-", ["timestamp", "timestamp"]) | (("+" | "-"), ["duration", "duration"]) | ("-", ["duration"]):
+            return "duration"
+        case "*", ["duration", other] if other in _NUMBERS:
+            return "duration"
+    return "json"
+
+
+def declared_kind(type: str) -> str:
+    """The kind of a declared type."""
+    return type if type in FAMILY else "json"
+
+
+def value_kind(value: Value) -> str:
+    return declared_kind(type_name(value))
+
+
+# From Arrow to the engine
+
+
+def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[Predicate, Batch]:
+    """The events of a table by type; columns in `extra` are further arguments of every event."""
+    codes = table.column("type").to_numpy()
+    found: dict[Predicate, Batch] = {}
+    names = set(table.column_names)
+    for code in np.unique(codes).tolist():
+        rows = np.flatnonzero(codes == code)
+        part = table if len(rows) == len(codes) else table.take(pa.array(rows))
+        name, arity = layout.types[code]
+        kinds = layout.kinds[name, arity]
+        columns = [
+            read_column(part.column(slot) if slot in names else pa.chunked_array([pa.nulls(len(rows), layout.arrow(slot))]), kind)
+            for slot, kind in zip(layout.slots[name, arity], kinds, strict=True)
+        ]  # fmt: skip
+        columns += [part.column(column).to_numpy() for column in extra]
+        end = part.column("end").to_numpy()
+        start = part.column("start").to_numpy() if "start" in names else end
+        ids = part.column("id").to_pylist() if "id" in names else None
+        traces = part.column("trace").to_pylist() if "trace" in names else None
+        if ids is not None and not any(ids):
+            ids = None
+        if traces is not None and not any(traces):
+            traces = None
+        found[name, arity + len(extra)] = Batch(start, end, columns, ids, traces=traces)
+    return found
+
+
+def read_column(column: pa.ChunkedArray, kind: str) -> Any:
+    """A column as the engine takes it."""
+    match kind:
+        case "float" | "number":
+            return column.to_numpy()
+        case "int" if column.null_count == 0:
+            return column.to_numpy()
+        case "int":
+            return column.to_pylist()
+    encoded = column.combine_chunks().dictionary_encode()
+    values: list[Any] = encoded.dictionary.to_pylist()
+    index = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64)
+    make = _MAKERS.get(kind)
+    return Coded([make(v) for v in values] if make is not None else values, index)
+
+
+_MAKERS: dict[str, Callable[[Any], Value]] = {
+    "bool": bool,
+    "timestamp": Timestamp,
+    "duration": Duration,
+    "iri": Iri,
+    "json": from_tagged,
+}

@@ -1,0 +1,312 @@
+"""What batch and streaming have in common: DataFrames in the layout of the program, stages, and answers by type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from augury.algebra.nodes import Scan, walk_all
+from augury.algebra.place import placed, varying
+from augury.algebra.program import Plan, Predicate
+from augury.algebra.properties import all_properties
+from augury.algebra.stages import Stage, Stages, needed, stages
+from augury.algebra.terms import Var, Wild
+from augury.clock import Kind, show_duration
+from augury.errors import RunError
+from augury.facts import check_facts
+from augury.model import Fact
+from augury.program import Program, check_clock, compile
+from augury.settings import length
+from augury.spark.facts import read_facts
+from augury.spark.host import ERROR
+from augury.spark.inputs import Names, OnError, Source, checked, clock_of, key_hash, layout_of, sources
+from augury.spark.pushdown import keep
+
+_ISO = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X"
+RESERVED = ("start", "end", "id", "op", "trace", "type")
+
+
+class Pipeline:
+    """A program and its DataFrames."""
+
+    def __init__(
+        self,
+        program: Program | str | Any,
+        events: Any,
+        *,
+        clock: Kind | None = None,
+        policy: str | None = None,
+        facts: Mapping[str, Any] | Iterable[Fact] = (),
+        names: Names | None = None,
+        retention: str | None = None,
+        longest: str | None = None,
+        trace: bool = True,
+        on_error: OnError = "fail",
+        slices: bool = True,
+    ) -> None:
+        given_facts = dict(facts) if isinstance(facts, Mapping) else list(facts)
+        if not isinstance(program, Program):
+            program = compile(program, policy=policy, facts=[f if isinstance(f, str) else f.name for f in given_facts])
+        elif policy is not None:
+            program = program.with_policy(policy)
+        if on_error not in ("fail", "drop"):
+            raise RunError(f"unknown way with malformed rows: `{on_error}`", hint="it is fail or drop")
+        self.program, self.trace, self.on_error = program, trace, on_error
+        self.names = names or Names()
+        ready = isinstance(events, list) and all(isinstance(e, Source) for e in events)
+        self.sources: list[Source] = events if ready else sources(program, events, self.names)
+        self.clock = clock_of(program, self.sources, clock)
+        check_clock(program, self.clock.kind)
+        self.layout = layout_of(program.plan, self.sources, self.clock)
+        self.points = all(s.points for s in self.sources)
+        self.ids = any(s.has(self.names.id) for s in self.sources)
+        self.ops = any(s.has(self.names.op) for s in self.sources)
+        asked = length(longest, program.plan.tick)
+        self.longest = 0 if self.points and asked is None else asked
+        self.retention = length(retention, program.plan.tick)
+        self.facts = read_facts(given_facts, program.plan, self.clock)
+        check_facts(self.facts, program.plan)
+        self.varying = varying(program.plan, self.facts)
+        self.slices = slices
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.sources[0].frame.sparkSession
+
+    @property
+    def plan(self) -> Plan:
+        return self.program.plan
+
+    def plan_for(self, outputs: Iterable[str]) -> Plan:
+        return needed(self.plan, outputs)
+
+    # Events in
+
+    def raw(self, source: Source) -> DataFrame:
+        """The events of a source in the layout, with what is wrong with each."""
+        return source.rows(self.layout, self.clock, self.ops, self.ids, self.points)
+
+    def events(self, plan: Plan, stage: Stage, types: Iterable[Predicate]) -> list[DataFrame]:
+        """The input events of some types that a stage can use."""
+        wanted = set(types)
+        found = []
+        for source in self.sources:
+            used = [part.type for part in source.parts if part.type in wanted]
+            if used or (self.ops and source.has(self.names.op)):
+                found.append(self._filtered(source, used, plan, stage))
+        return found
+
+    def _filtered(self, source: Source, types: list[Predicate], plan: Plan, stage: Stage) -> DataFrame:
+        frame = checked(self.raw(source), self.on_error)
+        where: Column | None = None
+        for type in types:
+            usable = None if type in plan.derived else self.where(type, plan, stage)
+            if source.mixed:
+                this = F.col("type") == self.layout.codes[type]
+                usable = this if usable is None else this & usable
+            where = usable if where is None or usable is None else where | usable
+        if not types:
+            where = F.lit(False)
+        if where is not None and self.ops:
+            where = where | F.col("revoke")
+        return frame if where is None else frame.where(where)
+
+    def where(self, type: Predicate, plan: Plan, stage: Stage) -> Column | None:
+        """The rows that some rule of the stage can use."""
+        unbounded = (
+            {label for label, p in all_properties(plan).items() if p.horizon is None} if self.retention else set()
+        )
+        patterns = []
+        for rule in stage.rules:
+            ready = placed(rule, self.varying, self.retention, unbounded)
+            patterns += [ready.body, *([ready.collect.pattern] if ready.collect else [])]
+        kinds = self.layout.kinds[type]
+        columns = [(F.col(slot), kind) for slot, kind in zip(self.layout.slots[type], kinds, strict=True)]
+        start = F.col("end") if self.points else F.col("start")
+        return keep(patterns, type, columns, start, F.col("end"), self.clock)
+
+    def columns(self, stage: Stage) -> tuple[str, ...]:
+        """The columns of arguments that a stage is given."""
+        return tuple(sorted({slot for type in stage.reads for slot in self.layout.slots[type]}))
+
+    def unused(self, type: Predicate, stage: Stage) -> set[str]:
+        """The columns of a type that no rule of the stage looks at; its id is made of all of them."""
+        if self.trace or type in stage.gives:
+            return set()
+        used: set[int] = set()
+        for rule in stage.rules:
+            for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+                for node in walk_all(pattern):
+                    if isinstance(node, Scan) and (node.type, len(node.args)) == type:
+                        used |= {i for i, a in enumerate(node.args) if not isinstance(a, Wild)}
+        return {slot for i, slot in enumerate(self.layout.slots[type]) if i not in used}
+
+    def own(self, spread: Stages, stage: Stage) -> list[Predicate]:
+        """The types whose input events come to a stage: those that it reads, and those of derived types to the first."""
+        derived = spread.plan.derived
+        first = {t: min(s.number for s in spread.stages if t in s.gives) for t in derived}
+        there = {part.type for source in self.sources for part in source.parts}
+        return [t for t in stage.reads if t in there and (t not in derived or first[t] == stage.number)]
+
+    def forwarded(self, spread: Stages, stage: Stage) -> frozenset[int]:
+        """The codes of what earlier stages made and later ones, or the answer, still need."""
+        earlier = {t for s in spread.stages[: stage.number - 1] for t in s.gives}
+        later = {t for s in spread.stages[stage.number :] for t in s.reads}
+        found = {t for t in earlier if (t in later or t[0] in spread.plan.outputs) and t not in stage.gives}
+        return frozenset(self.layout.codes[t] for t in found) | {ERROR} if earlier else frozenset()
+
+    def like_answers(self, events: DataFrame) -> DataFrame:
+        """Input events with the columns of answers."""
+        has = set(events.columns)
+        start = F.col("start") if "start" in has else F.col("end")
+        id = F.col("id") if "id" in has else F.lit(None).cast("string")
+        return events.select(
+            "type", F.lit(1).cast("tinyint").alias("op"), start.alias("start"), "end", id.alias("id"),
+            *self.layout.columns, F.lit(None).cast("array<string>").alias("trace"),
+        )  # fmt: skip
+
+    def key(self, stage: Stage, columns: Iterable[str] = ()) -> Column:
+        """The hash of the key of each event of a stage; what is just passed on goes anywhere."""
+        layout = self.layout
+        places = {type: (layout.slots[type][at], layout.kinds[type][at]) for type, at in stage.reads.items() if at is not None}  # fmt: skip
+        kinds = {kind for _, kind in places.values()}
+        if len(set(places.values())) == 1 and len(places) == len(stage.reads):
+            slot, kind = next(iter(places.values()))
+            return key_hash(F.col(slot), kind, kinds)
+        found = F.xxhash64("id") if "id" in columns else F.lit(0).cast("bigint")
+        for (slot, kind), types in _by_place(places).items():
+            codes = [layout.codes[t] for t in types]
+            found = F.when(F.col("type").isin(codes), key_hash(F.col(slot), kind, kinds)).otherwise(found)
+        return found
+
+    @cached_property
+    def malformed(self) -> DataFrame:
+        """The rows that are no events: their type, what is wrong, and the row as JSON."""
+        found = [
+            self.raw(s)
+            .where(F.col("problem").isNotNull())
+            .select(self._type_name(F.col("type")).alias("type"), "problem", "row")
+            for s in self.sources
+        ]
+        return reduce(DataFrame.unionByName, found)
+
+    # Answers out
+
+    def schema(self) -> str:
+        """The columns of answers in the layout, as Spark writes a schema."""
+        slots = ", ".join(f"{c} {self.layout.sql(c)}" for c in self.layout.columns)
+        return f"type int, op tinyint, start bigint, end bigint, id string{', ' + slots if slots else ''}, trace array<string>"
+
+    def answers(self, mixed: DataFrame, type: str, changes: bool) -> DataFrame:
+        """The answers of one type, with its attributes by name."""
+        predicates = [t for t in self.plan.derived if t[0] == type]
+        parts = [self._answers(mixed, predicate, changes, len(predicates) > 1) for predicate in predicates]
+        return reduce(lambda x, y: x.unionByName(y, allowMissingColumns=True), parts)
+
+    def _answers(self, mixed: DataFrame, type: Predicate, changes: bool, several: bool) -> DataFrame:
+        layout = self.layout
+        names = attribute_names(self.plan, type) if not several else [f"arg{i + 1}" for i in range(type[1])]
+        columns = [
+            shown(F.col(slot), kind).alias(name)
+            for slot, kind, name in zip(layout.slots[type], layout.kinds[type], names, strict=True)
+        ]
+        ops = [F.when(F.col("op") > 0, F.lit("insert")).otherwise(F.lit("retract")).alias("op")] if changes else []
+        trace = [F.col("trace")] if self.trace else []
+        times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
+        return mixed.where(F.col("type") == layout.codes[type]).select(*ops, *columns, *times, F.col("id"), *trace)
+
+    def _type_name(self, code: Column) -> Column:
+        return F.element_at(F.array(*(F.lit(t[0]) for t in self.layout.types)), code + 1)
+
+    def _time(self, column: Column) -> Column:
+        return F.timestamp_micros(column) if self.clock.kind == "timestamp" else column
+
+    def told(self, mixed: DataFrame, changes: bool) -> DataFrame:
+        """The answers of all types in one DataFrame, with their arguments as JSON."""
+        args = F.lit("[]")
+        for type in self.plan.derived:
+            places = zip(self.layout.slots[type], self.layout.kinds[type], strict=True)
+            texts = [json_text(F.col(slot), kind) for slot, kind in places]
+            array = F.concat(F.lit("["), F.concat_ws(", ", *texts), F.lit("]")) if texts else F.lit("[]")
+            args = F.when(F.col("type") == self.layout.codes[type], array).otherwise(args)
+        name = self._type_name(F.col("type"))
+        ops = [F.when(F.col("op") > 0, F.lit("insert")).otherwise(F.lit("retract")).alias("op")] if changes else []
+        times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
+        trace = [F.col("trace")] if self.trace else []
+        return mixed.where(F.col("type") >= 0).select(
+            *ops, name.alias("type"), args.alias("args"), *times, F.col("id"), *trace
+        )
+
+    def errors(self, mixed: DataFrame) -> DataFrame:
+        """What could not be computed: the rule, the reason and how often."""
+        found = mixed.where(F.col("type") == ERROR)
+        told = found.select(
+            F.col("id").alias("rule"), F.col("trace")[0].alias("problem"), F.col("start").alias("times")
+        )
+        return told if mixed.isStreaming else told.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
+
+
+def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, str], list[Predicate]]:
+    found: dict[tuple[str, str], list[Predicate]] = {}
+    for type, place in places.items():
+        found.setdefault(place, []).append(type)
+    return found
+
+
+def shown(column: Column, kind: str) -> Column:
+    """A column of the layout as users see it."""
+    match kind:
+        case "bool":
+            return column == 1
+        case "timestamp":
+            return F.timestamp_micros(column)
+        case "duration":
+            return F.make_dt_interval(secs=column / F.lit(1_000_000))
+    return column
+
+
+def json_text(column: Column, kind: str) -> Column:
+    """A value of the layout as JSON text."""
+    if kind == "json":
+        return F.coalesce(column, F.lit("null"))
+    plain = column.cast("string") if kind == "duration" else shown(column, kind)
+    wrapped = F.to_json(
+        F.struct(plain.alias("v")), {"ignoreNullFields": "false", "timestampFormat": _ISO, "timeZone": "UTC"}
+    )
+    return F.substring(wrapped, F.lit(6), F.length(wrapped) - 6)
+
+
+def attribute_names(plan: Plan, type: Predicate) -> list[str]:
+    """The names of the attributes of a derived type: as declared; else the variable that all its rules have there."""
+    declared = plan.declared.get(type[0])
+    if declared is not None and len(declared) == type[1]:
+        return [a.name for a in declared]
+    found: list[str] = []
+    for i in range(type[1]):
+        args = [rule.args[i] for rule in plan.derived[type]]
+        names = {a.name.lower() if isinstance(a, Var) else "" for a in args}
+        name = names.pop() if len(names) == 1 else ""
+        found.append(name if name and name not in RESERVED and name not in found else f"arg{i + 1}")
+    return found
+
+
+def partitions_of(spark: SparkSession) -> int:
+    """A small multiple of the cores, where they are known; else what Spark shuffles into."""
+    master = spark.conf.get("spark.master", "") or ""
+    shuffle = int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    if master.startswith("local["):
+        cores = master.removeprefix("local[").split("]")[0].split(",")[0]
+        import os
+
+        return max(1, int(cores) if cores.isdigit() else os.cpu_count() or 1)
+    return shuffle
+
+
+def stage_lines(plan: Plan, longest: int | None) -> Iterator[str]:
+    """How a plan runs on Spark, for `explain`."""
+    for stage in stages(plan, longest).stages:
+        yield f"stage {stage.number}: {stage.how} {show_duration(stage.longest or 0)}"

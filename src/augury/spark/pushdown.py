@@ -1,0 +1,434 @@
+"""Conditions on one event as a filter that Catalyst runs, so that rows which cannot matter never reach a shuffle.
+
+    high(L) <- wind(L, S) WHERE S > 20 AND rain(L)   →   wind: S > 20 OR S IS NULL
+
+The filter keeps every row that the engine could use, and every row of which it would report an error, as far as conditions
+on facts do not come in: what cannot be said in Spark is left out, and what comes out as null is kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Follow,
+    Holds,
+    Kleene,
+    Label,
+    Node,
+    Scan,
+    Select,
+    Spans,
+    Within,
+    absences,
+    condition_vars,
+    inputs,
+    walk_all,
+)
+from augury.algebra.place import ready_order
+from augury.algebra.program import Predicate
+from augury.algebra.scalar import FUNCTIONS, Function
+from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var, computes, variables
+from augury.clock import Clock, Duration, Timestamp
+from augury.model import MAX_INT, MIN_INT, Iri, Value
+
+Truth: TypeAlias = Column | bool
+_Chain: TypeAlias = tuple[Scan, tuple[Label | Select | Within, ...]]
+
+_EXACT = 2**53 - 1  # integers up to here are doubles without loss
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = ((t.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1) for t in (datetime.min, datetime.max))
+_NUMBERS = ("int", "number")
+_TIMELY = ("+", "-", "min", "max")  # functions in which a time point may meet a duration
+_AS_DOUBLES = ("/", "//", "floor", "ceil")
+_TIMES: dict[tuple[str, tuple[str, ...]], str] = {
+    ("+", ("timestamp", "duration")): "timestamp",
+    ("+", ("duration", "timestamp")): "timestamp",
+    ("+", ("duration", "duration")): "duration",
+    ("-", ("timestamp", "timestamp")): "duration",
+    ("-", ("timestamp", "duration")): "timestamp",
+    ("-", ("duration", "duration")): "duration",
+    ("*", ("duration", "int")): "duration",
+    ("*", ("int", "duration")): "duration",
+    ("/", ("duration", "duration")): "number",
+    ("//", ("duration", "duration")): "int",
+    ("abs", ("duration",)): "duration",
+}
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def keep(
+    patterns: Iterable[Node],
+    type: Predicate,
+    columns: Sequence[tuple[Column, str]],
+    start: Column,
+    end: Column,
+    clock: Clock,
+    functions: Mapping[str, Function] = FUNCTIONS,
+) -> Column | None:
+    """The rows of an event type that some scan of it in the placed patterns could use; None where that may be all.
+
+    `columns` are the columns of the type's arguments, each with its kind: int, timestamp and duration are bigint, bool is
+    0 or 1, float and number are double, string and iri (written in full) are string; json is left out. `functions` are
+    those of the plan, since a registered one may have the name of one of the table.
+    """
+    patterns = list(patterns)
+    if any(_counts_events(node, type[0]) for pattern in patterns for node in walk_all(pattern)):
+        return None
+    chains = dict.fromkeys(chain for pattern in patterns for chain in _chains(pattern))
+    mine = [(scan, above) for scan, above in chains if (scan.type, len(scan.args)) == type]
+    kept = _any_of(*(_Scope(start, end, clock, functions).chain(scan, above, columns) for scan, above in mine))
+    if not mine or kept is True:
+        return None
+    return F.lit(False) if kept is False else kept
+
+
+def _counts_events(node: Node, name: str) -> bool:
+    """Whether every event of the type matters, because nothing may lie between two others."""
+    return (
+        isinstance(node, Follow | Kleene) and node.skip == "contiguous" and (not node.streams or name in node.streams)
+    )
+
+
+def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iterator[_Chain]:
+    """Every scan, absences included, with what stands directly above it, the nearest first."""
+    for absent in absences(node):
+        yield from _chains(absent)
+    match node:
+        case Scan():
+            yield node, above
+        case Label() | Select() | Within():
+            yield from _chains(node.input, (node, *above))
+        case _:
+            for part in inputs(node):
+                yield from _chains(part)
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A condition: the rows that it `keeps`, and those of which it has an error to report, whatever comes after it."""
+
+    keeps: Truth = True
+    errs: Truth = False
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A column of values of one kind, where floats are numbers, too.
+
+    It is right where it is not null and all of `sure` holds; `const` is what it is where it is a constant.
+    """
+
+    column: Column
+    kind: str
+    const: Value = None
+    sure: tuple[Column, ...] = ()
+
+    @property
+    def fails(self) -> Truth:
+        """Where it is null or not sure: the engine decides, and reports what cannot be computed."""
+        return _any_of(self.const is None and self.column.isNull(), *(~s for s in self.sure))
+
+
+@dataclass
+class _Scope:
+    """What is known at a scan: the values of its variables, None where they cannot be told, and its labels.
+
+    `foreign` are the variables that facts bind.
+    """
+
+    start: Column
+    end: Column
+    clock: Clock
+    functions: Mapping[str, Function]
+    values: dict[str, _Value | None] = field(default_factory=dict)
+    foreign: set[str] = field(default_factory=set)
+    labels: set[str] = field(default_factory=set)
+
+    # Conditions
+
+    def chain(self, scan: Scan, above: Iterable[Node], columns: Sequence[tuple[Column, str]]) -> Truth:
+        """The rows that a scan and what stands above it keep."""
+        tests = [self.argument(arg, _attribute(*column)) for arg, column in zip(scan.args, columns, strict=True)]
+        for node in above:
+            match node:
+                case Label():
+                    self.labels.add(node.label)
+                case Within():
+                    tests.append(self.within(node.length))
+                case Select():
+                    tests.append(self.conjunction(node.where))
+        return _in_order(tests).keeps
+
+    def argument(self, arg: Expr, value: _Value | None) -> _Test:
+        match arg:
+            case Var() if arg.name not in self.values:
+                self.values[arg.name] = value
+                return _Test()
+            case Var():
+                return _Test(_same(self.values[arg.name], value))
+            case Const():
+                constant = _literal(arg.value)
+                nested = constant is None and not isinstance(arg.value, int)
+                return _Test(not (nested and value is not None) and _same(value, constant))
+            case Build():
+                self.values |= dict.fromkeys(variables(arg) - self.values.keys())
+                return _Test(value is None)
+        return _Test()
+
+    def within(self, length: int) -> _Test:
+        longest = _literal(self.clock.length(length))
+        lasted = _Value(F.try_subtract(self.end, self.start), "int")
+        holds = _holds("<=", lasted, longest) if longest is not None else None
+        return _Test(True if holds is None else holds)
+
+    def conjunction(self, where: Iterable[Condition]) -> _Test:
+        order = ready_order(tuple(where), self.values.keys() | self.foreign)
+        return _in_order([self.condition(c) for c in order])
+
+    def condition(self, condition: Condition) -> _Test:
+        """What a condition keeps; those on facts, on other events and on windows are left out."""
+        match condition:
+            case Compare():
+                return self.compare(condition)
+            case AnyOf():
+                inner = (replace(self, values=dict(self.values), foreign=set(self.foreign)) for _ in condition.options)
+                tests = [scope.conjunction(option) for scope, option in zip(inner, condition.options, strict=True)]
+                return _Test(_any_of(*(t.keeps for t in tests)), _any_of(*(t.errs for t in tests)))
+            case Spans() if set(condition.labels) <= self.labels:
+                return self.within(condition.length)
+            case Holds():
+                self.foreign |= condition_vars(condition) - self.values.keys()
+        return _Test()
+
+    def compare(self, condition: Compare) -> _Test:
+        sides = (condition.left, condition.right)
+        if condition.op == "=":
+            for pattern, value in (sides, sides[::-1]):
+                new = variables(pattern) - self.values.keys() - self.foreign
+                if isinstance(pattern, Var | Build) and new:
+                    return self.bind(pattern, value, new)
+        if condition_vars(condition) & self.foreign:
+            return _Test()
+        values = self.on_clock(sides)
+        if values is None or (holds := _holds(condition.op, *values)) is None:
+            return _Test(errs=condition.op not in ("=", "!=") or any(map(computes, sides)))
+        errs = _any_of(*(v.fails for side, v in zip(sides, values, strict=True) if computes(side)))
+        return _Test(_any_of(holds, errs) if isinstance(holds, bool) else holds, errs)
+
+    def bind(self, pattern: Expr, expr: Expr, new: set[str]) -> _Test:
+        """`Y = X + 1` gives Y its value; only what cannot be computed fails."""
+        if variables(expr) & self.foreign:
+            self.foreign |= new
+            return _Test()
+        value = self.value(expr)
+        self.values |= dict.fromkeys(new, value if isinstance(pattern, Var) else None)
+        return _Test(errs=computes(expr) and (value is None or value.fails))
+
+    # Expressions
+
+    def value(self, expr: Expr) -> _Value | None:
+        match expr:
+            case Const():
+                return _literal(expr.value)
+            case Var():
+                return self.values.get(expr.name)
+            case Moment() if expr.label in self.labels:
+                on_calendar = self.clock.kind == "timestamp"
+                if expr.which == "duration":
+                    return _Value(F.try_subtract(self.end, self.start), "duration" if on_calendar else "int")
+                return _Value(self.start if expr.which == "start" else self.end, "timestamp" if on_calendar else "int")
+            case Apply():
+                return self.apply(expr)
+        return None
+
+    def apply(self, expr: Apply) -> _Value | None:
+        row = self.functions.get(expr.function)
+        args = self.on_clock(expr.args) if expr.function in _TIMELY else self.all_values(expr.args)
+        if row is None or row.spark is None or args is None:
+            return None
+        if row.name == "-" and len(args) == 1:
+            args = [_Value(_big(0), args[0].kind), *args]
+        kind = _result(row, tuple(a.kind for a in args))
+        return _call(row, row.spark, kind, args) if kind is not None else None
+
+    def all_values(self, exprs: Iterable[Expr]) -> list[_Value] | None:
+        found = [self.value(e) for e in exprs]
+        return [v for v in found if v is not None] if None not in found else None
+
+    def on_clock(self, exprs: Iterable[Expr]) -> list[_Value] | None:
+        """The values, where on the logical clock a duration beside a number is a number of ticks."""
+        values = self.all_values(exprs)
+        if values is None or self.clock.kind == "timestamp" or not any(v.kind in _NUMBERS for v in values):
+            return values
+        found = [self.ticks(v) if v.kind == "duration" else v for v in values]
+        return [v for v in found if v is not None] if None not in found else None
+
+    def ticks(self, value: _Value) -> _Value | None:
+        if not isinstance(value.const, Duration):
+            return None
+        whole, rest = divmod(value.const.us, self.clock.tick)
+        return _literal(whole if rest == 0 else value.const.us / self.clock.tick)
+
+
+# Truth
+
+
+def _any_of(*parts: Truth) -> Truth:
+    columns = [p for p in parts if not isinstance(p, bool)]
+    return True if True in [p for p in parts if isinstance(p, bool)] else reduce(operator.or_, columns) if columns else False  # fmt: skip
+
+
+def _all_of(*parts: Truth) -> Truth:
+    columns = [p for p in parts if not isinstance(p, bool)]
+    return False if False in [p for p in parts if isinstance(p, bool)] else reduce(operator.and_, columns) if columns else True  # fmt: skip
+
+
+def _in_order(tests: Iterable[_Test]) -> _Test:
+    """One condition after the other: where one has an error to report, those after it are not asked."""
+    keeps: Truth = True
+    errs: Truth = False
+    for test in reversed(list(tests)):
+        keeps = _all_of(test.keeps, _any_of(test.errs, keeps))
+        errs = _any_of(test.errs, errs)
+    return _Test(keeps, errs)
+
+
+def _same(left: _Value | None, right: _Value | None) -> Truth:
+    holds = _holds("=", left, right) if left is not None and right is not None else None
+    return holds if holds is not None else True
+
+
+def _holds(op: str, left: _Value, right: _Value) -> Truth | None:
+    """Where a comparison may hold; None where values of these kinds have no order.
+
+    `S > 20` is `S > 20 OR S IS NULL`, which a Parquet reader understands.
+    """
+    if left.kind != right.kind and not (left.kind in _NUMBERS and right.kind in _NUMBERS):
+        return {"=": False, "!=": True}.get(op)
+    left, right = _whole_beside(right, left), _whole_beside(left, right)
+    if left.kind != right.kind:
+        left, right = (v if v.kind == "number" else _as_double(v) for v in (left, right))
+    return _any_of(_COMPARE[op](left.column, right.column), left.fails, right.fails)
+
+
+def _whole_beside(other: _Value, value: _Value) -> _Value:
+    """1.0 beside integers is 1, which keeps their comparison one of integers."""
+    if other.kind == "int" and isinstance(value.const, float) and value.const.is_integer():
+        return _literal(int(value.const)) or value
+    return value
+
+
+# Values
+
+
+def _attribute(column: Column, kind: str) -> _Value | None:
+    return None if kind == "json" else _Value(column, "number" if kind == "float" else kind)
+
+
+def _big(value: int) -> Column:
+    return F.lit(value).cast("bigint")
+
+
+def _literal(value: Value) -> _Value | None:
+    """A constant; None of those that no column but a json one holds."""
+    match value:
+        case bool():
+            return _Value(_big(int(value)), "bool", value)
+        case int() if MIN_INT <= value <= MAX_INT:
+            return _Value(_big(value), "int", value)
+        case float():
+            return _Value(F.lit(value), "number", value)
+        case str():
+            return _Value(F.lit(value), "string", value)
+        case Iri():
+            return _Value(F.lit(value.text), "iri", value)
+        case Timestamp():
+            return _Value(_big(value.us), "timestamp", value)
+        case Duration():
+            return _Value(_big(value.us), "duration", value)
+    return None
+
+
+def _small(column: Column) -> Column:
+    return column.between(F.lit(-_EXACT), F.lit(_EXACT))
+
+
+def _as_double(value: _Value) -> _Value:
+    """A number as a double; sure where that is exact, since elsewhere integers and floats would differ."""
+    sure = () if isinstance(value.const, int) and abs(value.const) <= _EXACT else (_small(value.column),)
+    return _Value(value.column.cast("double"), "number", value.const, (*value.sure, *sure))
+
+
+def _result(row: Function, kinds: tuple[str, ...]) -> str | None:
+    """The kind of what a function gives for arguments of these kinds; None where it fails, or Spark's would differ."""
+    if (row.name, kinds) in _TIMES:
+        return _TIMES[row.name, kinds]
+    if row.name in ("min", "max") and len(set(kinds)) == 1:
+        return kinds[0]
+    if row.name == "concat":
+        return "string" if set(kinds) == {"string"} else None
+    types = row.types + row.types[-1:] * (len(kinds) - len(row.types))
+    if len(kinds) != len(types) or not all(_accepts(t, k) for t, k in zip(types, kinds, strict=True)):
+        return None
+    if row.result in ("string", "bool", "int"):
+        return row.result
+    if row.result != "float" and row.name != "/" and set(kinds) <= {"int"}:
+        return "int"
+    # The remainder of floats is rounded otherwise.
+    return None if row.name == "mod" else "number"
+
+
+def _accepts(type: str, kind: str) -> bool:
+    return type == kind or (type in ("number", "any") and kind in _NUMBERS)
+
+
+def _call(row: Function, form: str, kind: str, args: Sequence[_Value]) -> _Value:
+    """A function of the table on arguments of Spark."""
+    doubles = "number" in [a.kind for a in args] or row.name in _AS_DOUBLES
+    args = [_as_double(a) for a in args] if doubles else args
+    columns = [a.column for a in args]
+    result = _written(form, columns)
+    sure = [s for a in args for s in a.sure]
+    if row.types == ("timestamp",):
+        sure += [c.between(F.lit(_FIRST), F.lit(_LAST)) for c in columns]
+    if "least" in form or "greatest" in form:  # which skip nulls
+        sure += [c.isNotNull() for c in columns]
+    if doubles or kind == "number":
+        sure.append(_small(result))
+    elif row.name in ("+", "*"):  # which Catalyst reorders: what overflowed on the way would not be seen at the end
+        sure.append(result.isNotNull())
+    return _Value(result.cast("bigint") if row.result in ("int", "bool") else result, kind, sure=tuple(sure))
+
+
+def _written(form: str, args: Sequence[Column]) -> Column:
+    """The column that the Spark form of a function stands for: a name, or nested calls."""
+    if "(" not in form:
+        return F.call_function(form, *args)
+    names = [f"_{i}" for i in range(len(args))]
+
+    def column(node: ast.expr) -> Column:
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                return F.call_function(name, *(column(a) for a in node.args))
+            case ast.Name(id="null"):
+                return F.lit(None)
+            case ast.Name(id=name):
+                return args[names.index(name)]
+        return F.lit(ast.literal_eval(node))
+
+    return column(ast.parse(form.format(*names), mode="eval").body)

@@ -1,0 +1,212 @@
+"""The state of a bucket in a stream: a snapshot of its session, and a log of what it was told since.
+
+A step writes what it was told, not what the session holds; a snapshot is written once the log has grown as large as the
+last one. A worker keeps the sessions it has run. It goes on with one that is behind by taking in the rest of the log, so
+that a step costs what its events cost, whichever worker a bucket comes to.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from augury.engine.answers import Changes
+from augury.engine.session import Session
+from augury.errors import RunError
+
+PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
+LEAST = 1 << 20  # bytes of log that are not worth a snapshot
+ENTRIES = 1000  # steps that are replayed at most
+KEPT = 4_000_000  # rows of state that a worker keeps in sessions
+
+
+class Value(Protocol):
+    def exists(self) -> bool: ...
+    def get(self) -> Any: ...
+    def update(self, value: Any) -> None: ...
+
+
+class Map(Protocol):
+    def getValue(self, key: Any) -> Any: ...
+    def updateValue(self, key: Any, value: Any) -> None: ...
+    def removeKey(self, key: Any) -> None: ...
+
+
+@dataclass
+class Head:
+    """Where a bucket stands: the last step, the pieces of its snapshot, the steps since, and its timer.
+
+    `name` is its own among all buckets of all streams, and the token that of the last step among all attempts at it.
+    """
+
+    name: str
+    token: str = ""
+    steps: int = 0
+    first: int = 0
+    pieces: int = 0
+    snapshot_bytes: int = 0
+    log_bytes: int = 0
+    timer: int | None = None
+
+
+@dataclass
+class Told:
+    """What a step was told."""
+
+    payloads: list[bytes]
+    frontier: int | None
+
+
+@dataclass
+class Live:
+    """A session in a worker, and the step that it has taken last."""
+
+    session: Session
+    token: str
+    steps: int
+    late: list[Any] = field(default_factory=list)
+    errors: dict[tuple[str, str], int] = field(default_factory=dict)
+    rejected: int = 0
+
+
+_LIVE: OrderedDict[str, Live] = OrderedDict()  # of this worker, the last used last
+
+
+class Bucket:
+    """The state of one bucket in one step of a stream."""
+
+    def __init__(
+        self, head: Value, log: Map, make: Callable[[list[Any]], Session],
+        restore: Callable[[bytes, list[Any]], Session], tell: Callable[[Session, Told], Changes], about: dict[str, Any],
+        about_state: Value,
+    ) -> None:  # fmt: skip
+        self.head_state, self.log, self.make, self.restore, self.tell = head, log, make, restore, tell
+        known = head.get() if head.exists() else None
+        self.head = Head(**json.loads(bytes(known[0]).decode())) if known is not None else Head(secrets.token_hex(8))
+        if known is None:
+            about_state.update((json.dumps(about).encode(),))
+        self.live = self._live(about, about_state)
+
+    def _live(self, about: dict[str, Any], about_state: Value) -> Live:
+        """The session as of the last step: as this worker has it, brought up to date, or from the state."""
+        head, live = self.head, _LIVE.pop(self.head.name, None)
+        if live is not None and (live.token != head.token or live.steps != head.steps) and not self._catch_up(live):
+            live = None
+        if live is None:
+            if head.steps:
+                found = about_state.get()
+                check_program(json.loads(bytes(found[0]).decode()) if found is not None else {}, about)
+            live = self._restored()
+        _LIVE[self.head.name] = live
+        return live
+
+    def _catch_up(self, live: Live) -> bool:
+        """Takes in the steps since; not where the log does not reach back to it, or another attempt took that step."""
+        head = self.head
+        if not head.first <= live.steps < head.steps:
+            return False
+        for n in range(live.steps, head.steps):
+            before, token, told = self._entry(n)
+            if before != live.token:
+                return False
+            self._replay(live, told)
+            live.token, live.steps = token, n + 1
+        return live.token == head.token
+
+    def _restored(self) -> Live:
+        head, late = self.head, list[Any]()
+        if head.pieces:
+            data = b"".join(bytes(self.log.getValue((-1 - n,))[0]) for n in range(head.pieces))
+            session = self.restore(data, late)
+        else:
+            session = self.make(late)
+        live = Live(session, "", head.first, late)
+        for n in range(head.first, head.steps):
+            _, live.token, told = self._entry(n)
+            self._replay(live, told)
+        live.token, live.steps = head.token, head.steps
+        live.errors, live.rejected = dict(session.errors), len(session.rejected)
+        return live
+
+    def _replay(self, live: Live, told: Told) -> None:
+        self.tell(live.session, told)
+        live.late.clear()
+        live.errors, live.rejected = dict(live.session.errors), len(live.session.rejected)
+
+    def _entry(self, n: int) -> tuple[str, str, Told]:
+        before, token, payloads, frontier = pickle.loads(bytes(self.log.getValue((n,))[0]))
+        return before, token, Told(payloads, frontier)
+
+    def step(self, told: Told) -> Changes:
+        return self.tell(self.live.session, told)
+
+    def save(self, told: Told, timer: int | None) -> None:
+        """The step is taken: it goes to the log, and now and then all becomes a snapshot."""
+        head, live = self.head, self.live
+        before, head.token = head.token, secrets.token_hex(8)
+        entry = pickle.dumps((before, head.token, told.payloads, told.frontier))
+        head.log_bytes += len(entry)
+        if head.log_bytes > max(LEAST, head.snapshot_bytes) or head.steps - head.first >= ENTRIES:
+            self._snapshot()
+        else:
+            self.log.updateValue((head.steps,), (entry,))
+            head.steps += 1
+        head.timer = timer
+        self.head_state.update((json.dumps(head.__dict__).encode(),))
+        live.token, live.steps = head.token, head.steps
+        _trim()
+
+    def keep_timer(self, timer: int | None) -> None:
+        """Nothing but the timer has changed."""
+        self.head.timer = timer
+        self.head_state.update((json.dumps(self.head.__dict__).encode(),))
+
+    def _snapshot(self) -> None:
+        head, session = self.head, self.live.session
+        session.prune()
+        data = session.snapshot()
+        pieces = [data[at : at + PIECE] for at in range(0, len(data), PIECE)]
+        for n, piece in enumerate(pieces):
+            self.log.updateValue((-1 - n,), (piece,))
+        for n in range(len(pieces), head.pieces):
+            self.log.removeKey((-1 - n,))
+        for n in range(head.first, head.steps):
+            self.log.removeKey((n,))
+        head.steps += 1
+        head.first, head.pieces, head.snapshot_bytes, head.log_bytes = head.steps, len(pieces), len(data), 0
+
+
+def _trim() -> None:
+    """Lets go of sessions that were not used for longest, where there are too many rows of state."""
+    rows = sum(live.session.circuit.words.rows for live in _LIVE.values())
+    while rows > KEPT and len(_LIVE) > 1:
+        _, live = _LIVE.popitem(last=False)
+        rows -= live.session.circuit.words.rows
+
+
+def check_program(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Refuses a checkpoint of another program, and says what has changed."""
+    if old == new:
+        return
+    raise RunError("the checkpoint is of another program: " + "; ".join(differences(old, new)),
+                   hint="start with a new checkpoint directory, or run the program that it was made with")  # fmt: skip
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    """What has changed between two descriptions of a stream."""
+    before, after = old.get("rules", {}), new.get("rules", {})
+    for label in sorted({**before, **after}):
+        if label not in after:
+            yield f"rule `{label}` is gone"
+        elif label not in before:
+            yield f"rule `{label}` is new"
+        elif before[label] != after[label]:
+            yield f"rule `{label}` was `{before[label]}`, is `{after[label]}`"
+    for name in sorted({*old, *new} - {"rules"}):
+        if old.get(name) != new.get(name):
+            yield f"{name.replace('_', ' ')} was {old.get(name)}, is {new.get(name)}"

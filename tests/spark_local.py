@@ -1,0 +1,519 @@
+"""The stages that the Spark executors run, without Spark: rows are routed, packed and hosted as there, in this process.
+
+    Local(program, history).batch(buckets=3)     the answers of `augury.spark.batch`
+    Local(program, history).stream(batches, 4)   the changes of `augury.spark.stream`, batch by batch
+
+What Catalyst does is done here in Python: the layout of rows, the hash of a key, slices, and the watermark.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, Literal, cast
+
+import pyarrow as pa
+
+from augury.algebra.program import Predicate
+from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
+from augury.clock import Duration, Timestamp, show_duration
+from augury.engine.columns import from_tagged, tagged
+from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, order_key, type_name
+from augury.program import Program
+from augury.spark import host, state, stream
+from augury.spark.batch import SLICES, _ends_ahead
+from augury.spark.host import Work
+from augury.spark.inputs import Part, Source
+from augury.spark.layout import FAMILY
+from augury.spark.pipeline import Pipeline
+
+Emit = Literal["early", "final"]
+Row = dict[str, Any]
+HEARTBEAT = "zz_heartbeat"  # a type that no program reads: its events tell the time
+
+
+@dataclass(frozen=True)
+class Listed(Source):
+    """Events of one type that are a list, not a DataFrame."""
+
+    point: bool = True
+    asides: frozenset[str] = frozenset()
+    calendar: bool = False
+
+    @property
+    def points(self) -> bool:
+        return self.point
+
+    def has(self, name: str) -> bool:
+        return name in self.asides
+
+    def sample(self) -> object:
+        return "1970-01-01" if self.calendar else 0
+
+
+# Columns
+
+
+def column_kind(values: Iterable[Value]) -> str:
+    """The kind that a typed column of these values would have."""
+    kinds = {type_name(v) for v in values} - {"null"}
+    if kinds and kinds <= {"int", "float"}:
+        return kinds.pop() if len(kinds) == 1 else "number"
+    return kinds.pop() if len(kinds) == 1 and kinds <= FAMILY.keys() else "json"
+
+
+def kinds_in(history: Iterable[HistoryItem], typed: bool) -> dict[Predicate, tuple[str, ...]]:
+    """The kinds of the columns of every type in a history."""
+    rows: dict[Predicate, list[tuple[Value, ...]]] = {}
+    for item in history:
+        if isinstance(item, Event):
+            rows.setdefault((item.type, len(item.args)), []).append(item.args)
+    return {
+        type: tuple(column_kind(args[i] for args in found) if typed else "json" for i in range(type[1]))
+        for type, found in rows.items()
+    }
+
+
+def as_kept(history: Iterable[HistoryItem], kinds: Mapping[Predicate, tuple[str, ...]]) -> list[HistoryItem]:
+    """The history as columns of these kinds hold it: a column of numbers has no integers."""
+
+    def kept(value: Value, kind: str) -> Value:
+        return float(value) if kind == "number" and isinstance(value, int) else value
+
+    return [
+        replace(i, args=tuple(map(kept, i.args, kinds[i.type, len(i.args)]))) if isinstance(i, Event) else i
+        for i in history
+    ]
+
+
+def cell(value: Value, kind: str) -> Any:
+    """A value as the layout keeps it."""
+    match value:
+        case None:
+            return None
+        case _ if kind == "json":
+            return tagged(value)
+        case Timestamp() | Duration():
+            return value.us
+        case Iri():
+            return value.text
+        case bool():
+            return int(value)
+    return value
+
+
+def value_of(cell: Any, kind: str) -> Value:
+    """The value that a cell holds."""
+    if cell is None:
+        return None
+    match kind:
+        case "json":
+            return from_tagged(cell)
+        case "bool":
+            return bool(cell)
+        case "timestamp":
+            return Timestamp(cell)
+        case "duration":
+            return Duration(cell)
+        case "iri":
+            return Iri(cell)
+    return cast(Value, cell)
+
+
+# A program and its history
+
+
+@dataclass
+class Change:
+    """A row of an answer: the batch it came in, what it says and of which event."""
+
+    batch: int
+    op: int
+    event: Event
+
+
+@dataclass
+class Streamed:
+    """What a stream said, in order; `late` and `rejected` as text, `errors` by rule."""
+
+    changes: list[Change] = field(default_factory=list)
+    late: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    errors: dict[tuple[str, str], int] = field(default_factory=dict)
+    snapshots: int = 0
+    catch_ups: int = 0
+
+    def standing(self) -> dict[OrderKey, Event]:
+        """The answer in the end; what is inserted was not there, and what is retracted was."""
+        found: dict[OrderKey, Event] = {}
+        for change in self.changes:
+            content = change.event.content
+            assert (content in found) == (change.op < 0), f"{change} of {list(map(str, found.values()))}"
+            if change.op > 0:
+                found[content] = change.event
+            else:
+                del found[content]
+        return found
+
+
+class Local:
+    """A program and a history, ready to be run in stages."""
+
+    def __init__(
+        self, program: Program, history: Sequence[HistoryItem], *, facts: Iterable[Fact] = (), kind: Literal["logical", "timestamp"] = "logical",
+        typed: bool = False, longest: bool = False, retention: str | None = None, seed: object = 0,
+    ) -> None:  # fmt: skip
+        self.chance = random.Random(f"local {seed}")
+        self.kinds = kinds_in(history, typed)
+        self.history = as_kept(history, self.kinds)
+        events = [i for i in self.history if isinstance(i, Event)]
+        point = all(e.start == e.end for e in events)
+        asides = frozenset({"id", "op"} if any(isinstance(i, Revocation) for i in history) else {"id"} if any(e.id for e in events) else set())  # fmt: skip
+        none: Any = None
+        sources = [
+            Listed(none, (Part(type, tuple(f"a{i}" for i in range(type[1])), kinds),), none, False, point, asides, kind == "timestamp")
+            for type, kinds in self.kinds.items()
+        ]  # fmt: skip
+        tick = 1 if kind == "timestamp" else program.plan.tick or 1_000_000
+        most = max((e.end - e.start for e in events), default=0) * tick
+        self.pipeline = Pipeline(
+            program, sources, clock=kind, facts=list(facts), retention=retention, longest=show_duration(most) if longest else None,
+        )  # fmt: skip
+        self.layout = self.pipeline.layout
+
+    @property
+    def plan_of_all(self) -> Any:
+        return self.pipeline.plan_for(self.pipeline.plan.outputs)
+
+    # Rows
+
+    def row(self, item: HistoryItem) -> Row:
+        """An item in the layout; of a revocation just the id is known, and perhaps the type."""
+        if isinstance(item, Revocation):
+            return {"type": None, "start": None, "end": None, "id": item.id, "revoke": True}
+        type = (item.type, len(item.args))
+        cells = map(cell, item.args, self.layout.kinds[type])
+        return {
+            "type": self.layout.codes[type], "start": item.start, "end": item.end, "id": item.id or None, "revoke": False,
+            **dict(zip(self.layout.slots[type], cells, strict=True)),
+        }  # fmt: skip
+
+    def event(self, row: Row) -> Event:
+        type = self.layout.types[row["type"]]
+        places = zip(self.layout.slots[type], self.layout.kinds[type], strict=True)
+        args = tuple(value_of(row[slot], kind) for slot, kind in places)
+        return Event(type[0], args, row["start"], row["end"], row["id"], tuple(row["trace"] or ()))
+
+    def key(self, stage: Stage, row: Row) -> int:
+        """A hash that equal keys share; what is just passed on goes anywhere."""
+        type = self.layout.types[row["type"]] if row["type"] is not None and row["type"] >= 0 else None
+        at = None if type is None else stage.reads.get(type)
+        if type is None or at is None:
+            return self.chance.randrange(1 << 20)
+        value = value_of(row.get(self.layout.slots[type][at]), self.layout.kinds[type][at])
+        return hash(order_key(value))
+
+    # Batch
+
+    def batch(
+        self, buckets: int, *, slices: bool = True, skew: bool = False, until: int | None = None, chunk: int = 1 << 16
+    ) -> tuple[list[Event], Stages]:
+        """The answers of the batch executor."""
+        spread = stages(self.plan_of_all, self.pipeline.longest, slices)
+        before: list[Row] | None = None
+        old, host._CHUNK = host._CHUNK, chunk
+        try:
+            for stage in spread.stages:
+                before = self._batch_stage(spread, stage, before, buckets, skew)
+        finally:
+            host._CHUNK = old
+        outputs = set(spread.plan.outputs)
+        wanted = {self.layout.codes[t] for t in spread.plan.derived if t[0] in outputs}
+        found = [row for row in before or () if row["type"] in wanted]
+        once = {self.layout.codes[t] for t in spread.spread}
+        kept: list[Row] = []
+        seen: set[tuple[int, str]] = set()
+        for row in found:
+            if row["type"] not in once or (row["type"], row["id"]) not in seen:
+                kept.append(row)
+                seen.add((row["type"], row["id"]))
+        now = until
+        if now is None and any(_ends_ahead(rule) for rule in spread.plan.rules):
+            now = max((i.end for i in self.history if isinstance(i, Event)), default=None)
+        assert all(row["op"] > 0 for row in kept), "a history takes nothing back"
+        return [self.event(row) for row in kept if now is None or row["end"] <= now], spread
+
+    def _batch_stage(self, spread: Stages, stage: Stage, before: list[Row] | None, buckets: int, skew: bool) -> list[Row]:  # fmt: skip
+        pipeline, clock = self.pipeline, self.pipeline.clock
+        own = {self.layout.codes[t] for t in pipeline.own(spread, stage)}
+        revoked = {i.id for i in self.history if isinstance(i, Revocation)}
+        events = [self.row(i) for i in self.history if isinstance(i, Event) and not (i.id and i.id in revoked)]
+        rows = [*(before or []), *(row for row in events if row["type"] in own)]
+        plan = spread.plan_of(stage)
+        length = stage.longest if stage.how == "slices" else None
+        if stage.how == "key" and skew:
+            length = can_slice(spread, stage, pipeline.longest)
+        size = None if length is None else SLICES * max(1, clock.length(length))
+        if size is not None:
+            assert length is not None
+            rows = list(_sliced(rows, size, clock.length(length)))
+            plan = sliced(plan)
+        work = Work(plan, clock, self.layout, tuple(pipeline.facts), pipeline.retention, pipeline.longest, True, size,
+                    forward=pipeline.forwarded(spread, stage))  # fmt: skip
+        parts: dict[int, list[Row]] = {}
+        for row in rows:
+            key = (self.key(stage, row) if stage.how == "key" else 0, row.get("slice", 0))
+            parts.setdefault(0 if stage.how == "one" else hash(key) % buckets, []).append(row)
+        fields = [("type", pa.int32()), ("start", pa.int64()), ("end", pa.int64()), ("id", pa.string())]
+        if before is not None:
+            fields = list(zip(work.schema.names, work.schema.types, strict=True))
+        else:
+            fields += [(c, self.layout.arrow(c)) for c in pipeline.columns(stage)]
+            if pipeline.points:
+                fields.remove(("start", pa.int64()))
+            if not pipeline.ids:
+                fields.remove(("id", pa.string()))
+        fields += [("slice", pa.int64())] if size is not None else []
+        found: list[Row] = []
+        for part in parts.values():
+            self.chance.shuffle(part)
+            part.sort(key=lambda row: row["end"])
+            for record in host.run(work, self._records(part, pa.schema(fields))):
+                assert record.schema == work.schema
+                found += record.to_pylist()
+        return found
+
+    def _records(self, rows: list[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Rows in record batches of some size."""
+        at = 0
+        while at < len(rows):
+            size = self.chance.choice([1, 3, 10, 1000])
+            made = [{"op": 1, **row} for row in rows[at : at + size]]
+            yield pa.RecordBatch.from_pylist(made, schema=schema)
+            at += size
+
+    # Streams
+
+    def stream(
+        self, batches: Sequence[Sequence[HistoryItem]], lateness: int, buckets: int, emit: Emit, worker: Literal["kept", "cold", "old"] = "kept",
+    ) -> Streamed:  # fmt: skip
+        """The changes while batches are told, with the watermark that earlier ones have set; then one without events.
+
+        Between batches the worker keeps its sessions, or loses some, or has some of an earlier step.
+        """
+        told = Streamed()
+        spread = stages(self.plan_of_all, self.pipeline.longest, slices=False)
+        hosted = self._hosted(spread, buckets, emit)
+        greatest: int | None = None
+        calendar = self.pipeline.clock.kind == "timestamp"
+        state._LIVE.clear()
+        remembered: dict[str, bytes] = {}
+        for number, batch in enumerate([*batches, [], []]):
+            watermark = 0
+            if greatest is not None:
+                watermark = greatest // 1000 - lateness // 1000 if calendar else greatest + stream.SHIFT - lateness
+            rows: list[Row] | None = None
+            for stage, operator, own in hosted:
+                rows = operator.batch(self._stage_rows(own, batch, rows), stage, max(watermark, 0))
+            self._hear(told, number, rows or [], spread)
+            ends = [i.end for i in batch if isinstance(i, Event)]
+            greatest = max([*ends, *([] if greatest is None else [greatest])], default=None)
+            self._age(worker, remembered)
+        told.snapshots = sum(json.loads(bytes(s.values["head"][0]))["pieces"] > 0 for _, o, _ in hosted for s in o.states.values() if "head" in s.values)  # fmt: skip
+        state._LIVE.clear()
+        return told
+
+    def _age(self, worker: str, remembered: dict[str, bytes]) -> None:
+        """What happens to a worker between batches: it forgets some sessions, or has them as they were some steps ago."""
+        for name, live in list(state._LIVE.items()):
+            if worker == "cold" and self.chance.random() < 0.5:
+                del state._LIVE[name]
+            elif worker == "old":
+                if name in remembered and self.chance.random() < 0.4:
+                    token, steps, data = pickle.loads(remembered[name])
+                    late: list[Any] = []
+                    session = stream.give(Program(live.session.program.plan), data, late=late.append)
+                    state._LIVE[name] = state.Live(session, token, steps, late, dict(session.errors), len(session.rejected))  # fmt: skip
+                elif self.chance.random() < 0.5:
+                    remembered[name] = pickle.dumps((live.token, live.steps, live.session.snapshot()))
+
+    def _hosted(self, spread: Stages, buckets: int, emit: Emit) -> list[tuple[Stage, Operator, frozenset[int]]]:
+        """The operators of the stages, and the one that merges what several buckets may make."""
+        pipeline, clock = self.pipeline, self.pipeline.clock
+        found: list[tuple[Stage, Operator, frozenset[int]]] = []
+        told: set[Predicate] = set()
+        work: Work | None = None
+        for stage in spread.stages:
+            own = frozenset(self.layout.codes[t] for t in pipeline.own(spread, stage))
+            work = Work(
+                spread.plan_of(stage), clock, self.layout, tuple(pipeline.facts), pipeline.retention, pipeline.longest, True,
+                emit=emit, forward=pipeline.forwarded(spread, stage),
+            )  # fmt: skip
+            found.append((stage, Operator(self, work, stage, frozenset(told), buckets), own))
+            told |= set(stage.reads)
+        wanted = [t for t in spread.plan.derived if t[0] in spread.plan.outputs]
+        merged = [t for t in wanted if t in spread.spread]
+        if merged:
+            assert work is not None
+            plan = replace(spread.plan, rules=(), outputs=tuple(sorted({t[0] for t in merged})), declared={},
+                           given={t: spread.lengths.get(t) for t in merged})  # fmt: skip
+            stage = Stage(len(spread.stages) + 1, (), "key", dict.fromkeys(merged), ())
+            others = {self.layout.codes[t] for t in spread.plan.derived if t not in merged} | {host.ERROR}
+            work = replace(work, plan=plan, forward=frozenset(others))
+            found.append((stage, Operator(self, work, stage, frozenset(), buckets, merging=True), frozenset()))
+        return found
+
+    def _stage_rows(self, own: frozenset[int], batch: Sequence[HistoryItem], before: list[Row] | None) -> list[Row]:
+        rows = [{**row, "revoke": False} for row in before or ()]
+        if own:
+            types = {i.id: self.layout.codes[i.type, len(i.args)] for i in self.history if isinstance(i, Event) and i.id}  # fmt: skip
+            for item in batch:
+                row = {"op": 1, "origin": 0, "trace": None, **self.row(item)}
+                if isinstance(item, Revocation) and self.chance.random() < 0.5:
+                    row["type"] = types.get(item.id)  # it is in the DataFrame of its type
+                if row["revoke"] or row["type"] in own:
+                    rows.append(row)
+        return rows
+
+    def _hear(self, told: Streamed, number: int, rows: list[Row], spread: Stages) -> None:
+        outputs = {self.layout.codes[t] for t in spread.plan.derived if t[0] in spread.plan.outputs}
+        said: set[OrderKey] = set()
+        for row in sorted(rows, key=lambda row: row["op"] or 0):  # what is taken back first
+            if row["type"] in outputs:
+                event = self.event(row)
+                assert event.content not in said, f"said twice in one batch: {event}"
+                said.add(event.content)
+                told.changes.append(Change(number, row["op"], event))
+            elif row["type"] == stream.LATE:
+                told.late.append(json.loads(row["trace"][0]))
+            elif row["type"] == stream.REJECTED:
+                told.rejected.append(json.loads(row["trace"][0]))
+            elif row["type"] == host.ERROR:
+                key = (row["id"], row["trace"][0])
+                told.errors[key] = told.errors.get(key, 0) + row["start"]
+
+
+def _sliced(rows: Iterable[Row], size: int, length: int) -> Iterator[Row]:
+    """Every event in all slices to whose answers it may belong."""
+    for row in rows:
+        first, last = row["end"] // size, (row["start"] + length) // size
+        for number in range(first, max(first, last) + 1):
+            yield {**row, "slice": number}
+
+
+# What Spark gives to a stateful processor
+
+
+@dataclass
+class ValueState:
+    values: dict[str, Any]
+    name: str
+
+    def exists(self) -> bool:
+        return self.name in self.values
+
+    def get(self) -> Any:
+        return self.values.get(self.name)
+
+    def update(self, value: Any) -> None:
+        assert isinstance(value[0], bytes)
+        self.values[self.name] = value
+
+
+@dataclass
+class MapState:
+    entries: dict[int, Any]
+
+    def getValue(self, key: Any) -> Any:
+        return self.entries.get(key[0])
+
+    def updateValue(self, key: Any, value: Any) -> None:
+        assert isinstance(value[0], bytes)
+        self.entries[key[0]] = value
+
+    def removeKey(self, key: Any) -> None:
+        del self.entries[key[0]]
+
+
+@dataclass
+class BucketState:
+    """The state of one bucket, and its handle."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    entries: dict[int, Any] = field(default_factory=dict)
+    timers: set[int] = field(default_factory=set)
+
+    def getValueState(self, name: str, schema: str) -> ValueState:
+        return ValueState(self.values, name)
+
+    def getMapState(self, name: str, key_schema: str, value_schema: str) -> MapState:
+        return MapState(self.entries)
+
+    def registerTimer(self, time: int) -> None:
+        assert time > 0
+        self.timers.add(time)
+
+
+class Operator:
+    """A stage in a stream: packages by bucket, a processor, and its answers unpacked."""
+
+    def __init__(
+        self, local: Local, work: Work, stage: Stage, silent: frozenset[Predicate], buckets: int, merging: bool = False
+    ) -> None:
+        self.local, self.work, self.merging = local, work, merging
+        self.keys = stream.bucket_keys(buckets)
+        self.states: dict[int, BucketState] = {}
+        about = {"rules": {}, "stage": stage.number, "buckets": buckets}
+        self.made = (work, stage.number, silent, about)
+
+    def batch(self, rows: list[Row], stage: Stage, watermark: int) -> list[Row]:
+        """One micro-batch: what comes in, then the timers that are due."""
+        times: Any = SimpleNamespace(getCurrentWatermarkInMs=lambda: watermark)
+        made: list[Any] = []
+        given: dict[int, list[tuple[bytes, bool]]] = {}
+        for bucket, payload, passed in self._packages(rows, stage):
+            given.setdefault(bucket, []).append((payload, passed))
+        for bucket, packages in given.items():
+            made += self._processor(bucket).handleInputRows((bucket,), iter(self._frames(packages)), times)
+        due = sorted((time, bucket) for bucket, s in self.states.items() for time in s.timers if time <= watermark)
+        for time, bucket in due:
+            fired: Any = SimpleNamespace(getExpiryTimeInMs=lambda time=time: time)
+            made += self._processor(bucket).handleExpiredTimer((bucket,), times, fired)
+            self.states[bucket].timers.discard(time)
+        self.local.chance.shuffle(made)
+        found: list[Row] = []
+        for frame in made:
+            record = pa.RecordBatch.from_pandas(frame)
+            for rows_made in stream.unpack(iter([record]), stage.number, self.work.schema):
+                found += rows_made.to_pylist()
+        return found
+
+    def _processor(self, bucket: int) -> stream.Processor:
+        processor = stream.Processor(*self.made)  # Spark makes one for each task
+        handle: Any = self.states.setdefault(bucket, BucketState())
+        processor.init(handle)
+        return processor
+
+    def _packages(self, rows: list[Row], stage: Stage) -> Iterator[tuple[int, bytes, bool]]:
+        """The packages of a few tasks."""
+        chance, names = self.local.chance, [*self.work.schema.names, "origin", "revoke", "bucket"]
+        types = [*self.work.schema.types, pa.int32(), pa.bool_(), pa.int32()]
+        tasks: list[list[Row]] = [[] for _ in range(chance.choice([1, 2, 3]))]
+        for row in rows:
+            key = hash(row["id"]) if self.merging else self.local.key(stage, row)
+            bucket = 0 if stage.how != "key" else self.keys[key % len(self.keys)]
+            chance.choice(tasks).append({**row, "bucket": -1 if row["revoke"] else bucket})
+        for task in tasks:
+            chance.shuffle(task)
+            table = pa.Table.from_pylist(task, schema=pa.schema(list(zip(names, types, strict=True))))
+            for record in stream.pack(iter(table.to_batches()), self.keys, self.work):
+                yield from zip(*(record.column(i).to_pylist() for i in range(3)), strict=True)
+
+    def _frames(self, packages: list[tuple[bytes, bool]]) -> list[Any]:
+        import pandas as pd
+
+        return [pd.DataFrame({"payload": [p for p, _ in packages], "passed": [p for _, p in packages]})]
