@@ -144,8 +144,8 @@ class Streamed:
     late: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
-    snapshots: int = 0
-    catch_ups: int = 0
+    frontiers: list[int | None] = field(default_factory=list)  # of each batch: nothing more ends at or before it
+    snapshots: int = 0  # buckets that have written one
 
     def standing(self) -> dict[OrderKey, Event]:
         """The answer in the end; what is inserted was not there, and what is retracted was."""
@@ -169,8 +169,7 @@ class Local:
     ) -> None:  # fmt: skip
         self.chance = random.Random(f"local {seed}")
         self.kinds = kinds_in(history, typed)
-        self.history = as_kept(history, self.kinds)
-        events = [i for i in self.history if isinstance(i, Event)]
+        events = [i for i in history if isinstance(i, Event)]
         point = all(e.start == e.end for e in events)
         asides = frozenset({"id", "op"} if any(isinstance(i, Revocation) for i in history) else {"id"} if any(e.id for e in events) else set())  # fmt: skip
         none: Any = None
@@ -184,6 +183,7 @@ class Local:
             program, sources, clock=kind, facts=list(facts), retention=retention, longest=show_duration(most) if longest else None,
         )  # fmt: skip
         self.layout = self.pipeline.layout
+        self.history = as_kept(history, self.layout.kinds)
 
     @property
     def plan_of_all(self) -> Any:
@@ -206,7 +206,14 @@ class Local:
         type = self.layout.types[row["type"]]
         places = zip(self.layout.slots[type], self.layout.kinds[type], strict=True)
         args = tuple(value_of(row[slot], kind) for slot, kind in places)
-        return Event(type[0], args, row["start"], row["end"], row["id"], tuple(row["trace"] or ()))
+        return Event(
+            type[0],
+            args,
+            row["start"],
+            row["end"],
+            row["id"],
+            tuple(row["trace"].split("\x1f") if row["trace"] else ()),
+        )
 
     def key(self, stage: Stage, row: Row) -> int:
         """A hash that equal keys share; what is just passed on goes anywhere."""
@@ -316,6 +323,7 @@ class Local:
             watermark = 0
             if greatest is not None:
                 watermark = greatest // 1000 - lateness // 1000 if calendar else greatest + stream.SHIFT - lateness
+            told.frontiers.append(self.frontier(greatest, lateness))
             rows: list[Row] | None = None
             for stage, operator, own in hosted:
                 rows = operator.batch(self._stage_rows(own, batch, rows), stage, max(watermark, 0))
@@ -326,6 +334,35 @@ class Local:
         told.snapshots = sum(json.loads(bytes(s.values["head"][0]))["pieces"] > 0 for _, o, _ in hosted for s in o.states.values() if "head" in s.values)  # fmt: skip
         state._LIVE.clear()
         return told
+
+    def frontier(self, greatest: int | None, lateness: int) -> int | None:
+        """What the watermark says, which Spark keeps in milliseconds."""
+        if greatest is None:
+            return None
+        if self.pipeline.clock.kind == "timestamp":
+            return max(greatest // 1000 - lateness // 1000, 0) * 1000 - 1
+        return greatest - lateness - 1
+
+    def in_time(self, batches: Sequence[Sequence[HistoryItem]], lateness: int) -> tuple[list[list[HistoryItem]], list[HistoryItem]]:  # fmt: skip
+        """What of each batch is not late, and what is: behind the watermark that earlier batches have set."""
+        kept: list[list[HistoryItem]] = []
+        late: list[HistoryItem] = []
+        known: dict[str, Event] = {}
+        greatest: int | None = None
+        for batch in batches:
+            frontier = self.frontier(greatest, lateness)
+            kept.append([])
+            before = dict(known)
+            for item in batch:
+                event = before.get(item.id) if isinstance(item, Revocation) else item
+                if frontier is not None and event is not None and event.end <= frontier:
+                    late.append(item)
+                else:
+                    kept[-1].append(item)
+                    known.update({item.id: item} if isinstance(item, Event) and item.id else {})
+            ends = [i.end for i in batch if isinstance(i, Event)]
+            greatest = max([*ends, *([] if greatest is None else [greatest])], default=None)
+        return kept, late
 
     def _age(self, worker: str, remembered: dict[str, bytes]) -> None:
         """What happens to a worker between batches: it forgets some sessions, or has them as they were some steps ago."""
@@ -389,11 +426,11 @@ class Local:
                 said.add(event.content)
                 told.changes.append(Change(number, row["op"], event))
             elif row["type"] == stream.LATE:
-                told.late.append(json.loads(row["trace"][0]))
+                told.late.append(json.loads(row["trace"]))
             elif row["type"] == stream.REJECTED:
-                told.rejected.append(json.loads(row["trace"][0]))
+                told.rejected.append(json.loads(row["trace"]))
             elif row["type"] == host.ERROR:
-                key = (row["id"], row["trace"][0])
+                key = (row["id"], row["trace"])
                 told.errors[key] = told.errors.get(key, 0) + row["start"]
 
 

@@ -40,9 +40,11 @@ class Shell:
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
 
-    def augury(self, *args: str, stdin: str = "") -> Done:
+    def augury(self, *args: str, stdin: str = "", engine: str = "embedded") -> Done:
+        """Runs `augury`. To start Spark takes seconds: runs on it are in `test_cli_spark`."""
+        asked = ("--engine", engine) if args[0] == "run" else ()
         done = subprocess.run(
-            [sys.executable, "-m", "augury", *args],
+            [sys.executable, "-m", "augury", *args, *asked],
             cwd=self.folder, input=stdin, capture_output=True, text=True, encoding="utf-8", check=False,
             env={**os.environ, "COLUMNS": "100"},
         )  # fmt: skip
@@ -169,6 +171,39 @@ def test_policy_from_outside(shell: Shell) -> None:
     )
 
 
+def test_run_reads_a_folder(shell: Shell) -> None:
+    """All files of it are one source: a column is a number only if it is one in all of them."""
+    (shell.folder / "in").mkdir()
+    shell.file("in/1.csv", "type,x,time\na,7,1\n")
+    shell.file("in/2.csv", "time,type,x\n2,a,0012\n")
+    shell.file("in/_SUCCESS", "")
+    shell.file("p.aug", "e(X) <- a(X).")
+    assert answers(shell.augury("run", "p.aug", "--events", "in")) == [("e", "7", 1, 1), ("e", "0012", 2, 2)]
+
+
+def test_parquet_in_and_out(shell: Shell) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    day = pa.array([0, 1], pa.date32())
+    table = pa.table({"time": day, "place": ["l1", None], "level": [3.0, 4.0]})
+    pq.write_table(table, shell.folder / "s.parquet")
+    shell.file("p.aug", "event smoke(place: string, level: int). e(P, L) <- smoke(P, L). f(L, P) <- smoke(P, L).")
+    run = ("run", "p.aug", "--events", "smoke=s.parquet")
+    assert answers(shell.augury(*run))[0] == ("e", "l1", 3, "1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z")
+    assert shell.augury(*run, "--format", "parquet").code == 2
+    assert shell.augury(*run, "--output", "out.parquet").code == 0
+    assert shell.augury(*run, "--output", "out.parquet").code == 0
+    found = pq.read_table(shell.folder / "out.parquet" / "e")
+    assert found.column_names == ["p", "l", "start", "end", "id", "trace"]
+    assert found.column("l").to_pylist() == [3, 4]
+    shell.file("out.parquet/mine", "keep me")
+    failed(shell.augury(*run, "--output", "out.parquet"), "has other files, such as mine")
+    failed(shell.augury(*run, "--output", "p.aug", "--format", "parquet"), "is a file; Parquet is written to a folder")
+    pq.write_table(pa.table({"place": ["l1"], "level": [2.5], "time": [1]}), shell.folder / "s.parquet")
+    failed(shell.augury(*run), "s.parquet:1: `level` is declared as int, but is 2.5")
+    shell.file("s.parquet", "no parquet")
+    failed(shell.augury(*run), "s.parquet: is not a Parquet file")
+
+
 # Mistakes
 
 
@@ -176,7 +211,11 @@ def test_missing_files(shell: Shell) -> None:
     failed(shell.augury("run", "no.aug", "--events", "events.jsonl"), "no.aug: no such file")
     failed(shell.augury("run", "fire.aug", "--events", "no.jsonl"), "no.jsonl: no such file")
     failed(shell.augury("check", "no.aug"), "no.aug: no such file")
-    failed(shell.augury("run", "fire.aug", "--events", "."), "is a directory")
+    (shell.folder / "folder").mkdir()
+    failed(shell.augury("run", "fire.aug", "--events", "folder"), "is a directory without events")
+    shell.file("folder/a.csv", "type,time\n")
+    shell.file("folder/b.jsonl", EVENTS)
+    failed(shell.augury("run", "fire.aug", "--events", "folder"), "files of several kinds: csv, jsonl")
 
 
 def test_empty_files(shell: Shell) -> None:
@@ -330,7 +369,7 @@ def test_why(shell: Shell) -> None:
 
 
 def test_demo(shell: Shell) -> None:
-    done = shell.augury("demo")
+    done = shell.augury("demo", "--engine", "embedded")
     assert done.code == 0
     assert "fire_alarm('creek', 12.5)" in done.out
     assert "by rule increase" in done.out

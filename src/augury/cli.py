@@ -1,4 +1,4 @@
-"""The command line: check, fmt, explain, run, why, demo.
+"""The command line: check, fmt, explain, run, stream, why, demo, bench.
 
 Exit codes: 0 fine, 1 the program or the data is wrong (diagnostics on standard error), 2 usage.
 """
@@ -10,18 +10,21 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import click
 from rich.console import Console
 
+from augury.algebra.program import Plan
 from augury.clock import Clock, Kind
 from augury.engine.batch import Answer
 from augury.errors import AuguryError, Findings, ProgramError, RunError, Source, counted
 from augury.explain import FORMATS as EXPLAIN_FORMATS
-from augury.job import Job, load_functions
+from augury.job import Job, check_registered, load_functions, report
 from augury.language.read import read
 from augury.language.show import show_module
 from augury.meaning import Model
@@ -29,9 +32,9 @@ from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
 from augury.program import Program, compile_sources, read_text
 from augury.run import ENGINES
-from augury.sinks import FORMATS, Format, render, write
+from augury.sinks import FORMATS, Format, check_folder, make_folder, render, write, write_parquet
 from augury.sources import OnError, SourceFile
-from augury.terminal import coloured, is_terminal, say, show_diagnostics
+from augury.terminal import coloured, is_terminal, progress, say, show_diagnostics, tell, working
 from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 
 program_files = click.argument("program", nargs=-1, required=True, metavar="FILE...")
@@ -40,7 +43,7 @@ events_option = click.option(
     multiple=True,
     required=True,
     metavar="SRC",
-    help="Events: a path or type=path, CSV or JSON lines; - is standard input.",
+    help="Events: a path or type=path, a file or a folder; CSV, JSON lines or Parquet; - is standard input.",
 )
 facts_option = click.option(
     "--facts", multiple=True, metavar="NAME=SRC", help="Facts of a static predicate: CSV or JSON lines."
@@ -75,6 +78,15 @@ on_error_option = click.option(
 )
 
 
+def spark_problem() -> RunError | None:
+    """Why there is no Spark here, if so."""
+    try:
+        from augury.spark.session import problem
+    except RunError as error:
+        return error
+    return problem()
+
+
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def apply(command: Any) -> Any:
         for decorator in reversed(decorators):
@@ -84,6 +96,10 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
+spark_options = options(
+    click.option("--master", default="local[*]", show_default=True, metavar="URL", help="On Spark: where it runs."),
+    click.option("--conf", multiple=True, metavar="K=V", help="On Spark: a setting, such as spark.driver.memory=4g."),
+)
 history_options = options(
     program_files,
     events_option,
@@ -211,7 +227,13 @@ def explain(
 
 @cli.command()
 @history_options
-@click.option("--engine", type=click.Choice(ENGINES), default="embedded", show_default=True)
+@click.option(
+    "--engine",
+    type=click.Choice(["spark", *ENGINES]),
+    help="Where it runs; by default on Spark, or embedded in this process where there is no Java. The answer is the same.",
+)
+@spark_options
+@click.option("--partitions", type=click.IntRange(1), metavar="N", help="On Spark: the buckets of a stage.")
 @click.option(
     "--changes", "show_changes", is_flag=True, help="Show how the answer changes while the events are told in order."
 )
@@ -233,36 +255,220 @@ def explain(
 )
 def run(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
-    time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, engine: str,
-    show_changes: bool, emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | None,
+    time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError,
+    engine: str | None, master: str, conf: tuple[str, ...], partitions: int | None, show_changes: bool,
+    emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | Literal["parquet"] | None,
 ) -> None:  # fmt: skip
     """Run a program over events and write what it derives."""
     if show_changes and as_of is not None:
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
-    job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error, time)
-    if job.program.warnings:
-        number = len(job.program.warnings)
+    compiled = _compile(program, facts, functions, policy)
+    if compiled.warnings:
+        number = len(compiled.warnings)
         say(f"{counted(number, 'warning')}; `augury check` shows {'it' if number == 1 else 'them'}")
     format_ = format_ or _format_of(output)
-    if output != "-" and Path(output).resolve() in {Path(SourceFile.parse(e).path).resolve() for e in events}:
-        raise RunError(f"the output {output} is an input, too", hint="write to another file")
-    width = is_terminal() and output == "-"
-    columns = Console().width if width else None
+    _check_output(output, events, format_ == "parquet")
+    if format_ == "parquet":
+        if output == "-":
+            raise click.UsageError("Parquet is written to a folder: --output DEST")
+        check_folder(output, compiled.plan.outputs if len(compiled.plan.outputs) > 1 else ())
+    in_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
+    if _engine(engine, [option for option, given in in_order.items() if given]) == "spark":
+        settings = Settings(compiled, events, _fact_sources(facts), clock, on_error, time)
+        run_on_spark(settings, master, conf, partitions, until, retention, output, format_)
+        return
+    job = Job(compiled, events, _fact_sources(facts), clock, on_error, time)
+    engine = engine or "embedded"
+    columns = _width(output)
     if show_changes:
+        if format_ == "parquet":
+            raise click.UsageError("--changes are told as a table, JSON lines or CSV")
         replayed = job.replay(until, retention, emit, lateness, engine)
-        write(render(replayed.changes, format_, job.clock, job.program.plan, columns, changes=True), output, sys.stdout)
+        write(render(replayed.changes, format_, job.clock, compiled.plan, columns, changes=True), output, sys.stdout)
         job.report(replayed.model)
         return
     model = job.evaluate(until, as_of, retention, lateness, engine)
-    if model.events or format_ != "table":
-        write(render(model.events, format_, job.clock, job.program.plan, columns), output, sys.stdout)
-    else:
-        missing = job.missing()
-        say("nothing was detected" + (f"; there was no event of type {', '.join(missing)}" if missing else ""))
+    _show(model.events, format_, job.clock, compiled.plan, output, job.missing)
     job.report(model)
 
 
-def _format_of(output: str) -> Format:
+def _show(
+    events: list[Event], format_: Format | Literal["parquet"], clock: Clock, plan: Plan, output: str,
+    missing: Callable[[], list[str]],
+) -> None:  # fmt: skip
+    """Writes the answer of a run."""
+    if format_ == "parquet":
+        write_parquet(events, output, clock, plan)
+    elif events or format_ != "table":
+        write(render(events, format_, clock, plan, _width(output)), output, sys.stdout)
+    else:
+        types = missing()
+        say("nothing was detected" + (f"; there was no event of type {', '.join(types)}" if types else ""))
+
+
+def _width(output: str) -> int | None:
+    return Console().width if is_terminal() and output == "-" else None
+
+
+def _engine(asked: str | None, in_order: list[str]) -> str:
+    """The engine of a run: Spark, unless an option needs the order of the input, or there is no Java."""
+    if in_order and asked == "spark":
+        raise RunError(
+            f"{in_order[0]} needs the order of the input, which Spark does not keep", "say --engine embedded"
+        )
+    if asked is not None or in_order:
+        return asked or "embedded"
+    failed = spark_problem()
+    if failed is not None:
+        say(f"{failed.message}; going on with the embedded engine, which gives the same answer")
+        return "embedded"
+    return "spark"
+
+
+def _check_output(output: str, events: Iterable[str], folder: bool) -> None:
+    """Refuses an output that is an input or lies in one; a folder may not hold one either."""
+    if output == "-":
+        return
+    target = Path(output).resolve()
+    for text in events:
+        given = Path(SourceFile.parse(text).path).resolve()
+        if target == given or (given in target.parents and given.is_dir()) or (folder and target in given.parents and target.is_dir()):  # fmt: skip
+            raise RunError(f"the output {output} is an input, too", hint="write to another place")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run on Spark is about."""
+
+    program: Program
+    events: tuple[str, ...]
+    facts: list[tuple[str, str]]
+    clock: Kind | None
+    on_error: OnError
+    time: str
+
+
+def run_on_spark(
+    settings: Settings, master: str, conf: Iterable[str], partitions: int | None, until: str | None,
+    retention: str | None, output: str, format_: Format | Literal["parquet"],
+) -> None:  # fmt: skip
+    """`augury run` on Spark."""
+    plan = settings.program.plan
+    check_registered(plan)
+    with TemporaryDirectory(prefix="augury-") as folder:
+        sources = [_spooled(SourceFile.parse(e, settings.time), Path(folder)) for e in settings.events]
+        for source in sources:
+            source.check()
+        with working("starting Spark"):
+            from augury.spark.session import open_session
+
+            spark = open_session(master, conf)
+            from augury.spark.job import SparkJob
+        with working("reading events"):
+            job = SparkJob(
+                spark, settings.program, sources, settings.facts, settings.clock, settings.on_error,
+                until=until, retention=retention, partitions=partitions,
+            )  # fmt: skip
+        with working("evaluating on Spark"):
+            if format_ == "parquet":
+                errors = job.write(make_folder(output))
+            else:
+                found = job.evaluate()
+                errors = found.errors
+        if format_ != "parquet":
+            _show(found.events, format_, job.clock, plan, output, job.missing)
+        report(plan, job.skipped, job.facts, [], errors)
+
+
+@cli.command()
+@program_files
+@events_option
+@facts_option
+@functions_option
+@policy_option
+@time_option
+@clock_option
+@retention_option
+@on_error_option
+@click.option("--checkpoint", required=True, metavar="DIR", help="Where the run keeps what it needs to go on.")
+@click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
+@click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
+@click.option("--lateness", default="0s", show_default=True, metavar="D", help="How late an event may come.")
+@click.option("--late", metavar="DEST", help="A folder for what comes later; otherwise it is counted.")
+@click.option(
+    "--longest", metavar="D", help="How long an event lasts at most; by default, in JSON lines, all are points in time."
+)
+@click.option(
+    "--emit",
+    type=click.Choice(["early", "final"]),
+    default="final",
+    show_default=True,
+    help="Once nothing can change an answer, or at once, with rows that take answers back.",
+)
+@click.option(
+    "--trigger", default="1s", show_default=True, metavar="once|D", help="All that is there and no more, or how often."
+)
+@click.option(
+    "--buckets", type=click.IntRange(1), metavar="N", help="Parts of the state; by default two for each core."
+)
+@spark_options
+def stream(
+    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
+    time: str, clock: Kind | None, retention: str | None, on_error: OnError, checkpoint: str, output: str,
+    format_: Literal["jsonl", "csv", "parquet"], lateness: str, late: str | None, longest: str | None,
+    emit: Literal["early", "final"], trigger: str, buckets: int | None, master: str, conf: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Run a program over events as they come, on Spark.
+
+    SRC is a folder, or a pattern in quotes, to which files are added, or - for JSON lines on standard input. Each batch
+    writes a folder DEST/batch=N; a run that was stopped or killed goes on from its checkpoint.
+    """
+    compiled = _compile(program, facts, functions, policy)
+    check_registered(compiled.plan)
+    failed = spark_problem()
+    if failed is not None:
+        raise RunError(failed.message, failed.hint.partition(";")[0])
+    if output == "-" and format_ != "jsonl":
+        raise click.UsageError("standard output takes JSON lines; name a folder with --output")
+    for destination in (output, late or "-"):
+        _check_output(destination, events, folder=True)
+    from augury.spark import live
+    from augury.spark.session import open_session
+
+    order = live.Order(
+        compiled, [SourceFile.parse(e, time) for e in events], _fact_sources(facts), Path(checkpoint), output, format_,
+        lateness, emit, late, trigger, clock, on_error, longest, retention,
+    )  # fmt: skip
+    parts = buckets or live.remembered(order.checkpoint).get("buckets") or 2 * (os.cpu_count() or 1)
+    live.check(order, parts)
+    order = order.ready()
+    with live.held(order.checkpoint) as log:
+        with working("starting Spark"):
+            spark = open_session(master, conf, streaming_buckets=parts, log=log)
+        running = live.Live(spark, order, parts, say)
+        try:
+            with progress("waiting for events") as show:
+                running.run(show)
+        except KeyboardInterrupt:
+            raise click.exceptions.Abort from None
+        finally:
+            counts = running.tally
+            report(compiled.plan, running.skipped, running.pipeline.facts, [], counts.errors, counts.skipped)
+            if late is None:
+                tell("late", counts.examples, count=counts.late)
+
+
+def _spooled(source: SourceFile, folder: Path) -> SourceFile:
+    """Standard input as a file, which Spark can read."""
+    if source.path != "-":
+        return source
+    text = source.read()
+    path = folder / f"input.{source.form(text)}"
+    path.write_text(text, encoding="utf-8")
+    return SourceFile(str(path), source.type, source.time, shown=source.place)
+
+
+def _format_of(output: str) -> Format | Literal["parquet"]:
     for format_ in FORMATS:
         if output.endswith("." + format_):
             return format_
@@ -356,20 +562,36 @@ def bench(names: tuple[str, ...], size: int, repeat: int, json_path: str | None,
 
 
 @cli.command()
-def demo() -> None:
+@click.option("--engine", type=click.Choice(["spark", "embedded"]), help="By default Spark, where there is Java.")
+def demo(engine: str | None) -> None:
     """Run a small example that comes with Augury."""
     with as_file(files("augury").joinpath("demo")) as folder:
         program, events = folder / "fire.aug", folder / "fire.jsonl"
         click.echo(f"# The program ({program.name}): rules over wind, fires and stations\n")
         click.echo(program.read_text(encoding="utf-8"))
         job = Job(_compile([str(program)], (), (), None), [str(events)])
-        click.echo(f"# {len(job.history)} events ({events.name}); Augury detects:\n")
-        model = job.evaluate()
-        click.echo(render(model.events, "table", job.clock, job.program.plan))
-        alarm = next(e for e in model.events if e.type == "fire_alarm")
+        model = job.evaluate(engine="embedded")
+        found, where = model.events, "in this process"
+        if _engine(engine, []) == "spark":
+            found, where = _demo_on_spark(job.program, str(events)), "on Spark"
+        click.echo(f"# {len(job.history)} events ({events.name}); Augury detects, {where}:\n")
+        click.echo(render(found, "table", job.clock, job.program.plan, _width("-")))
+        alarm = next(e for e in found if e.type == "fire_alarm")
         click.echo("# Why the first alarm?\n")
         click.echo(show_tree(derivation_tree(model, alarm), job.clock))
-        click.echo("\n# Try it yourself:  augury run PROGRAM.aug --events EVENTS.jsonl   (augury --help)")
+        click.echo("\n# Try it yourself (augury --help):")
+        click.echo("  augury run PROGRAM.aug --events EVENTS.jsonl")
+        click.echo("  augury stream PROGRAM.aug --events FOLDER --checkpoint DIR --output DEST")
+
+
+def _demo_on_spark(program: Program, events: str) -> list[Event]:
+    with working("starting Spark, which takes some seconds"):
+        from augury.spark.session import open_session
+
+        spark = open_session("local[2]")
+        from augury.spark.job import SparkJob
+    with working("evaluating on Spark"):
+        return SparkJob(spark, program, [SourceFile(events)]).evaluate().events
 
 
 if __name__ == "__main__":

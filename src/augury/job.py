@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
 from augury.engine import batch
@@ -44,6 +45,15 @@ def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
     return found
 
 
+def check_registered(plan: Plan) -> None:
+    """All functions that the program declares have a Python function."""
+    missing = [f.name for f in plan.functions.values() if f.call is unregistered]
+    if missing:
+        raise RunError(
+            f"the function `{missing[0]}` is declared, but not registered", "give its Python file with --functions"
+        )
+
+
 class Job:
     """What `run` and `why` need: the program, the history, the facts and the clock."""
 
@@ -58,12 +68,7 @@ class Job:
     ) -> None:
         self.program = program
         plan, self.skipped = self.program.plan, Skipped(on_error)
-        open_functions = [f.name for f in plan.functions.values() if f.call is unregistered]
-        if open_functions:
-            raise RunError(
-                f"the function `{open_functions[0]}` is declared, but not registered",
-                "give its Python file with --functions",
-            )
+        check_registered(plan)
         raw = merged([read_raw(SourceFile.parse(source, time), plan, self.skipped) for source in events])
         self.clock: Clock = choose_clock(self.program, clock, first_time(line.item for line in raw))
         check_clock(self.program, self.clock.kind)
@@ -146,10 +151,18 @@ class Job:
 
     def report(self, model: Model) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
-        tell("skipped", self.skipped.problems)
-        empty = without_facts(self.facts, self.program.plan)
-        tell("static predicates without facts", [f"`{name}`: give them with --facts {name}=FILE" for name in empty])
-        tell("rejected", [why for _, why in model.rejected])
-        problems = [f"rule `{rule}`: {why} ({counted(n, 'time')})" for (rule, why), n in model.errors.items()]
-        tell("rows that could not be computed", problems)
+        report(self.program.plan, self.skipped, self.facts, [why for _, why in model.rejected], model.errors)
         tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])
+
+
+def report(
+    plan: Plan, skipped: Skipped, facts: list[Fact], rejected: list[str], errors: Mapping[tuple[str, str], int],
+    count: int | None = None,
+) -> None:  # fmt: skip
+    """What a run has left out, on standard error; `count` says how much was skipped where not all of it is at hand."""
+    tell("skipped", skipped.problems, count=count)
+    empty = without_facts(facts, plan)
+    tell("static predicates without facts", [f"`{name}`: give them with --facts {name}=FILE" for name in empty])
+    tell("rejected", rejected)
+    problems = [f"rule `{rule}`: {why} ({counted(n, 'time')})" for (rule, why), n in errors.items()]
+    tell("rows that could not be computed", problems)

@@ -115,14 +115,22 @@ def from_text(text: str, attribute: Attribute, plan: Plan) -> Value:
 def infer_column(cells: Iterable[str]) -> Callable[[str], Value]:
     """How to read an undeclared column: as integers, floats or booleans where every cell is one, else as text."""
     present = [c for c in cells if c != ""]
-    for read in (_read_int, _read_float, _read_bool):
-        try:
-            for cell in present:
-                read(cell)
-        except ValueError:
-            continue
-        return lambda cell, read=read: None if cell == "" else from_json(read(cell))  # type: ignore[misc]
-    return lambda cell: None if cell == "" else cell
+    return read_as(next(kind for kind in CELLS if all(fits(cell, kind) for cell in present)))
+
+
+def fits(cell: str, kind: str) -> bool:
+    """Whether a cell of an undeclared column can be read as of a kind."""
+    try:
+        CELLS[kind](cell)
+    except ValueError:
+        return False
+    return True
+
+
+def read_as(kind: str) -> Callable[[str], Value]:
+    """How the cells of a column of a kind are read; an empty one is null."""
+    read = CELLS[kind]
+    return lambda cell: None if cell == "" else from_json(read(cell))
 
 
 def _read_int(text: str) -> int:
@@ -142,6 +150,9 @@ def _read_bool(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
+
+
+CELLS: dict[str, Callable[[str], Any]] = {"int": _read_int, "float": _read_float, "bool": _read_bool, "string": str}
 
 
 # Events
@@ -252,6 +263,12 @@ class SourceFile:
             raise DataError("is empty", self.place, "it needs at least one line of data")
         return text
 
+    def check(self) -> None:
+        """Refuses a path where nothing is."""
+        if self.path != "-" and "://" not in self.path and not Path(self.path).exists():
+            raise DataError("no such file", self.place)
+        self.files()[0].form()
+
     def form(self, text: str = "") -> Form:
         for ending, form in ENDINGS.items():
             if self.path.endswith(ending):
@@ -337,16 +354,18 @@ def json_item(line: str, type: str | None, time: str) -> dict[str, Any]:
 
 
 def table_rows(source: SourceFile, text: str, skipped: Skipped) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header of a CSV file, and its rows with their lines."""
     reader = csv.reader(io.StringIO(text, newline=""))
-    header = read_header(next(reader), source.place)
     rows: list[tuple[int, list[str]]] = []
-    for row in reader:
-        if not row:
-            continue
-        if len(row) != len(header):
-            skipped.handle(DataError(wrong_width(row, header), f"{source.place}:{reader.line_num}"))
-            continue
-        rows.append((reader.line_num, row))
+    try:
+        header = read_header(next(reader), source.place)
+        for row in reader:
+            if len(row) not in (0, len(header)):
+                skipped.handle(DataError(wrong_width(row, header), f"{source.place}:{reader.line_num}"))
+            elif row:
+                rows.append((reader.line_num, row))
+    except csv.Error as error:
+        raise DataError(f"malformed CSV: {error}", f"{source.place}:{reader.line_num}") from None
     return header, rows
 
 
@@ -466,7 +485,7 @@ def parquet_rows(source: SourceFile, plan: Plan, skipped: Skipped) -> Iterator[R
     if not table.num_rows:
         skipped.handle(DataError("has no events", source.place))
     columns = [_plain_column(table.column(name), name, source) for name in table.column_names]
-    reads = {name: from_json for name in table.column_names}
+    reads = dict.fromkeys(table.column_names, from_json)
     for number, row in enumerate(zip(*columns, strict=True), 1):
         place = f"{source.place}:{number}"
         try:

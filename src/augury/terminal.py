@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import click
 from rich.console import Console
@@ -33,16 +33,29 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
         say(coloured(severity, colour) + colon + message + ("\n" + rest if rest else "") + "\n")
 
 
-def tell(what: str, problems: list[str], most: int = 5) -> None:
-    if problems:
-        say(f"{coloured('warning', 'yellow')}: {what}: {len(problems)}")
+def tell(what: str, problems: list[str], most: int = 5, count: int | None = None) -> None:
+    """A warning with a few examples; there may be more of them than are at hand."""
+    number = len(problems) if count is None else count
+    if number:
+        say(f"{coloured('warning', 'yellow')}: {what}: {number}")
         for problem in problems[:most]:
             say(f"  {problem}")
-        if len(problems) > most:
-            say(f"  … and {len(problems) - most} more")
+        if number > min(most, len(problems)):
+            say(f"  … and {number - min(most, len(problems))} more")
 
 
 def working(text: str) -> AbstractContextManager[object]:
     """A spinner while something takes long; nothing where standard error is not a terminal."""
     console = Console(stderr=True)
     return console.status(text) if console.is_terminal else nullcontext()
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[str], None]]:
+    """A line that is updated while something runs; nothing where standard error is not a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: None
+        return
+    with console.status(text) as status:
+        yield status.update

@@ -31,6 +31,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Within,
+    walk,
     walk_all,
 )
 from augury.algebra.program import Plan, Predicate, rule_reads
@@ -201,6 +202,8 @@ def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
     nodes = [n for p in patterns for n in walk_all(p)]
     if any(isinstance(n, Follow | Kleene) and n.skip == "contiguous" for n in nodes):
         return  # the next time point of a stream is that of all its events
+    if any(_chooses_instants(n) for n in nodes):
+        return  # which partner a time point gets is chosen among those of all keys
     local = {v for n in nodes if isinstance(n, Kleene) for v in n.local}
     same = key_classes(rule)
     for key in correlation_key(rule):
@@ -216,10 +219,19 @@ def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
             yield reads, held
 
 
+def _chooses_instants(node: Node) -> bool:
+    """Whether a policy chooses among pairs with a time point, which has no key."""
+    if not isinstance(node, Join | Repeat) or node.policy == UNRESTRICTED or node.policy.per:
+        return False
+    return any(isinstance(n, Instant) for n in walk(node))
+
+
 def _reason(rule: Rule) -> str:
     patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
     if any(isinstance(n, Follow | Kleene) and n.skip == "contiguous" for p in patterns for n in walk_all(p)):
         return f"rule `{rule.label}` asks for neighbours among all events"
+    if any(_chooses_instants(n) for p in patterns for n in walk_all(p)):
+        return f"a policy of rule `{rule.label}` chooses among pairs with a time point"
     if not correlation_key(rule):
         return f"the events of rule `{rule.label}` share no variable"
     return f"the key of rule `{rule.label}` changes its place"

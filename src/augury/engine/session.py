@@ -200,12 +200,14 @@ class Session:
     ) -> Changes:
         """One step of a host: events as columns, what is taken back, and up to when nothing more comes.
 
-        What ends at or before `late` is late already.
+        What ends at or before `late` is late already. The host reads the changes before its next step, or never.
         """
         with self._alone():
             self._open(None)
             behind = max((t for t in (self.frontier, late) if t is not None), default=None)
-            return self._step(lambda: self.arrivals.batches(batches, behind, revoked, withdrawn), frontier)
+            changes = self._step(lambda: self.arrivals.batches(batches, behind, revoked, withdrawn), frontier)
+            self._unseen.discard(changes)
+            return changes
 
     def advance(self, time: Any) -> Changes:
         """Promises that nothing more ends at or before a time; the changes of the answer."""

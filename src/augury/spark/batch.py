@@ -16,8 +16,7 @@ from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
 from augury.errors import RunError, nearest
 from augury.spark import host
 from augury.spark.host import Work
-from augury.spark.inputs import checked
-from augury.spark.pipeline import Pipeline, partitions_of
+from augury.spark.pipeline import Pipeline, listed, partitions_of
 
 SLICES = 16  # a slice is so many times as long as its answers can be
 
@@ -76,7 +75,10 @@ class Detections(Mapping[str, DataFrame]):
             found = self._run(spread, stage, found)
         wanted = [pipeline.layout.codes[t] for t in spread.plan.derived if t[0] in outputs]
         assert found is not None
-        return self._clocked(self._once(found.where(F.col("type").isin([*wanted, host.ERROR])), spread), spread.plan)
+        return self._clocked(
+            self._once(found.where(F.col("type").isin([*wanted, host.ERROR])).withColumn("trace", listed()), spread),
+            spread.plan,
+        )
 
     def _once(self, found: DataFrame, spread: Stages) -> DataFrame:
         """Events that several buckets may have made are there once."""
@@ -92,7 +94,7 @@ class Detections(Mapping[str, DataFrame]):
             return found.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
         if not any(_ends_ahead(rule) for rule in plan.rules):
             return found
-        ends = [checked(self.pipeline.raw(s), self.pipeline.on_error) for s in self.pipeline.sources]
+        ends = [self.pipeline.checked(s) for s in self.pipeline.sources]
         now = reduce(DataFrame.unionByName, [e.where(~F.col("revoke")) if self.pipeline.ops else e for e in ends]).agg(F.max("end").alias("now"))  # fmt: skip
         ahead = found.crossJoin(F.broadcast(now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
         return ahead.drop("now")
@@ -150,7 +152,7 @@ class Detections(Mapping[str, DataFrame]):
     @cached_property
     def _revoked(self) -> DataFrame:
         pipeline = self.pipeline
-        found = [checked(pipeline.raw(s), pipeline.on_error).where(F.col("revoke")).select("id") for s in pipeline.sources if s.has(pipeline.names.op)]  # fmt: skip
+        found = [pipeline.checked(s).where(F.col("revoke")).select("id") for s in pipeline.sources if s.has(pipeline.names.op)]  # fmt: skip
         return reduce(DataFrame.unionByName, found).distinct()
 
     def _sliced(self, frame: DataFrame, size: int, length: int) -> DataFrame:

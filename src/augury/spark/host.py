@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.program import Plan, Predicate, static_calls
 from augury.clock import Clock, show_duration
 from augury.engine.answers import Changes
 from augury.engine.columns import Columns, as_lists, columns_of, decoded, hex_ids
@@ -26,6 +26,7 @@ def _ignore(item: Any) -> None:
 
 
 FAR = LONGEST - 1
+JOINT = "\x1f"  # between the ids of a trace; lists are slow on their way into a worker
 ERROR = -1  # the code of rows that tell what could not be computed: the rule, how often, and why
 _CHUNK = 1 << 16  # rows that are taken in at a time
 
@@ -49,8 +50,9 @@ class Work:
         def text(us: int | None) -> str | None:
             return None if us is None else show_duration(us)
 
+        asked = static_calls(self.plan)  # what other stages ask for is no concern of this one
         return Session(
-            Program(self.plan), clock=self.clock, emit=self.emit, facts=list(self.facts),
+            Program(self.plan), clock=self.clock, emit=self.emit, facts=[f for f in self.facts if (f.name, len(f.args)) in asked],
             retention=text(self.retention), longest=text(self.longest), late=late or _ignore,
         )  # fmt: skip
 
@@ -60,12 +62,19 @@ class Work:
         return ("slice",) if self.slice is not None else ()
 
     @property
+    def taken(self) -> list[int]:
+        """The codes of what the stage takes in; what it makes too, but earlier ones have made, is just passed on."""
+        more, plan = len(self.extra), self.plan
+        types = [(code, (name, arity + more)) for code, (name, arity) in enumerate(self.layout.types)]
+        return [c for c, t in types if t in plan.event_types and (c not in self.forward or t in plan.given)]
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns of answers."""
         layout = self.layout
         return pa.schema([
             ("type", pa.int32()), ("op", pa.int8()), ("start", pa.int64()), ("end", pa.int64()), ("id", pa.string()),
-            *((c, layout.arrow(c)) for c in layout.columns), ("trace", pa.list_(pa.string())),
+            *((c, layout.arrow(c)) for c in layout.columns), ("trace", pa.string()),
         ])  # fmt: skip
 
 
@@ -98,12 +107,7 @@ def divided(table: pa.Table, work: Work) -> tuple[pa.Table, pa.Table]:
         passed = pc.and_(
             passed, pc.equal(table.column("slice"), pa.array(table.column("end").to_numpy() // work.slice))
         )
-    taken = [
-        code
-        for code, (name, arity) in enumerate(work.layout.types)
-        if (name, arity + len(work.extra)) in work.plan.event_types
-    ]
-    return table.filter(passed), table.filter(pc.is_in(codes, pa.array(taken, pa.int32())))
+    return table.filter(passed), table.filter(pc.is_in(codes, pa.array(work.taken, pa.int32())))
 
 
 def chunks(given: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
@@ -142,7 +146,9 @@ def _record(work: Work, session: Session, columns: Columns) -> Iterator[pa.Recor
         "start": pa.array(columns.start),
         "end": pa.array(columns.end),
         "id": hex_ids(columns.ids),
-        "trace": pa.nulls(count, pa.list_(pa.string())) if columns.trace is None else as_lists(columns.trace),
+        "trace": pa.nulls(count, pa.string())
+        if columns.trace is None
+        else pc.binary_join(as_lists(columns.trace), JOINT),
     }
     for slot, kind, code in zip(layout.slots[type], layout.kinds[type], codes, strict=True):
         made[slot] = decoded(dictionary, code, FAMILY[kind])
@@ -163,7 +169,7 @@ def errors(work: Work, session: Session) -> Iterator[pa.RecordBatch]:
         "start": pa.array(list(found.values()), pa.int64()),
         "end": pa.array([0] * len(found), pa.int64()),
         "id": pa.array([rule for rule, _ in found]),
-        "trace": pa.array([[message] for _, message in found], pa.list_(pa.string())),
+        "trace": pa.array([message for _, message in found]),
     }
     arrays = [made[f.name] if f.name in made else pa.nulls(len(found), f.type) for f in work.schema]
     yield pa.RecordBatch.from_arrays(arrays, schema=work.schema)

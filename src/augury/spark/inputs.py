@@ -79,8 +79,12 @@ class Source:
         return 0 if isinstance(self.fields[self.times[1]], _WHOLE) else "1970-01-01"
 
     def rows(self, layout: Layout, clock: Clock, ops: bool, ids: bool, points: bool) -> DataFrame:
-        """Its events in the layout, with what is wrong with each."""
-        return normalised(self, layout, clock, ops, ids, points)
+        """Its rows in the layout, with `problem`, what is wrong with one, and `row`, how it was given."""
+        return normalised(self, layout, clock, ops, ids, points, None)
+
+    def events(self, layout: Layout, clock: Clock, ops: bool, ids: bool, points: bool, on_error: OnError) -> DataFrame:
+        """Its events in the layout; a wrong row stops the run, or is left out."""
+        return normalised(self, layout, clock, ops, ids, points, on_error)
 
     @property
     def times(self) -> tuple[str, str]:
@@ -310,15 +314,17 @@ def _from_text(column: Column, declared: str) -> Column:
     return column
 
 
-def normalised(source: Source, layout: Layout, clock: Clock, ops: bool, ids: bool, points: bool) -> DataFrame:
-    """The events of one source in the layout, with `problem`: what is wrong with a row, or null."""
+def normalised(
+    source: Source, layout: Layout, clock: Clock, ops: bool, ids: bool, points: bool, on_error: OnError | None
+) -> DataFrame:
+    """The events of one source in the layout; without a way with wrong rows, all rows, with what is wrong with each."""
     fields, names = source.fields, source.names
     frame, code = source.frame, F.lit(layout.codes[source.parts[0].type])
     if source.mixed:
         given_type = F.col(f"`{names.type}`")
-        code = F.lit(None).cast("int")
-        for part in source.parts:
-            code = F.when(given_type == part.type[0], F.lit(layout.codes[part.type])).otherwise(code)
+        # A literal map: filters repeat the expression for every type, and a chain of cases would grow with its square.
+        known = {part.type[0]: layout.codes[part.type] for part in source.parts}
+        code = F.element_at(F.create_map(*(F.lit(x) for pair in known.items() for x in pair)), given_type)
     (first, last), title = source.times, source.title
     start = as_time(F.col(f"`{first}`"), fields[first], clock, f"{title}: the column `{first}`")
     end = as_time(F.col(f"`{last}`"), fields[last], clock, f"{title}: the column `{last}`")
@@ -342,6 +348,10 @@ def normalised(source: Source, layout: Layout, clock: Clock, ops: bool, ids: boo
         revokes = F.coalesce(given_op == "revoke", F.lit(False))
         unknown = given_op.isNotNull() & ~given_op.isin("insert", "revoke")
         problem = F.when(unknown, F.concat(F.lit("unknown op "), given_op)).when(~revokes, problem)
+    row = F.to_json(F.struct(*(F.col(f"`{c}`") for c in fields)))
+    if on_error == "fail":  # the row is written out only where it is wrong
+        message = F.concat(F.lit("a malformed row: "), problem, F.lit(" in "), row)
+        end = F.when(problem.isNull(), end).otherwise(F.raise_error(message).cast("bigint"))
     columns = [code.alias("type"), *([] if points else [start.alias("start")]), end.alias("end")]
     if ids:
         named = F.col(f"`{names.id}`").cast("string") if source.has(names.id) else F.lit(None).cast("string")
@@ -349,8 +359,9 @@ def normalised(source: Source, layout: Layout, clock: Clock, ops: bool, ids: boo
     if ops:
         columns.append(revokes.alias("revoke"))
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
-    row = F.to_json(F.struct(*(F.col(f"`{c}`") for c in fields)))
-    made = frame.select(*columns, problem.alias("problem"), row.alias("row"))
+    if on_error is None:
+        columns += [problem.alias("problem"), row.alias("row")]
+    made = (frame.where(problem.isNull()) if on_error == "drop" else frame).select(*columns)
     if source.mixed:  # other types are no concern of the program; what is revoked is known by its id
         made = made.where(F.col("type").isNotNull() | F.col("revoke")) if ops else made.where(F.col("type").isNotNull())
     return made

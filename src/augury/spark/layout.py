@@ -237,7 +237,7 @@ def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[
         end = part.column("end").to_numpy()
         start = part.column("start").to_numpy() if "start" in names else end
         ids = part.column("id").to_pylist() if "id" in names else None
-        traces = part.column("trace").to_pylist() if "trace" in names else None
+        traces = [t and t.split("\x1f") for t in part.column("trace").to_pylist()] if "trace" in names else None
         if ids is not None and not any(ids):
             ids = None
         if traces is not None and not any(traces):

@@ -22,8 +22,8 @@ from augury.model import Fact
 from augury.program import Program, check_clock, compile
 from augury.settings import length
 from augury.spark.facts import read_facts
-from augury.spark.host import ERROR
-from augury.spark.inputs import Names, OnError, Source, checked, clock_of, key_hash, layout_of, sources
+from augury.spark.host import ERROR, JOINT
+from augury.spark.inputs import Names, OnError, Source, clock_of, key_hash, layout_of, sources
 from augury.spark.pushdown import keep
 
 _ISO = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X"
@@ -90,6 +90,10 @@ class Pipeline:
         """The events of a source in the layout, with what is wrong with each."""
         return source.rows(self.layout, self.clock, self.ops, self.ids, self.points)
 
+    def checked(self, source: Source) -> DataFrame:
+        """The events of a source in the layout; a wrong row stops the run, or is left out."""
+        return source.events(self.layout, self.clock, self.ops, self.ids, self.points, self.on_error)
+
     def events(self, plan: Plan, stage: Stage, types: Iterable[Predicate]) -> list[DataFrame]:
         """The input events of some types that a stage can use."""
         wanted = set(types)
@@ -101,7 +105,7 @@ class Pipeline:
         return found
 
     def _filtered(self, source: Source, types: list[Predicate], plan: Plan, stage: Stage) -> DataFrame:
-        frame = checked(self.raw(source), self.on_error)
+        frame = self.checked(source)
         where: Column | None = None
         for type in types:
             usable = None if type in plan.derived else self.where(type, plan, stage)
@@ -127,7 +131,7 @@ class Pipeline:
         kinds = self.layout.kinds[type]
         columns = [(F.col(slot), kind) for slot, kind in zip(self.layout.slots[type], kinds, strict=True)]
         start = F.col("end") if self.points else F.col("start")
-        return keep(patterns, type, columns, start, F.col("end"), self.clock)
+        return keep(patterns, type, columns, start, F.col("end"), self.clock, self.plan.functions)
 
     def columns(self, stage: Stage) -> tuple[str, ...]:
         """The columns of arguments that a stage is given."""
@@ -156,7 +160,7 @@ class Pipeline:
         """The codes of what earlier stages made and later ones, or the answer, still need."""
         earlier = {t for s in spread.stages[: stage.number - 1] for t in s.gives}
         later = {t for s in spread.stages[stage.number :] for t in s.reads}
-        found = {t for t in earlier if (t in later or t[0] in spread.plan.outputs) and t not in stage.gives}
+        found = {t for t in earlier if t in later or t[0] in spread.plan.outputs}
         return frozenset(self.layout.codes[t] for t in found) | {ERROR} if earlier else frozenset()
 
     def like_answers(self, events: DataFrame) -> DataFrame:
@@ -166,7 +170,7 @@ class Pipeline:
         id = F.col("id") if "id" in has else F.lit(None).cast("string")
         return events.select(
             "type", F.lit(1).cast("tinyint").alias("op"), start.alias("start"), "end", id.alias("id"),
-            *self.layout.columns, F.lit(None).cast("array<string>").alias("trace"),
+            *self.layout.columns, F.lit(None).cast("string").alias("trace"),
         )  # fmt: skip
 
     def key(self, stage: Stage, columns: Iterable[str] = ()) -> Column:
@@ -199,7 +203,7 @@ class Pipeline:
     def schema(self) -> str:
         """The columns of answers in the layout, as Spark writes a schema."""
         slots = ", ".join(f"{c} {self.layout.sql(c)}" for c in self.layout.columns)
-        return f"type int, op tinyint, start bigint, end bigint, id string{', ' + slots if slots else ''}, trace array<string>"
+        return f"type int, op tinyint, start bigint, end bigint, id string{', ' + slots if slots else ''}, trace string"
 
     def answers(self, mixed: DataFrame, type: str, changes: bool) -> DataFrame:
         """The answers of one type, with its attributes by name."""
@@ -245,9 +249,14 @@ class Pipeline:
         """What could not be computed: the rule, the reason and how often."""
         found = mixed.where(F.col("type") == ERROR)
         told = found.select(
-            F.col("id").alias("rule"), F.col("trace")[0].alias("problem"), F.col("start").alias("times")
+            F.col("id").alias("rule"), F.array_join("trace", "").alias("problem"), F.col("start").alias("times")
         )
         return told if mixed.isStreaming else told.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
+
+
+def listed() -> Column:
+    """The trace as a list."""
+    return F.split("trace", JOINT)
 
 
 def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, str], list[Predicate]]:

@@ -151,7 +151,7 @@ class Bucket:
         before, head.token = head.token, secrets.token_hex(8)
         entry = pickle.dumps((before, head.token, told.payloads, told.frontier))
         head.log_bytes += len(entry)
-        if head.log_bytes > max(LEAST, head.snapshot_bytes) or head.steps - head.first >= ENTRIES:
+        if self._worth_a_snapshot():
             self._snapshot()
         else:
             self.log.updateValue((head.steps,), (entry,))
@@ -160,6 +160,16 @@ class Bucket:
         self.head_state.update((json.dumps(head.__dict__).encode(),))
         live.token, live.steps = head.token, head.steps
         _trim()
+
+    def _worth_a_snapshot(self) -> bool:
+        """Whether the log is longer than all that the session holds, or has too many steps to replay."""
+        head, session = self.head, self.live.session
+        if head.steps - head.first >= ENTRIES:
+            return True
+        if head.log_bytes <= max(LEAST, head.snapshot_bytes):
+            return False
+        session.prune()
+        return head.log_bytes > sum(o.out.table.data[:, 0].nbytes * o.out.table.n for o in session.circuit.operators)
 
     def keep_timer(self, timer: int | None) -> None:
         """Nothing but the timer has changed."""

@@ -34,9 +34,8 @@ from augury.settings import length
 from augury.sinks import event_as_json
 from augury.spark import host
 from augury.spark.host import Work
-from augury.spark.inputs import checked
 from augury.spark.layout import batches
-from augury.spark.pipeline import Pipeline, partitions_of
+from augury.spark.pipeline import Pipeline, listed, partitions_of
 from augury.spark.state import Bucket, Told
 
 LATE, REJECTED = -2, -3  # codes of rows that tell of events that came too late, or whose id names another event
@@ -117,7 +116,7 @@ class Stream(Mapping[str, DataFrame]):
         if merged:
             found = self._merge(spread, merged, found)
         codes = [pipeline.layout.codes[t] for t in wanted]
-        return found.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin")
+        return found.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin").withColumn("trace", listed())
 
     def _work(self, spread: Stages, stage: Stage) -> Work:
         pipeline = self.pipeline
@@ -130,11 +129,12 @@ class Stream(Mapping[str, DataFrame]):
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
         pipeline = self.pipeline
         own = pipeline.own(spread, stage)
-        frames = [self._events(spread, stage, own)] if own else []
+        frames = [self._events(spread, stage, own, alone=before is None)] if own else []
         frames += [] if before is None else [before.withColumn("revoke", F.lit(False))]
         frame = reduce(DataFrame.unionByName, frames)
         bucket = F.lit(0) if stage.how != "key" else self._bucket(pipeline.key(stage, frame.columns))
-        bucket = F.when(F.col("revoke"), F.lit(-1)).otherwise(bucket)
+        if "revoke" in frame.columns:
+            bucket = F.when(F.col("revoke"), F.lit(-1)).otherwise(bucket)
         return self._hosted(frame, bucket, self._work(spread, stage), stage, told)
 
     def _bucket(self, hashed: Column) -> Column:
@@ -152,13 +152,16 @@ class Stream(Mapping[str, DataFrame]):
         frame = before.withColumn("revoke", F.lit(False))
         return self._hosted(frame, self._bucket(F.xxhash64("id")), work, stage, frozenset())
 
-    def _events(self, spread: Stages, stage: Stage, types: list[Predicate]) -> DataFrame:
-        """Input events. All of them tell the time, before those that the stage cannot use are left out."""
+    def _events(self, spread: Stages, stage: Stage, types: list[Predicate], alone: bool) -> DataFrame:
+        """Input events. All of them tell the time, before those that the stage cannot use are left out.
+
+        Where they come `alone`, they have no columns but those that say something.
+        """
         pipeline = self.pipeline
         codes = [pipeline.layout.codes[t] for t in types]
         found = []
         for source in pipeline.sources:
-            frame = checked(pipeline.raw(source), pipeline.on_error)
+            frame = pipeline.checked(source)
             time = F.timestamp_micros(F.col("end")) if pipeline.clock.kind == "timestamp" else F.timestamp_millis(F.col("end") + F.lit(SHIFT))  # fmt: skip
             found.append(frame.withColumn(_TIME, time))
         events = reduce(DataFrame.unionByName, found)
@@ -172,11 +175,14 @@ class Stream(Mapping[str, DataFrame]):
             usable = usable | F.col("revoke")
         # The condition mentions the time: one that does not would be moved below the watermark, which all events tell.
         events = events.where(F.coalesce(F.when(F.col(_TIME).isNotNull(), usable), usable))
+        if alone:
+            said = [*([] if pipeline.points else ["start"]), *(["id"] if pipeline.ids else []), *(["revoke"] if pipeline.ops else [])]  # fmt: skip
+            return events.select("type", "end", *said, *pipeline.columns(stage))
         revoke = F.col("revoke") if pipeline.ops else F.lit(False)
         answers = pipeline.like_answers(events).columns
         start = F.col("end") if pipeline.points else F.col("start")
         id = F.col("id") if pipeline.ids else F.lit(None).cast("string")
-        made = {"op": F.lit(1).cast("tinyint"), "start": start, "id": id, "trace": F.lit(None).cast("array<string>")}
+        made = {"op": F.lit(1).cast("tinyint"), "start": start, "id": id, "trace": F.lit(None).cast("string")}
         return events.select(
             *(made.get(c, F.col(c)).alias(c) for c in answers), F.lit(0).alias("origin"), revoke.alias("revoke")
         )
@@ -222,7 +228,7 @@ def written(program: Program, stage: Stage) -> Iterator[tuple[Any, Any]]:
 def late_rows(mixed: DataFrame) -> DataFrame:
     told = mixed.where(F.col("type").isin(LATE, REJECTED))
     why = F.when(F.col("type") == LATE, F.lit("late")).otherwise(F.lit("its id names another event"))
-    return told.select(why.alias("why"), F.col("trace")[0].alias("event"))
+    return told.select(why.alias("why"), F.array_join("trace", "").alias("event"))
 
 
 # Packages
@@ -264,9 +270,8 @@ def pack(given: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iterat
                 names.append(int(ahead.column("bucket")[0].as_py()))
                 packages.append(serialised(ahead.drop_columns(["bucket", "revoke"])))
                 passed.append(True)
-            taken = [code for code, type in enumerate(work.layout.types) if type in work.plan.event_types]
             table = table.filter(
-                pc.or_(pc.is_in(table.column("type"), pa.array(taken, pa.int32())), table.column("revoke"))
+                pc.or_(pc.is_in(table.column("type"), pa.array(work.taken, pa.int32())), table.column("revoke"))
             )
         buckets = table.column("bucket").to_numpy()
         rows = table.drop_columns(["bucket"])
@@ -286,11 +291,12 @@ def pack(given: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iterat
 def serialised(table: pa.Table) -> bytes:
     """A table as bytes, without columns that say nothing."""
     sink = pa.BufferOutputStream()
-    kept = [n for n in table.column_names if table.column(n).null_count < len(table)]
-    if table.column("start").equals(table.column("end")):
-        kept.remove("start")
-    if pc.all(pc.greater(table.column("op"), 0)).as_py():
-        kept.remove("op")
+    silent = {n for n in table.column_names if table.column(n).null_count == len(table)}
+    if "start" in table.column_names and table.column("start").equals(table.column("end")):
+        silent.add("start")
+    if "op" in table.column_names and pc.all(pc.greater(table.column("op"), 0)).as_py():
+        silent.add("op")
+    kept = [n for n in table.column_names if n not in silent]
     with pa.ipc.new_stream(
         sink, table.select(kept).schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
     ) as writer:
@@ -414,7 +420,7 @@ class Processor(StatefulProcessor):
             made = {
                 "type": pa.array([r[0] for r in rows], pa.int32()), "start": pa.array([r[1] for r in rows], pa.int64()),
                 "end": pa.array([0] * len(rows), pa.int64()), "op": pa.array([1] * len(rows), pa.int8()),
-                "id": pa.array([r[2] for r in rows], pa.string()), "trace": pa.array([[r[3]] for r in rows], pa.list_(pa.string())),
+                "id": pa.array([r[2] for r in rows], pa.string()), "trace": pa.array([r[3] for r in rows], pa.string()),
             }  # fmt: skip
             schema = self.work.schema
             yield pa.RecordBatch.from_arrays([made[f.name] if f.name in made else pa.nulls(len(rows), f.type) for f in schema], schema=schema)  # fmt: skip
@@ -435,6 +441,9 @@ def tell(session: Session, told: Told, work: Work) -> Changes:
     table = pa.concat_tables(tables, promote_options="default") if tables else None
     if table is None or not len(table):
         return session.take({}, told.frontier)
+    if {"start", "end"} <= set(table.column_names):  # a package of points has just the end
+        start = pc.coalesce(table.column("start"), table.column("end"))
+        table = table.set_column(table.column_names.index("start"), "start", start)
     revoked: list[str] = []
     if "revoke" in table.column_names:
         flags = pc.fill_null(table.column("revoke"), False)

@@ -1,0 +1,212 @@
+"""What `augury run` does on Spark: files in, one pass, and the answers as the other engines give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from augury.clock import Clock, Kind
+from augury.engine.events import Coded
+from augury.errors import AuguryError, DataError, RunError
+from augury.facts import read_fact_file
+from augury.model import Event, Fact, Value
+from augury.program import Program, check_clock
+from augury.sources import OnError, Skipped, SourceFile
+from augury.spark.batch import Detections
+from augury.spark.files import Opened, TextSource, exact, first_line
+from augury.spark.host import ERROR
+from augury.spark.inputs import clock_of
+from augury.spark.layout import Layout, read_column
+from augury.spark.pipeline import Pipeline
+
+
+@dataclass
+class Found:
+    """The answer of a run: derived events in order, and how often what could not be computed, by rule and message."""
+
+    events: list[Event] = field(default_factory=list)
+    errors: dict[tuple[str, str], int] = field(default_factory=dict)
+    rejected: list[tuple[Event, str]] = field(default_factory=list)
+
+
+class SparkJob:
+    """A program and its files on Spark."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        program: Program,
+        events: Iterable[SourceFile],
+        facts: Iterable[tuple[str, str]] = (),
+        clock: Kind | None = None,
+        on_error: OnError = "stop",
+        *,
+        until: str | None = None,
+        retention: str | None = None,
+        partitions: int | None = None,
+    ) -> None:
+        self.spark, self.program, self.on_error = spark, program, on_error
+        self.skipped = Skipped(on_error)
+        given = list(events)
+        self.files = {file.place: file.path for file in given}
+        with plainly(self.files):
+            sources = Opened(spark, program, clock, on_error).all(given)
+            chosen = clock_of(program, sources, clock)
+            check_clock(program, chosen.kind)
+            self.pipeline = Pipeline(
+                program, sources, clock=chosen.kind, facts=read_facts(facts, program, chosen, self.skipped),
+                retention=retention, on_error="fail" if on_error == "stop" else "drop",
+            )  # fmt: skip
+            self.detections = Detections(self.pipeline, until, partitions, False)
+
+    @property
+    def clock(self) -> Clock:
+        return self.pipeline.clock
+
+    @property
+    def facts(self) -> list[Fact]:
+        return self.pipeline.facts
+
+    @cached_property
+    def mixed(self) -> DataFrame:
+        """All answers in the layout, and what could not be computed."""
+        return self.detections.mixed(self.pipeline.plan.outputs)
+
+    def evaluate(self) -> Found:
+        """All answers, fetched."""
+        with plainly(self.files):
+            found = fetched(self.mixed.toArrow(), self.pipeline.layout)
+            self._skip()
+        return found
+
+    def write(self, destination: str) -> dict[tuple[str, str], int]:
+        """All answers as Parquet, a folder for each type where there are several; gives what could not be computed."""
+        outputs = self.pipeline.plan.outputs
+        with plainly(self.files):
+            mixed = self.mixed.cache()
+            try:
+                for type in outputs:
+                    folder = destination if len(outputs) == 1 else f"{destination.rstrip('/')}/{type}"
+                    self.pipeline.answers(mixed, type, changes=False).write.mode("overwrite").parquet(folder)
+                told = mixed.where(F.col("type") == ERROR).toArrow()
+            finally:
+                mixed.unpersist()
+            self._skip()
+        return fetched(told, self.pipeline.layout).errors
+
+    def _skip(self) -> None:
+        """What was left out: a second pass, where the user asked to go on."""
+        if self.on_error == "skip":
+            rows = self.pipeline.malformed.select("problem", "row").collect()
+            texts = [exact(r["problem"], self.files) + (f" in {r['row']}" if r["row"] else "") for r in rows]
+            self.skipped.problems += sorted(texts, key=_natural)
+
+    def missing(self) -> list[str]:
+        """The input types that rules read and of which there was no event."""
+        plan, layout = self.program.plan, self.pipeline.layout
+        given: set[str] = set()
+        with plainly(self.files):
+            for source in self.pipeline.sources:
+                if isinstance(source, TextSource) or source.mixed:
+                    codes = self.pipeline.raw(source).select("type").distinct().collect()
+                    given |= {layout.types[row[0]][0] for row in codes if row[0] is not None}
+                elif not source.frame.isEmpty():
+                    given.add(source.parts[0].type[0])
+        return sorted({name for name, _ in plan.event_types} - {name for name, _ in plan.derived} - given)
+
+
+def read_facts(facts: Iterable[tuple[str, str]], program: Program, clock: Clock, skipped: Skipped) -> list[Fact]:
+    return [fact for name, path in facts for fact in read_fact_file(name, path, program.plan, clock, skipped)]
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """The order of file names and lines: 9 comes before 10."""
+    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", text)]
+
+
+# Answers
+
+
+def fetched(table: pa.Table, layout: Layout) -> Found:
+    """Answers in the layout as events, in the order of events."""
+    found = Found()
+    codes = table.column("type").to_numpy()
+    for code in sorted(set(codes.tolist())):
+        part = table.filter(pa.array(codes == code))
+        if code == ERROR:
+            for rule, trace, times in zip(*(part.column(c).to_pylist() for c in ("id", "trace", "start")), strict=True):
+                key = (rule, "".join(trace))
+                found.errors[key] = found.errors.get(key, 0) + times
+        elif code >= 0:
+            found.events += events_of(part, layout, code)
+    found.events.sort(key=lambda e: e.order)
+    return found
+
+
+def events_of(part: pa.Table, layout: Layout, code: int) -> Iterator[Event]:
+    """The rows of one type as events."""
+    type = layout.types[code]
+    columns = [values(part.column(slot), kind) for slot, kind in zip(layout.slots[type], layout.kinds[type], strict=True)]  # fmt: skip
+    args: Iterable[tuple[Value, ...]] = zip(*columns, strict=True) if columns else [()] * len(part)
+    rest = (part.column(c).to_pylist() for c in ("start", "end", "id", "trace"))
+    for given, start, end, id, trace in zip(args, *rest, strict=True):
+        yield Event(type[0], tuple(given), start, end, id, tuple(trace or ()))
+
+
+def values(column: pa.ChunkedArray, kind: str) -> list[Value]:
+    """A column of the layout as values of the language."""
+    if kind in ("float", "number"):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    found = read_column(column, kind)
+    if isinstance(found, Coded):
+        return [None if i < 0 else found.values[i] for i in found.index.tolist()]
+    return found.tolist() if hasattr(found, "tolist") else list(found)
+
+
+# Errors
+
+
+@contextmanager
+def plainly(files: Mapping[str, str] | None = None) -> Iterator[None]:
+    """What Spark raises, as an error that says what a user can do something about."""
+    try:
+        yield
+    except AuguryError:
+        raise
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:
+        raise plain(error, files or {}) from None
+
+
+def plain(error: BaseException, files: Mapping[str, str]) -> AuguryError:
+    """The error behind one of Spark's.
+
+    A worker that raises ends its traceback with `augury.errors.DataError: events.jsonl:4: …`; a wrong row of a DataFrame
+    is `[USER_RAISED_EXCEPTION] a malformed row: …`.
+    """
+    text = str(error)
+    ours = re.search(r"^augury\.errors\.\w+: (.*(?:\n {2}\S.*)*)", text, re.MULTILINE)
+    if ours is not None:
+        return RunError(exact(ours[1], files))
+    wrong = re.search(r"(a malformed row: .*)", text)
+    if wrong is not None:
+        return DataError(re.sub(r" SQLSTATE: \w+$", "", wrong[1].strip()))
+    if re.search(r"Connection refused|Py4JNetworkError|SparkContext was shut down|stopped SparkContext|Answer from Java side is empty", text):  # fmt: skip
+        return RunError("Spark has stopped", "its Java process ended; was there enough memory? --conf spark.driver.memory=4g")  # fmt: skip
+    missing = re.search(r"Path does not exist: (\S+)", text)
+    if missing is not None:
+        return DataError("no such file", missing[1])
+    raised = re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception)): (.*)$", text, re.MULTILINE)
+    if isinstance(error, PySparkException) or "py4j" in type(error).__module__:
+        said = f"{raised[-1][0].split('.')[-1]}: {raised[-1][1]}" if raised else first_line(error)
+        return RunError(f"Spark could not finish: {said}")
+    return RunError(f"{type(error).__name__}: {first_line(error)}")

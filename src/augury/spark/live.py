@@ -1,0 +1,426 @@
+"""What `augury stream` does: folders that grow, or standard input, through Spark into folders, with a checkpoint.
+
+All that a run needs to go on is below the checkpoint: `augury.json` says of what it is one, `spark` is Spark's own,
+`input` holds the lines of standard input, and `spark.log` what the JVM had to say.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from augury.algebra.program import Plan
+from augury.clock import Kind, read_duration, read_timestamp, show_timestamp
+from augury.engine.session import Emit
+from augury.errors import DataError, RunError
+from augury.language.show import Printer
+from augury.program import Program, check_clock
+from augury.settings import length
+from augury.sinks import event_as_json, make_folder
+from augury.sources import OnError, Skipped, SourceFile
+from augury.spark.files import SKIPPED, Opened
+from augury.spark.host import ERROR
+from augury.spark.inputs import clock_of
+from augury.spark.job import fetched, plainly, read_facts
+from augury.spark.pipeline import Pipeline
+from augury.spark.session import Log
+from augury.spark.state import check_program
+from augury.spark.stream import LATE, REJECTED, SHIFT, Stream, late_rows
+
+StreamFormat = Literal["jsonl", "csv", "parquet"]
+_LINES = 10_000  # of standard input that are a file at most
+_SECONDS = 1.0  # that a line of standard input waits at most
+_FEW = 100_000  # rows that are one file
+_LOG = 16 << 20  # bytes of log that are kept at most
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the user asked for."""
+
+    program: Program
+    events: list[SourceFile]
+    facts: list[tuple[str, str]]
+    checkpoint: Path
+    output: str
+    format: StreamFormat
+    lateness: str
+    emit: Emit
+    late: str | None = None
+    trigger: str = "1s"
+    clock: Kind | None = None
+    on_error: OnError = "stop"
+    longest: str | None = None
+    retention: str | None = None
+
+    def ready(self) -> Order:
+        """With the folders made that it writes to."""
+        output = self.output if self.output == "-" else make_folder(self.output)
+        return replace(self, output=output, late=self.late and make_folder(self.late))
+
+
+@dataclass
+class Tally:
+    """What a stream has done so far."""
+
+    detections: int = 0
+    late: int = 0
+    read: int = 0
+    skipped: int = 0
+    examples: list[str] = field(default_factory=list)
+    errors: dict[tuple[str, str], int] = field(default_factory=dict)
+    watermark: str = ""
+    state_rows: int = 0
+    state_bytes: int = 0
+
+    def __str__(self) -> str:
+        waits = f", watermark {self.watermark}" if self.watermark else ""
+        return (
+            f"{self.read:,} read, {self.detections:,} detections, {self.late:,} late{waits}, "
+            f"state {self.state_rows:,} rows, {self.state_bytes / 1e6:,.1f} MB"
+        )
+
+
+# The checkpoint
+
+
+def about(order: Order, buckets: int) -> dict[str, Any]:
+    """Of what a checkpoint is one: the rules as they are written, and what decides how state is kept."""
+    program = order.program
+    spans = {rule.span: rule.label for rule in program.plan.rules}
+    printer = Printer(explicit=True, width=10_000)
+    rules = {spans[s.span]: printer.statement(s) for m in program.modules for s in m.statements if s.span in spans}
+    declared = {name: [f"{a.name}: {a.type}" for a in attributes] for name, attributes in sorted(program.plan.declared.items())}  # fmt: skip
+    return {
+        "rules": rules,
+        "outputs": list(program.plan.outputs),
+        "declared_events": declared,
+        "buckets": buckets,
+        "emission": order.emit,
+        "lateness": order.lateness,
+        "longest": order.longest,
+        "retention": order.retention,
+        "clock": order.clock,
+    }
+
+
+def remembered(checkpoint: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself; nothing where it is new."""
+    path = checkpoint / "augury.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if (checkpoint / "spark").exists():
+            raise RunError(f"{checkpoint} is a checkpoint, but has no augury.json", "start with a new directory") from None  # fmt: skip
+        return {}
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read: {error}", "start with a new checkpoint directory") from None
+    return found  # type: ignore[no-any-return]
+
+
+def check_checkpoint(order: Order, buckets: int) -> None:
+    """Refuses the checkpoint of another program or other settings, and says what has changed."""
+    old = remembered(order.checkpoint)
+    if old:
+        new = about(order, buckets)
+        if order.clock is None:
+            new["clock"] = old.get("clock")
+        check_program(old, new)
+
+
+def _remember(order: Order, buckets: int, clock: Kind) -> None:
+    path = order.checkpoint / "augury.json"
+    text = json.dumps({**about(order, buckets), "clock": clock}, indent=2, ensure_ascii=False)
+    part = path.with_suffix(".part")
+    part.write_text(text + "\n", encoding="utf-8")
+    os.replace(part, path)
+
+
+@contextmanager
+def held(checkpoint: Path, patience: float = 60) -> Iterator[Log]:
+    """The checkpoint, for us alone. The JVM of a run that was killed may still be at it for a moment.
+
+    The lock is on the log, which is the JVM's standard error: it is held until that has ended.
+    """
+    try:
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        log = os.open(checkpoint / "spark.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", str(checkpoint)) from None
+    until = time.monotonic() + patience
+    try:
+        while True:
+            try:
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    raise RunError(f"another run is at the checkpoint {checkpoint}", "stop it, or use another directory") from None  # fmt: skip
+                time.sleep(0.2)
+        yield Log(checkpoint / "spark.log", log)
+    finally:
+        os.close(log)
+
+
+# Standard input
+
+
+class Spool(threading.Thread):
+    """Writes the lines of standard input to files that the stream reads; a file is there once it is whole."""
+
+    def __init__(self, folder: Path, lines: IO[str]) -> None:
+        super().__init__(daemon=True)
+        self.folder, self.lines = folder, lines
+        self.number = max((int(p.stem) for p in folder.glob("*.jsonl") if p.stem.isdigit()), default=-1) + 1
+        self.held: list[str] = []
+        self.lock = threading.Lock()
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        ticking = threading.Thread(target=self._tick, daemon=True)
+        ticking.start()
+        try:
+            for line in self.lines:
+                with self.lock:
+                    self.held.append(line)
+                    if len(self.held) >= _LINES:
+                        self._write()
+        finally:
+            self.over.set()
+            ticking.join()
+            with self.lock:
+                self._write()
+
+    def _tick(self) -> None:
+        """A line does not wait for many others."""
+        while not self.over.wait(_SECONDS):
+            with self.lock:
+                self._write()
+
+    def _write(self) -> None:
+        if not self.held:
+            return
+        text = "".join(self.held)
+        part = self.folder / f".{self.number:010d}.part"
+        part.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        os.replace(part, self.folder / f"{self.number:010d}.jsonl")
+        self.held, self.number = [], self.number + 1
+
+
+# The run
+
+
+class Live:
+    """A stream that runs."""
+
+    def __init__(self, spark: SparkSession, order: Order, buckets: int, tell: Callable[[str], None]) -> None:
+        self.order, self.tell, self.tally = order, tell, Tally()
+        self.spool: Spool | None = None
+        old = remembered(order.checkpoint)
+        asked: Kind | None = order.clock or old.get("clock")
+        sources = [self._source(source) for source in order.events]
+        with plainly():
+            opened = Opened(
+                spark, order.program, asked, order.on_error, streaming=True, lasting=order.longest is not None
+            )
+            found = opened.all(sources)
+            clock = clock_of(order.program, found, asked)
+            check_clock(order.program, clock.kind)
+            self.skipped = Skipped(order.on_error)
+            facts = read_facts(order.facts, order.program, clock, self.skipped)
+            self.pipeline = Pipeline(
+                order.program, found, clock=clock.kind, facts=facts, retention=order.retention, longest=order.longest,
+                on_error="fail" if order.on_error == "stop" else "drop",
+            )  # fmt: skip
+            self.stream = Stream(self.pipeline, order.lateness, order.emit, buckets)
+        _remember(order, buckets, clock.kind)
+        self.seen = -1
+
+    @property
+    def plan(self) -> Plan:
+        return self.pipeline.plan
+
+    def _source(self, source: SourceFile) -> SourceFile:
+        if source.path != "-":
+            return source
+        folder = self.order.checkpoint / "input"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.spool = Spool(folder, sys.stdin)
+        return SourceFile(str(folder / "*.jsonl"), source.type, source.time, shown="standard input")
+
+    def run(self, show: Callable[[str], None]) -> None:
+        """Until the end of the input, or until it is stopped."""
+        order = self.order
+        once = order.trigger == "once"
+        if self.spool is not None:
+            self.spool.start()
+            if once:
+                self.spool.join()
+        with plainly():
+            writer = (
+                self.stream.mixed(self.plan.outputs)
+                .writeStream.foreachBatch(self._batch)
+                .option("checkpointLocation", str((order.checkpoint / "spark").absolute()))
+            )
+            ready = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{interval(order.trigger)} milliseconds")  # fmt: skip
+            query = ready.start()
+            try:
+                while not query.awaitTermination(0.5):  # type: ignore[arg-type]
+                    self._count(query)
+                    show(str(self.tally))
+                    _trim(order.checkpoint / "spark.log")
+                    if self.spool is not None and not self.spool.is_alive():
+                        query.processAllAvailable()
+                        break
+                self._count(query)
+            finally:
+                query.stop()
+
+    def _batch(self, rows: DataFrame, number: int) -> None:
+        """One batch: what it found goes where it belongs. A batch that is repeated replaces what it wrote before."""
+        order, pipeline = self.order, self.pipeline
+        changes = order.emit == "early"
+        rows = rows.persist()
+        try:
+            counts = {row["type"]: row["count"] for row in rows.groupBy("type").count().collect()}
+            told = sum(n for code, n in counts.items() if code >= 0)
+            aside = counts.get(LATE, 0) + counts.get(REJECTED, 0)
+            if told:
+                self._write(rows.where(F.col("type") >= 0), number, told, changes)
+            if aside:
+                self._aside(late_rows(rows), number, aside)
+            if ERROR in counts:
+                for row in pipeline.errors(rows).collect():
+                    key = (row["rule"], row["problem"])
+                    if key not in self.tally.errors:
+                        self.tell(f"rule `{key[0]}`: {key[1]}")
+                    self.tally.errors[key] = self.tally.errors.get(key, 0) + row["times"]
+            self.tally.detections += told
+            self.tally.late += aside
+        finally:
+            rows.unpersist()
+
+    def _write(self, rows: DataFrame, number: int, count: int, changes: bool) -> None:
+        order, pipeline, outputs = self.order, self.pipeline, self.plan.outputs
+        if order.output == "-":
+            self._print(rows, changes)
+            return
+        few = rows.coalesce(1) if count <= _FEW else rows
+        folder = order.output.rstrip("/")
+        match order.format:
+            case "jsonl":
+                told = pipeline.told(few, changes).withColumn("args", F.parse_json("args"))
+                told.write.mode("overwrite").json(f"{folder}/batch={number}")
+            case "csv":
+                told = pipeline.told(few, changes).withColumn("trace", F.array_join("trace", " "))
+                told.write.mode("overwrite").option("header", "true").option("escape", '"').csv(f"{folder}/batch={number}")  # fmt: skip
+            case "parquet":
+                for type in outputs:
+                    inside = f"{folder}/{type}" if len(outputs) > 1 else folder
+                    pipeline.answers(few, type, changes).write.mode("overwrite").parquet(f"{inside}/batch={number}")
+
+    def _print(self, rows: DataFrame, changes: bool) -> None:
+        table, clock = rows.toArrow(), self.pipeline.clock
+        for sign, op in ((-1, "retract"), (1, "insert")):
+            part = table.filter([o == sign for o in table.column("op").to_pylist()])
+            for event in fetched(part, self.pipeline.layout).events:
+                text = json.dumps(event_as_json(event, clock, op if changes else None), ensure_ascii=False)
+                sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+    def _aside(self, rows: DataFrame, number: int, count: int) -> None:
+        """What came too late, or whose id names another event."""
+        if self.order.late is not None:
+            rows.coalesce(1).write.mode("overwrite").json(f"{self.order.late.rstrip('/')}/batch={number}")
+        elif len(self.tally.examples) < 5:
+            self.tally.examples += [f"{row['why']}: {row['event']}" for row in rows.limit(5).collect()]
+
+    def _count(self, query: StreamingQuery) -> None:
+        """What Spark says of the batches since the last look."""
+        for progress in query.recentProgress:
+            if progress["batchId"] <= self.seen:
+                continue
+            self.seen = progress["batchId"]
+            self.tally.read += max((s["numInputRows"] for s in progress["sources"]), default=0)
+            mark = progress["eventTime"].get("watermark") if progress["eventTime"] else None
+            if mark and not mark.startswith("1970-01-01T00:00:00.000"):
+                self.tally.watermark = self._shown(mark)
+            self._skip(progress["observedMetrics"] or {})
+            operators = progress["stateOperators"]
+            self.tally.state_rows = sum(o["numRowsTotal"] for o in operators)
+            self.tally.state_bytes = sum(o["memoryUsedBytes"] for o in operators)
+
+    def _skip(self, metrics: dict[str, Any]) -> None:
+        """The lines that were left out: every source is counted once, however many stages read it."""
+        told = {
+            row["example"]: row["count"] for name, row in metrics.items() if name.startswith(SKIPPED) and row["count"]
+        }
+        self.tally.skipped += sum(told.values())
+        self.skipped.problems += list(told)
+
+    def _shown(self, mark: str) -> str:
+        """Spark's watermark as a time of the clock."""
+        us = read_timestamp(mark)
+        return show_timestamp(us) if self.pipeline.clock.kind == "timestamp" else str(us // 1000 - SHIFT)
+
+
+def _trim(log: Path) -> None:
+    """Keeps the log small: workers say when they start and end."""
+    if log.stat().st_size > _LOG:
+        os.truncate(log, 0)
+
+
+def interval(trigger: str) -> int:
+    """Milliseconds between two batches."""
+    try:
+        return max(1, read_duration(trigger) // 1000)
+    except ValueError as error:
+        raise DataError(str(error), "--trigger") from None
+
+
+def check(order: Order, buckets: int) -> None:
+    """What can be known to be wrong before Spark starts."""
+    check_checkpoint(order, buckets)
+    check_output(order)
+    for option, text in (
+        ("--lateness", order.lateness),
+        ("--longest", order.longest),
+        ("--retention", order.retention),
+    ):
+        try:
+            length(text, order.program.plan.tick)
+        except RunError as error:
+            raise DataError(error.message, option) from None
+    if order.trigger != "once":
+        interval(order.trigger)
+
+
+def check_output(order: Order) -> None:
+    """Refuses a folder that holds anything but batches, or the batches of another stream."""
+    known = bool(remembered(order.checkpoint))
+    for destination in (order.output, order.late):
+        if destination in (None, "-") or "://" in str(destination):
+            continue
+        path = Path(str(destination))
+        if path.exists() and not path.is_dir():
+            raise DataError("is a file; a stream writes to a folder", str(path))
+        types = set(order.program.plan.outputs)
+        entries = [e.name for e in path.iterdir()] if path.is_dir() else []
+        for name in entries:
+            if not name.startswith("batch=") and name not in types:
+                raise DataError(f"has other files, such as {name}", str(path), "name a new folder")
+        if entries and not known:
+            raise DataError("has the batches of another stream", str(path), "name a new folder, or go on with its checkpoint")  # fmt: skip

@@ -1,0 +1,359 @@
+"""The stages of the Spark executors against the reference: every spec case, and random programs told in any way.
+
+No Spark here: `tests.spark_local` does in Python what Catalyst does around the circuits.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the Spark executor is an extra")
+pytest.importorskip("pandas", reason="streams on Spark come with pandas")
+
+import augury
+from augury.algebra.nodes import Instant, walk
+from augury.algebra.stages import Stages, needed, stages
+from augury.clock import Clock
+from augury.facts import facts_from
+from augury.meaning import evaluate
+from augury.model import Event, Fact, HistoryItem, OrderKey, Revocation, content_id, give_ids
+from augury.notation import read_event
+from augury.program import Program
+from augury.sources import item_from
+from augury.spark import state
+from augury.testing import Case, compare_answers, read_spec, read_specs
+from tests.functions import FUNCTIONS
+from tests.programs import STRATEGIES, example, flat
+from tests.spark_local import HEARTBEAT, Emit, Local, Streamed
+from tests.test_differential import asked, compiled, once
+
+FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
+CASES = [c for c in read_specs(Path(__file__).parent / "specs") if c.expected is not None]
+
+
+@dataclass
+class Told:
+    """A program and what it is told."""
+
+    program: Program
+    history: list[HistoryItem]
+    clock: Clock
+    facts: Sequence[Fact] = ()
+    until: int | None = None
+    retention: str | None = None
+
+    def local(self, seed: object, history: list[HistoryItem] | None = None) -> Local:
+        chance = random.Random(f"way {seed}")
+        return Local(
+            self.program, self.history if history is None else history, facts=self.facts, kind=self.clock.kind,
+            typed=chance.random() < 0.5, longest=chance.random() < 0.6, retention=self.retention, seed=seed,
+        )  # fmt: skip
+
+    def reference(self, local: Local, history: Iterable[HistoryItem], until: int | None) -> dict[OrderKey, Event]:
+        model = evaluate(
+            self.program.plan, list(history), self.clock, self.facts, until, None, local.pipeline.retention
+        )
+        return {e.content: e for e in model.events}
+
+
+def same(found: dict[OrderKey, Event], expected: dict[OrderKey, Event]) -> None:
+    missing = [str(e) for content, e in expected.items() if content not in found]
+    more = [str(e) for content, e in found.items() if content not in expected]
+    assert not missing and not more, f"missing: {missing}, too much: {more}"
+
+
+def well_formed(found: Iterable[Event], history: Iterable[HistoryItem]) -> None:
+    """Ids are made of contents, and traces name inputs."""
+    known = {i.id for i in give_ids(history) if isinstance(i, Event)}
+    for event in found:
+        assert event.id == content_id(event.type, event.args, event.start, event.end)
+        assert set(event.trace) <= known, f"{event} of {event.trace}"
+
+
+# Batch
+
+
+def check_batch(told: Told, buckets: int, seed: object) -> tuple[list[Event], Stages]:
+    """The batch executor says what the reference says; the answers and the stages."""
+    chance = random.Random(f"batch {seed}")
+    local = told.local(seed)
+    found, spread = local.batch(
+        buckets, slices=chance.random() < 0.8, skew=chance.random() < 0.3, until=told.until, chunk=chance.choice([1, 3, 1 << 16])
+    )  # fmt: skip
+    answer = {e.content: e for e in found}
+    assert len(answer) == len(found), "an answer is there twice"
+    same(answer, told.reference(local, local.history, told.until))
+    well_formed(found, local.history)
+    return found, spread
+
+
+# Streams
+
+
+def far(history: Iterable[HistoryItem], clock: Clock) -> Event:
+    """An event long after all others."""
+    last = max((i.end for i in history if isinstance(i, Event)), default=0)
+    return Event(HEARTBEAT, (), last + (10**15 if clock.kind == "timestamp" else 10**7))
+
+
+def arrivals(history: Sequence[HistoryItem], lateness: int, chance: random.Random) -> list[HistoryItem]:
+    """The order in which a history arrives so that nothing is late."""
+    ends = {i.id: i.end for i in history if isinstance(i, Event) and i.id}
+    middle = sorted(i.end for i in history if isinstance(i, Event))[len(history) // 3 :][:1] or [0]
+    due: list[tuple[float, int]] = []
+    for n, item in enumerate(history):
+        end = item.end if isinstance(item, Event) else ends.get(item.id, middle[0])
+        early = lateness if isinstance(item, Revocation) else 0  # it may come before its event
+        due.append((end + chance.choice([0, 0, chance.uniform(-early, lateness)]), n))
+    return [history[n] for _, n in sorted(due)]
+
+
+def split(items: Sequence[HistoryItem], chance: random.Random) -> list[list[HistoryItem]]:
+    batches: list[list[HistoryItem]] = []
+    at = 0
+    while at < len(items):
+        size = chance.choice([1, 1, 2, 3, 5, 20, 0])
+        batches.append(list(items[at : at + size]))
+        at += size
+    return batches
+
+
+def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: bool = False) -> Streamed:
+    """The streaming executor: in the end the answer of the reference; final answers at their time, and never taken back."""
+    chance = random.Random(f"stream {seed}")
+    last = far(told.history, told.clock)
+    local = told.local(seed, [*told.history, last])
+    unit = 1000 if told.clock.kind == "timestamp" else 1
+    lateness = chance.choice([0, 2, 5, 50, 10**6]) * unit
+    order = list(local.history[:-1])
+    if shuffled:  # some may be late
+        chance.shuffle(order)
+        lateness = chance.choice([0, 1, 3])
+    else:
+        order = arrivals(order, lateness, chance)
+    batches = [*split(order, chance), [last]]
+    kept, late = local.in_time(batches, lateness)
+    assert shuffled or not late
+    found = local.stream(batches, lateness, buckets, emit, chance.choice(["kept", "kept", "cold", "old"]))
+    standing = found.standing()
+    items = [i for batch in kept for i in batch]
+    same(standing, told.reference(local, items, None))
+    well_formed((c.event for c in found.changes), local.history)
+    reads = {t for stage in stages(local.plan_of_all, local.pipeline.longest, False).stages for t in stage.reads}
+    expected = Counter((i.type, i.id, i.end) for i in late if isinstance(i, Event) and (i.type, len(i.args)) in reads)
+    told_late = [e for e in found.late if "type" in e]
+    assert Counter((e["type"], e.get("id", ""), told.clock.read(e.get("end", e.get("time")))) for e in told_late) == expected  # fmt: skip
+    if emit == "final":
+        for change in found.changes:
+            assert change.op > 0, f"a final answer is taken back: {change}"
+            due = next(n for n, f in enumerate(found.frontiers) if f is not None and f >= change.event.end)
+            assert change.batch == due, f"{change} is due in batch {due}"
+    elif len(local.plan_of_all.rules) and not ahead(local):
+        prefixes_agree(told, local, kept, found)
+    return found
+
+
+def ahead(local: Local) -> bool:
+    """Whether the clock of a bucket may matter, or that of a stage before it."""
+    spread = stages(local.plan_of_all, local.pipeline.longest, False)
+    return len(spread.stages) > 1 or any(
+        rule.covers or any(isinstance(n, Instant) for n in walk(rule.body)) for rule in spread.plan.rules
+    )
+
+
+def prefixes_agree(told: Told, local: Local, kept: list[list[HistoryItem]], found: Streamed) -> None:
+    """After every batch the answer is that of what was told so far."""
+    standing: dict[OrderKey, Event] = {}
+    items: list[HistoryItem] = []
+    for number, batch in enumerate(kept):
+        items += batch
+        for change in (c for c in found.changes if c.batch == number):
+            if change.op > 0:
+                standing[change.event.content] = change.event
+            else:
+                del standing[change.event.content]
+        same(standing, told.reference(local, items, None) if any(isinstance(i, Event) for i in items) else {})
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Snapshots after a few steps, in several pieces."""
+    monkeypatch.setattr(state, "LEAST", 3000)
+    monkeypatch.setattr(state, "ENTRIES", 4)
+    monkeypatch.setattr(state, "PIECE", 700)
+
+
+# Spec cases
+
+
+def told_of(case: Case) -> Told:
+    program = case.compiled(FUNCTIONS)
+    clock, settings = case.clock(program), case.settings
+    prefixes = program.plan.prefixes
+    history = [item_from(read_event(line, clock, prefixes), program.plan, clock) for line in case.events]
+    facts = facts_from(list(settings.get("facts", {}).items()), program.plan, clock)
+    until = None if (t := settings.get("until")) is None else clock.read(t)
+    return Told(program, history, clock, facts, until, settings.get("retention"))
+
+
+def suitable(case: Case) -> Told:
+    if "as_of" in case.settings:
+        pytest.skip("the Spark executors have no `as_of`")
+    told = told_of(case)
+    if not told.history:
+        pytest.skip("without an event there is no clock and no DataFrame")
+    contents: dict[str, OrderKey] = {}
+    for item in told.history:
+        if isinstance(item, Event) and item.id and contents.setdefault(item.id, item.content) != item.content:
+            pytest.skip("which of two events of one id comes first hangs on the order of arrival")
+    return told
+
+
+by_case = pytest.mark.parametrize(
+    "case", CASES, ids=[f"{Path(c.path).parent.name}/{Path(c.path).stem}: {c.name}" for c in CASES]
+)
+
+
+@by_case
+def test_spec_in_batch(case: Case) -> None:
+    told = suitable(case)
+    for buckets in (1, 2, 5) if FUZZ else (1, 3):
+        found, _ = check_batch(told, buckets, f"{case.name} {buckets}")
+        if told.until is not None or found:
+            assert case.expected is not None
+            compare_answers(case.expected, found, told.clock, told.program.plan.prefixes)
+
+
+@by_case
+@pytest.mark.usefixtures("tiny")
+def test_spec_in_a_stream(case: Case) -> None:
+    told = suitable(case)
+    ways: list[tuple[int, Emit]] = [(1, "early"), (2, "final"), (5, "early"), (5, "final")]
+    for buckets, emit in ways if FUZZ else [ways[len(case.name) % 2], ways[2 + len(case.name) % 2]]:
+        check_stream(told, buckets, emit, f"{case.name} {buckets}")
+
+
+# Random programs
+
+
+def random_told(kind: str, seed: object) -> Iterator[Told]:
+    text, steps, known = example(kind, seed)
+    program = compiled(text)
+    if program is not None:
+        history = flat(once(steps))
+        if any(isinstance(i, Event) for i in history):
+            yield Told(program, history, Clock("logical", program.plan.tick or 1_000_000), asked(program.plan, known))
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_random_programs_in_batch(kind: str) -> None:
+    hows: Counter[str] = Counter()
+    for seed in range(1500 if FUZZ else 60):
+        for told in random_told(kind, f"batch {seed}"):
+            _, spread = check_batch(told, [1, 2, 5][seed % 3], f"{kind} {seed}")
+            hows.update(stage.how for stage in spread.stages)
+            hows["several"] += len(spread.stages) > 1
+    assert hows["key"] and hows["one"] and (kind in ("policy", "recursive") or hows["slices"])
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+@pytest.mark.usefixtures("tiny")
+def test_random_programs_in_a_stream(kind: str) -> None:
+    snapshots = 0
+    for seed in range(1200 if FUZZ else 36):
+        for told in random_told(kind, f"stream {seed}"):
+            emit: Emit = "early" if seed % 2 else "final"
+            found = check_stream(told, [1, 2, 5][seed % 3], emit, f"{kind} {seed}", shuffled=seed % 4 > 1)
+            snapshots += found.snapshots
+    assert snapshots
+
+
+# The planner
+
+
+def planned(text: str, longest: int | None = 0, outputs: Iterable[str] | None = None) -> list[str]:
+    """The stages of a program, a line each: how it is cut, the key of each type it reads, and what it makes."""
+    plan = augury.compile(text).plan
+    lines = []
+    for stage in stages(needed(plan, plan.outputs if outputs is None else outputs), longest).stages:
+        keys = ", ".join(f"{t[0]}.{at}" for t, at in stage.reads.items() if at is not None)
+        lines.append(f"{stage.how}({keys}) -> {', '.join(t[0] for t in stage.gives)}")
+    return lines
+
+
+PLANS = {
+    "one key": ("s(L, W) <- wind(L, W) SEQ fire(L).", ["key(fire.0, s.0, wind.0) -> s"]),
+    "the key of all rules, whatever its place": (
+        "s(W, L) <- wind(L, W) SEQ fire(L). t(L) <- s(_, L) AND fire(L).",
+        ["key(fire.0, s.1, t.0, wind.0) -> s, t"],
+    ),
+    "an equality is a shared variable": ("s(X) <- a(X) SEQ b(Y) WHERE X = Y.", ["key(a.0, b.0, s.0) -> s"]),
+    "by station, then by distance": (
+        "settling(T, ID) <- sensor(T, ID, W) SEQ sensor(_, ID, W). "
+        "near(A, B) <- (settling(_, A) AND settling(_, B)).1h WHERE A != B.",
+        ["key(sensor.1, settling.1) -> settling", "slices() -> near"],
+    ),
+    "another key": (
+        "s(X, Y) <- a(X) SEQ b(X, Y). t(Y) <- s(_, Y) SEQ c(Y).",
+        ["key(a.0, b.0, s.0) -> s", "key(c.0, s.1, t.0) -> t"],
+    ),
+    "no key, no window: one bucket": ("s(X, Y) <- a(X) SEQ b(Y).", ["one() -> s"]),
+    "no key, but a window: slices": ("s(X, Y) <- (a(X) SEQ b(Y)).5.", ["slices() -> s"]),
+    "a policy without a key is never cut": ("s(X, Y) <- (a(X) SEQ[recent] b(Y)).5.", ["one() -> s"]),
+    "a policy per key": ("s(X) <- (a(X, _) SEQ[recent per (X)] b(X, _)).5.", ["key(a.0, b.0, s.0) -> s"]),
+    "a policy per something else": ("s(X, Y) <- (a(X, Y) SEQ[recent per (Y)] b(X, _)).5.", ["one() -> s"]),
+    "a policy that chooses the partner of a time point": (
+        "s(Y) <- 1 SEQ b(Y) POLICY chronological.", ["one() -> s"],
+    ),
+    "the same for each key": ("s(Y) <- (1 SEQ a(Y)) SEQ[recent per (Y)] b(Y).", ["key(a.0, b.0, s.0) -> s"]),
+    "the last n of no key are never cut": ("s(X, count()) <- o: a(X), last 3: collect b(_).", ["one() -> s"]),
+    "recursion that keeps its key": (
+        "e(X) <- a(X). e(X) <- e(X) SEQ b(X).",
+        ["key(a.0, b.0, e.0) -> e"],
+    ),
+    "recursion that changes its key": (
+        "path(X, Y) <- edge(X, Y). path(X, Z) <- path(X, Y) SEQ edge(Y, Z).",
+        ["one() -> path"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plan(name: str) -> None:
+    text, expected = PLANS[name]
+    assert planned(text) == expected
+
+
+def test_the_blizzards_of_the_papers() -> None:
+    """Settling is by station; warnings meet by distance, one after the other, which is one bucket."""
+    papers = Path(__file__).parent / "specs" / "papers"
+    settling, area = (read_spec(papers / f"{name}.toml")[-1].program for name in ("e39_blizzard", "e41_blizzard_area"))
+    whole = settling.replace("output BlizzardWarning.", "") + area.replace("tick 1h.", "")
+    assert planned(whole) == [
+        "key(BlizzardSettling.2, BlizzardWarning.2, sensor.1) -> BlizzardSettling, BlizzardWarning",
+        "one() -> AreaSettling",
+        "key(AreaSettling.0, BlizzardArea.0) -> BlizzardArea",
+    ]
+
+
+def test_without_a_bound_on_inputs_nothing_is_cut_into_slices() -> None:
+    assert planned("s(X, Y) <- (a(X) SEQ b(Y)).5.", None) == ["one() -> s"]
+
+
+def test_only_what_an_output_rests_on_runs() -> None:
+    text = "s(X) <- a(X) SEQ b(X). t(X) <- c(X) SEQ d(X). u(X) <- s(X) SEQ d(X)."
+    assert planned(text, outputs=["u"]) == ["key(a.0, b.0, d.0, s.0, u.0) -> s, u"]
+    assert planned(text, outputs=["t"]) == ["key(c.0, d.0, t.0) -> t"]
+
+
+def test_events_that_several_buckets_may_make() -> None:
+    """A head without the key, and a type of two stages: equal events of two buckets are one."""
+    plan = augury.compile("z <- a(X) SEQ b(X). e(X) <- a(X) SEQ b(X). e(X) <- c(X) SEQ d(Y). f(X) <- a(X).").plan
+    assert stages(plan).spread == {("z", 0), ("e", 1)}
