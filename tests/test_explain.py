@@ -84,7 +84,21 @@ rule calm
             ├─ where w = extend_backward(d, 24h)
             │  └─ d: day
             └─ collect while w
-               └─ overdue(_)"""
+               └─ overdue(_)
+
+on Spark
+  stage 1   by key: localised.argument 1, reported.argument 1, wind.argument 1
+            rules increase, overdue, gust
+            remembers 3h, beside the lateness
+  stage 2   in one bucket
+            rules alarm
+            remembers without bound
+            warning: no key, for the events of rule `alarm` share no variable
+            warning: a stream remembers all of it; say `--retention`, or give the rule a window
+  stage 3   by slices of time that overlap by 24h; a stream has one bucket
+            rules calm
+            remembers 24h, beside the lateness
+            warning: no key, for the events of rule `calm` share no variable"""
 
 
 def test_text() -> None:
