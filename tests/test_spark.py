@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -419,7 +421,7 @@ def test_kinds_of_values(spark: SparkSession) -> None:
 
 def test_malformed_rows(spark: SparkSession) -> None:
     wind = spark.createDataFrame(
-        [("l1", 10.0, "2026-01-01T10:00:00Z"), ("l9", 1.0, "yesterday")], "loc string, speed double, time string"
+        [("l1", 10.0, "2026-01-01T10:00:00Z"), ("l9", 9.0, "yesterday")], "loc string, speed double, time string"
     )
     fire = spark.createDataFrame([("l1", "2026-01-01T10:01:00Z")], "loc string, time string")
     with pytest.raises(Exception, match="malformed row: no time"):
@@ -437,7 +439,7 @@ def test_mistakes_are_told(spark: SparkSession) -> None:
 
     def refused(events: Any, **options: Any) -> AuguryError:
         with pytest.raises(AuguryError) as caught:
-            detect(FIRE, events, **options)
+            detect(FIRE, events, **options)["alarm"]
         return caught.value
 
     assert "has no column `speed`" in refused({"wind": wind.drop("speed"), "fire": fire}).message
@@ -472,12 +474,22 @@ def test_python_functions_on_workers(spark: SparkSession) -> None:
             raise ValueError(f"too windy: {x}")
         return 2 * x
 
-    program = augury.compile("rule twice: t(L, doubled(W)) <- wind(L, W).", functions=[doubled])
+    program = augury.compile("rule twice: t(L, doubled(W)) <- wind(L, W) WHERE W < 15.", functions=[doubled])
     found = detect(program, {"wind": fires(spark)["wind"]})
     assert {(r[0], r[1]) for r in found["t"].collect()} == {("l1", 20.0), ("l2", 6.0), ("l1", 15.0)}
+    program = augury.compile("rule twice: t(L, doubled(W)) <- wind(L, W).", functions=[doubled])
+    with pytest.raises(Exception, match="too windy") as caught:  # as in every executor, it stops the run
+        detect(program, {"wind": fires(spark)["wind"]})["t"].collect()
+    assert "in rule `twice`, called as doubled(20.0)" in str(caught.value)
+    assert "on wind('l3', 20.0) [3, 3]" in str(caught.value)
+
+
+def test_what_cannot_be_computed(spark: SparkSession) -> None:
+    found = detect("rule root: t(L, sqrt(5 - W)) <- wind(L, W).", {"wind": fires(spark)["wind"]})
+    assert {r["l"] for r in found["t"].collect()} == {"l2"}
     errors = found.errors.collect()
-    assert len(errors) == 1 and errors[0]["rule"] == "twice" and errors[0]["times"] == 1
-    assert "too windy" in errors[0]["problem"] and "20" in errors[0]["problem"]
+    assert [(e["rule"], e["times"]) for e in errors] == [("root", 3)]
+    assert "sqrt" in errors[0]["problem"]
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
@@ -499,3 +511,161 @@ def test_the_answer_does_not_hang_on_the_partitions(spark: SparkSession, partiti
         assert {(r["type"], *json.loads(r["args"]), r["start"], r["end"], r["id"]) for r in answer} == expected
         assert len(answer) == len(expected)
         assert ("trace" in found.events.columns) == (not options)
+
+
+# Streams
+
+EVENTS = "type string, loc string, speed double, time bigint, id string, op string"
+
+
+def a_wind(loc: str, speed: float, time: int, id: str | None = None) -> dict[str, Any]:
+    return {"type": "wind", "loc": loc, "speed": speed, "time": time, "id": id}
+
+
+def a_fire(loc: str, time: int, id: str | None = None) -> dict[str, Any]:
+    return {"type": "fire", "loc": loc, "time": time, "id": id}
+
+
+CALM = FIRE + "calm(L) <- a: fire(L), w: extend(a, 10s), while w: not wind(L, _).\n"
+FAR = a_fire("far", 1000)
+
+
+def told(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """What rows say, without ids and traces."""
+    return sorted((r.asDict().get("op", "insert"), r["type"], *json.loads(r["args"]), r["start"], r["end"]) for r in rows)  # fmt: skip
+
+
+def test_early_and_final(spark: SparkSession, tmp_path: Path) -> None:
+    """Early answers come at once and are taken back; final ones come once they are certain; in the end they agree."""
+    batches = [
+        [a_wind("l1", 10, 1, "w1"), a_fire("l1", 5), a_fire("l2", 6)],
+        [{"op": "revoke", "id": "w1"}, a_wind("l2", 9, 8), a_wind("l1", 8, 20)],
+        [FAR],
+    ]
+    frame = told_in(spark, batches, EVENTS, tmp_path)
+    early = heard(detect_stream(CALM, frame, lateness="15s", emit="early", clock="logical").events)
+    final = heard(detect_stream(CALM, frame, lateness="15s", clock="logical").events)
+    assert told(final) == [("insert", "calm", "l1", 5, 15)]
+    assert told(net(early)) == told(final)
+    assert ("retract", "alarm", "l1", 10.0, 1, 5) in told(early)
+
+
+def test_what_comes_late(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [[a_wind("l1", 10, 10), a_fire("l2", 50)], [a_fire("l1", 41, "late"), a_fire("l1", 46, "in time")], [FAR]]
+    frame = told_in(spark, batches, EVENTS, tmp_path)
+    stream = detect_stream(FIRE, frame, lateness="5s", clock="logical", buckets=3)
+    assert told(heard(stream.events)) == [("insert", "alarm", "l1", 10.0, 10, 46)]
+    late = heard(stream.late)
+    assert [(r["why"], json.loads(r["event"])["id"]) for r in late] == [("late", "late")]
+
+
+def test_batches_do_not_matter(spark: SparkSession, tmp_path: Path) -> None:
+    """However events are split, and whatever the number of buckets: the same rows with the same ids."""
+    chance = random.Random("splits")
+    rows = [a_wind(f"l{chance.randrange(5)}", chance.randrange(20), t, f"w{t}") if chance.random() < 0.6 else a_fire(f"l{chance.randrange(5)}", t, f"f{t}") for t in range(60)]  # fmt: skip
+    rows += [{"op": "revoke", "id": f"w{t}"} for t in (3, 10, 20)]
+    text = CALM + "both(A, B) <- (alarm(A, _) SEQ alarm(B, _)).9 WHERE A != B."
+    frames = spark.createDataFrame([{**r} for r in rows], EVENTS)
+    expected = {(r["type"], r["args"], r["start"], r["end"], r["id"]) for r in detect(text, frames, clock="logical", until=900).events.collect()}  # fmt: skip
+    assert {e[0] for e in expected} == {"alarm", "both", "calm"}
+    for number, emit in enumerate(["early", "final"]):
+        shuffled = sorted(rows, key=lambda row: row.get("time", 25) + chance.uniform(0, 30))
+        cut = chance.randrange(20, 50)
+        batches = [shuffled[:cut], shuffled[cut:], [FAR]] if number else [shuffled, [FAR]]
+        frame = told_in(spark, batches, EVENTS, tmp_path / emit)
+        stream = detect_stream(text, frame, lateness="30s", emit=emit, clock="logical", buckets=1 + 2 * number)  # type: ignore[arg-type]
+        found = [(r["type"], r["args"], r["start"], r["end"], r["id"]) for r in net(heard(stream.events))]
+        assert len(found) == len(expected) and {f for f in found if f[3] <= 900} == expected
+
+
+def test_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    """A stream goes on from its checkpoint; one of another program, or of other buckets, is refused in words."""
+    events, checkpoint, answers = (tmp_path / name for name in ("events", "checkpoint", "answers"))
+    frame = told_in(spark, [[a_wind("l1", 10, 1), a_wind("l2", 20, 2)]], EVENTS, events)
+
+    def run(program: str, buckets: int = 2) -> None:
+        stream = detect_stream(program, frame, lateness="5s", emit="early", clock="logical", buckets=buckets)
+        writer = stream["alarm"].writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
+        query = writer.trigger(availableNow=True).start(str(answers))
+        query.awaitTermination()
+
+    run(FIRE)
+    add_files([[a_fire("l1", 3)]], events)
+    run(FIRE)
+    assert alarms(spark.read.parquet(str(answers))) == {("l1", 10.0, 1, 3)}
+    add_files([[a_fire("l2", 4), a_wind("l1", 30, 4)]], events)
+    with pytest.raises(Exception, match="checkpoint is of another program.*rule `alarm` was .*W > 5.*, is .*W > 6"):
+        run(FIRE.replace("W > 5", "W > 6"))
+    with pytest.raises(Exception, match="buckets was 2, is 3"):
+        run(FIRE, buckets=3)
+    run(FIRE)
+    assert alarms(spark.read.parquet(str(answers))) == {("l1", 10.0, 1, 3), ("l2", 20.0, 2, 4)}
+
+
+def test_mistakes_in_a_stream_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    frame = told_in(spark, [[FAR]], EVENTS, tmp_path)
+    with pytest.raises(RunError, match="unknown emission"):
+        detect_stream(FIRE, frame, lateness="5s", emit="soon")  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="not a duration|duration"):
+        detect_stream(FIRE, frame, lateness="soon")
+    with pytest.raises(RunError, match="not an output"):
+        detect_stream(FIRE, frame, lateness="5s", clock="logical")["alrm"]
+
+
+# Other ways to run Spark
+
+SCRIPT = """
+import json, os, sys
+from pathlib import Path
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from tests.spark_session import SETTINGS
+from pyspark.sql import SparkSession
+from tests.test_spark import CALM, EVENTS, FAR, a_fire, a_wind, add_files, told
+from augury.spark import detect, detect_stream
+
+def main(how, folder):
+    start = SparkSession.builder.remote("local[2]") if how == "connect" else SparkSession.builder.master(how)
+    for name, value in SETTINGS.items():
+        start = start.config(name, value)
+    spark = start.getOrCreate()
+    rows = [a_wind("l1", 10, 1, "w1"), a_fire("l1", 5), a_fire("l2", 6), a_wind("l3", 7, 7), a_fire("l3", 8), {"op": "revoke", "id": "w1"}]
+    batch = detect(CALM, spark.createDataFrame(rows, EVENTS), clock="logical", until=500).events.collect()
+    add_files([rows[:3], rows[3:], [FAR]], folder)
+    frame = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).json(str(folder))
+    stream = detect_stream(CALM, frame, lateness="20s", clock="logical", buckets=2)
+    query = stream.events.writeStream.format("memory").queryName("heard").trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert query.exception() is None, query.exception()
+    print("FOUND", json.dumps([told(batch), told(spark.table("heard").collect())]))
+    spark.stop()
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("how", ["connect", "local-cluster[2,1,1024]"])
+def test_another_spark(tmp_path: Path, how: str) -> None:
+    """Over Spark Connect, and over two JVMs of workers: the same rows, in batch and in a stream."""
+    script, events = tmp_path / "run.py", tmp_path / "events"
+    script.write_text(SCRIPT, encoding="utf-8")
+    events.mkdir()
+    root = Path(__file__).parent.parent
+    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}", "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {k: v for k, v in environment.items() if not k.startswith(("PYSPARK_", "SPARK_CONNECT", "PYTEST"))}
+    ran = subprocess.run(
+        [sys.executable, str(script), how, str(events)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400, check=False,
+    )  # fmt: skip
+    lines = [line for line in ran.stdout.splitlines() if line.startswith("FOUND ")]
+    assert lines, ran.stderr[-3000:]
+    batch, stream = json.loads(lines[0].removeprefix("FOUND "))
+    assert batch == stream == [
+        ["insert", "alarm", "l3", 7.0, 7, 8], ["insert", "calm", "l1", 5, 15], ["insert", "calm", "l2", 6, 16], ["insert", "calm", "l3", 8, 18],
+    ]  # fmt: skip
+
+
+def test_a_session_that_has_stopped(spark: SparkSession) -> None:
+    frames = fires(spark)
+    spark.stop()
+    with pytest.raises(AuguryError, match="stopped"):
+        detect(FIRE, frames)["alarm"].collect()

@@ -25,7 +25,8 @@ class Plan:
 
     `given` are derived types that are made elsewhere and given as sets, with the greatest length of their events, in
     microseconds, where it is bounded: a stage of a program has them. `hidden` is how many arguments at the end of every
-    event are no part of it: its slice of time.
+    event are no part of it: its slice of time. `aliases` are types whose events are those of another type with more
+    arguments: what facts say of them.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -39,6 +40,7 @@ class Plan:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[Predicate, int | None] = field(default_factory=dict)
     hidden: int = 0
+    aliases: Mapping[Predicate, Predicate] = field(default_factory=dict)
 
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:

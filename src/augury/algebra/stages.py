@@ -271,6 +271,7 @@ def sliced(plan: Plan) -> Plan:
         rules=tuple(_sliced_rule(rule) for rule in plan.rules),
         given={(name, arity + 1): bound for (name, arity), bound in plan.given.items()},
         hidden=1,
+        aliases={(name, arity + 1): type for (name, arity), type in plan.aliases.items()},
     )
 
 

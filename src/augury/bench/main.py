@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -75,24 +76,38 @@ def run(
         say(f"error: no benchmark is called {error}; there are {', '.join([*GROUPS, *ALL])}")
         return 2
     settings = settings or Settings(events, repeat)
+    return report({name: partial(watched, name, settings) for name in picked}, TITLES, json_path, charts_dir)
+
+
+def watched(name: str, settings: Settings) -> list[Row]:
+    with working(f"{name} …"):
+        return list(ALL[name](settings))
+
+
+def report(
+    experiments: Mapping[str, Callable[[], Sequence[Row]]],
+    titles: Mapping[str, str],
+    json_path: str | None = None,
+    charts_dir: str | None = None,
+) -> int:
+    """Runs experiments and tells what they find; the exit code says whether every count is there and right."""
     console = Console()
     rows: list[Row] = []
     failed = False
-    for name in picked:
+    for name, experiment in experiments.items():
         try:
-            with working(f"{name} …"):
-                mine = list(ALL[name](settings))
+            mine = experiment()
         except Exception as error:  # one that fails does not take the others with it
             say(f"FAILED: {name}: {type(error).__name__}: {error}")
             failed = True
             continue
         rows += mine
         if mine:
-            console.print(table(TITLES[mine[0].figure] + (f" · {name}" if mine[0].figure != name else ""), mine))
+            console.print(table(titles[mine[0].figure] + (f" · {name}" if mine[0].figure != name else ""), mine))
     if json_path:
         Path(json_path).write_text(as_json(rows), encoding="utf-8")
     if charts_dir:
-        for path in charts.draw(TITLES, rows, Path(charts_dir)):
+        for path in charts.draw(dict(titles), rows, Path(charts_dir)):
             say(f"wrote {path}")
     wrong = [row for row in rows if not row.right]
     for row in wrong:

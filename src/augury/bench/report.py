@@ -32,6 +32,9 @@ def table(title: str, rows: Sequence[Row]) -> Table:
     shown.add_column("of", no_wrap=True)
     for column in ("result", "events", "answers", "warm-up"):
         shown.add_column(column, justify="right", no_wrap=True)
+    aims = any(row.target is not None for row in rows)
+    for column in ("ratio", "target") if aims else ():
+        shown.add_column(column, justify="right", no_wrap=True)
     shown.add_column("check")
     for before, row in zip([None, *rows], rows, strict=False):
         again = before is not None and before.case == row.case
@@ -42,9 +45,16 @@ def table(title: str, rows: Sequence[Row]) -> Table:
             f"{row.events:,}",
             "" if row.answers is None else f"{row.answers:,}",
             f"{row.warm:.2f} s" if row.warm else "",
+            *(("" if row.ratio is None else f"{row.ratio:.2f}", aim(row)) if aims else ()),
             check(row) + (f" · {escape(row.note)}" if row.note else ""),
         )
     return shown
+
+
+def aim(row: Row) -> str:
+    if row.target is None:
+        return ""
+    return f"{row.target:g} [green]met[/]" if row.met else f"{row.target:g} [bold red]missed[/]"
 
 
 def check(row: Row) -> str:
@@ -55,16 +65,20 @@ def check(row: Row) -> str:
 
 def as_json(rows: Sequence[Row]) -> str:
     return json.dumps(
-        {"machine": machine(), "rows": [asdict(row) | {"right": row.right} for row in rows]},
+        {"machine": machine(), "rows": [as_plain(row) for row in rows]},
         indent=1,
         ensure_ascii=False,
     )
 
 
+def as_plain(row: Row) -> dict[str, Any]:
+    return asdict(row) | {"right": row.right, "ratio": row.ratio, "met": row.met}
+
+
 def machine() -> dict[str, Any]:
     """What a figure depends on besides the code."""
     packages = {}
-    for name in ("augury", "numpy", "numba", "pyarrow", "duckdb"):
+    for name in ("augury", "numpy", "numba", "pyarrow", "duckdb", "pyspark"):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:

@@ -12,7 +12,10 @@ THROUGHPUT = "K events/CPU s"
 
 @dataclass(frozen=True)
 class Row:
-    """One figure. Rows of one `figure` belong together in a table and a chart; `series` are the bars of one `case`."""
+    """One figure. Rows of one `figure` belong together in a table and a chart; `series` are the bars of one `case`.
+
+    `base` is what the figure stands beside; `target` is what their ratio, or the figure alone, should not exceed.
+    """
 
     figure: str
     case: str
@@ -24,6 +27,18 @@ class Row:
     expected: int | None = None
     warm: float | None = None
     note: str = ""
+    base: float | None = None
+    target: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        return None if self.base is None else self.value / max(self.base, 1e-9)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met, where there is one."""
+        reached = self.value if self.ratio is None else self.ratio
+        return None if self.target is None else reached <= self.target
 
     @property
     def right(self) -> bool:

@@ -124,7 +124,8 @@ class Events(Operator):
 
     def __init__(self, circuit: Circuit, type: str, arity: int, used: tuple[int, ...]) -> None:
         self.type, self.arity, self.used = type, arity, used
-        self.told = arity - circuit.plan.hidden  # arguments that its id is made of
+        # The type and the number of arguments that its id is made of.
+        self.named, self.told = circuit.plan.aliases.get((type, arity), (type, arity - circuit.plan.hidden))
         table = Table(len(used), circuit.words)
         self.chunks: list[Chunk] = []
         self.fixed = NONE  # the numbers among equals of the first rows, told before some of their equals went
@@ -192,7 +193,7 @@ class Events(Operator):
         if found is None:
             data, args = self.out.table.data, self.args(row)[: self.told]
             number = int(self.numbers(np.array([row]))[0])
-            found = content_id(self.type, args, int(data[START, row]), int(data[END, row]), number, spelling_of(args))
+            found = content_id(self.named, args, int(data[START, row]), int(data[END, row]), number, spelling_of(args))
             if len(self.made_ids) > _MANY:
                 self.made_ids.clear()
             self.made_ids[row] = found
@@ -255,7 +256,7 @@ class Events(Operator):
             else:
                 parts = [_hashed(_some(chunk.columns[position], at)) for chunk, at in self.pieces(rows)]
                 found.append((np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])))
-        hashes = content_hashes(self.type, [h for h, _ in found], data[START, rows], data[END, rows])
+        hashes = content_hashes(self.named, [h for h, _ in found], data[START, rows], data[END, rows])
         return hashes, spellings_of([s for _, s in found], len(rows))
 
     def numbers(self, rows: Array) -> Array:

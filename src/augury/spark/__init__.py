@@ -43,11 +43,13 @@ def detect(
     on_error: Literal["fail", "drop"] = "fail",
     partitions: int | None = None,
     skew: bool = False,
+    broadcast: int = 100_000,
 ) -> Detections:
     """Detects over a history: DataFrames by type (or one with a type column) in, a DataFrame for each output out, lazily.
 
     `time`, `start`, `end`, `id`, `op` and `type` name columns. A malformed row stops the run, or with on_error="drop" goes
-    to `.malformed` alone. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time.
+    to `.malformed` alone. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time. A
+    DataFrame of facts with more rows than `broadcast` is joined with the events that ask for them.
     """
     from augury.spark.batch import Detections
     from augury.spark.inputs import Names
@@ -55,7 +57,7 @@ def detect(
 
     pipeline = Pipeline(
         program, events, clock=clock, policy=policy, facts=facts, names=Names(time, start, end, id, op, type),
-        retention=retention, longest=longest, trace=trace, on_error=on_error,
+        retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
     )  # fmt: skip
     return Detections(pipeline, until, partitions, skew)
 
@@ -80,6 +82,7 @@ def detect_stream(
     trace: bool = True,
     on_error: Literal["fail", "drop"] = "fail",
     buckets: int | None = None,
+    broadcast: int = 100_000,
 ) -> Stream:
     """Detects in streams: streaming DataFrames in, a streaming DataFrame for each output out.
 
@@ -94,7 +97,7 @@ def detect_stream(
         raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
     pipeline = Pipeline(
         program, events, clock=clock, policy=policy, facts=facts, names=Names(time, start, end, id, op, type),
-        retention=retention, longest=longest, trace=trace, on_error=on_error,
+        retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
     )  # fmt: skip
     return Stream(pipeline, lateness, emit, buckets)
 

@@ -163,11 +163,11 @@ def _part(name: str, frame: DataFrame, plan: Plan, names: Names, mixed: bool = F
         if arities and len(attributes) not in arities:
             raise DataError(f"`{name}` has {len(attributes)} columns of data; the program uses it with {arities[0]} arguments",
                             hint=f"declare `event {name}(…).` to name its columns")  # fmt: skip
-    kinds = tuple(_kind(name, a, schema[a.name]) for a in attributes)
+    kinds = tuple(kind_of(name, a, schema[a.name]) for a in attributes)
     return Part((name, len(kinds)), tuple(a.name for a in attributes), kinds)
 
 
-def _kind(type: str, attribute: Attribute, given: T.DataType) -> str:
+def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
     """The kind of a column; one that cannot be of its declared type is refused."""
     declared = attribute.type
     natural = _natural(given)
@@ -265,7 +265,8 @@ def micros(column: Column, given: T.DataType) -> Column:
 
 def read_time(text: Column) -> Column:
     """ISO text as microseconds since the epoch; null where it is none. A number is taken as microseconds."""
-    stripped = F.trim(text)
+    stripped = F.regexp_replace(F.trim(text), r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)(?![:\d])", "$1:00")
+    stripped = F.regexp_replace(stripped, r"^(.*:.*[+-]\d\d)(\d\d)$", "$1:$2")
     zoned = stripped.rlike(r"([zZ]|[+-]\d\d(:?\d\d)?)$") & stripped.contains(":")
     whole = F.when(stripped.rlike(r"^\d{4}-\d\d-\d\d$"), F.concat(stripped, F.lit("T00:00:00Z")))
     whole = whole.otherwise(F.when(zoned, stripped).otherwise(F.concat(stripped, F.lit("Z"))))

@@ -181,8 +181,6 @@ def plainly(files: Mapping[str, str] | None = None) -> Iterator[None]:
         yield
     except AuguryError:
         raise
-    except KeyboardInterrupt:
-        raise
     except Exception as error:
         raise plain(error, files or {}) from None
 

@@ -229,6 +229,7 @@ class Live:
     def __init__(self, spark: SparkSession, order: Order, buckets: int, tell: Callable[[str], None]) -> None:
         self.order, self.tell, self.tally = order, tell, Tally()
         self.spool: Spool | None = None
+        self.out = sys.stdout  # a progress line puts its own in place
         old = remembered(order.checkpoint)
         asked: Kind | None = order.clock or old.get("clock")
         sources = [self._source(source) for source in order.events]
@@ -334,12 +335,13 @@ class Live:
 
     def _print(self, rows: DataFrame, changes: bool) -> None:
         table, clock = rows.toArrow(), self.pipeline.clock
+        out = sys.stdout if self.out.isatty() else self.out
         for sign, op in ((-1, "retract"), (1, "insert")):
             part = table.filter([o == sign for o in table.column("op").to_pylist()])
             for event in fetched(part, self.pipeline.layout).events:
                 text = json.dumps(event_as_json(event, clock, op if changes else None), ensure_ascii=False)
-                sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+                out.write(text + "\n")
+        out.flush()
 
     def _aside(self, rows: DataFrame, number: int, count: int) -> None:
         """What came too late, or whose id names another event."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -21,7 +22,7 @@ from augury.facts import check_facts
 from augury.model import Fact
 from augury.program import Program, check_clock, compile
 from augury.settings import length
-from augury.spark.facts import read_facts
+from augury.spark.facts import MANY, know
 from augury.spark.host import ERROR, JOINT
 from augury.spark.inputs import Names, OnError, Source, clock_of, key_hash, layout_of, sources
 from augury.spark.pushdown import keep
@@ -47,6 +48,7 @@ class Pipeline:
         trace: bool = True,
         on_error: OnError = "fail",
         slices: bool = True,
+        many: int = MANY,
     ) -> None:
         given_facts = dict(facts) if isinstance(facts, Mapping) else list(facts)
         if not isinstance(program, Program):
@@ -61,6 +63,10 @@ class Pipeline:
         self.sources: list[Source] = events if ready else sources(program, events, self.names)
         self.clock = clock_of(program, self.sources, clock)
         check_clock(program, self.clock.kind)
+        known = know(given_facts, program.plan, self.sources, self.clock, many)
+        check_facts(known.facts, program.plan)
+        self.facts, self.sources, self.joined = known.facts, known.sources, known.joined
+        self.program = program = replace(program, plan=known.plan)
         self.layout = layout_of(program.plan, self.sources, self.clock)
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
@@ -68,8 +74,6 @@ class Pipeline:
         asked = length(longest, program.plan.tick)
         self.longest = 0 if self.points and asked is None else asked
         self.retention = length(retention, program.plan.tick)
-        self.facts = read_facts(given_facts, program.plan, self.clock)
-        check_facts(self.facts, program.plan)
         self.varying = varying(program.plan, self.facts)
         self.slices = slices
 

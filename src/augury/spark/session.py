@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -108,6 +109,7 @@ def open_session(
         if failed is not None:
             raise failed
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    logging.getLogger().addHandler(logging.NullHandler())  # Py4J tells of every call that Ctrl-C breaks off
     builder = SparkSession.builder.master(master).appName("augury")
     for name, value in chosen.items():
         builder = builder.config(name, value)

@@ -405,6 +405,8 @@ class Processor(StatefulProcessor):
             if isinstance(item, Event):
                 if (item.type, len(item.args)) in self.silent:
                     continue
+                name, arity = self.work.plan.aliases.get((item.type, len(item.args)), (item.type, len(item.args)))
+                item = replace(item, type=name, args=item.args[:arity])
                 rows.append((LATE, None, None, json.dumps(_plain(event_as_json(item, clock)), ensure_ascii=False)))
             else:
                 rows.append((LATE, None, None, json.dumps({"op": "revoke", "id": item.id})))
