@@ -22,6 +22,7 @@ from augury.algebra.program import Predicate
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
 from augury.clock import Duration, Timestamp, show_duration
 from augury.engine.columns import from_tagged, tagged
+from augury.engine.snapshot import give
 from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, order_key, type_name
 from augury.program import Program
 from augury.spark import host, state, stream
@@ -373,7 +374,7 @@ class Local:
                 if name in remembered and self.chance.random() < 0.4:
                     token, steps, data = pickle.loads(remembered[name])
                     late: list[Any] = []
-                    session = stream.give(Program(live.session.program.plan), data, late=late.append)
+                    session = give(Program(live.session.program.plan), data, late=late.append)
                     state._LIVE[name] = state.Live(session, token, steps, late, dict(session.errors), len(session.rejected))  # fmt: skip
                 elif self.chance.random() < 0.5:
                     remembered[name] = pickle.dumps((live.token, live.steps, live.session.snapshot()))

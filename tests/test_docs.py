@@ -11,7 +11,8 @@ A fenced block is known by its tag; a second word names a file that the block is
     console                 `$ command` lines and what they print
     refused CODE            a program that draws this diagnostic
 
-Any other tag, such as `text` or `py`, is left alone.
+Any other tag, such as `text` or `py`, is left alone. Pages that start Spark are run by the worker that has it, in its session,
+and are skipped without Java.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ from augury.algebra.aggregates import AGGREGATES
 from augury.algebra.scalar import FUNCTIONS
 from augury.language.codes import CODES
 from augury.testing import Case
+
+try:
+    from tests.spark_session import SPARK, session
+except pytest.skip.Exception as missing:
+    SPARK = [pytest.mark.skip(reason=str(missing))]
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
@@ -115,6 +121,15 @@ def write_files(page: str, folder: Path) -> None:
     for block in blocks(page):
         if block.name and block.tag not in ("facts", "refused"):
             (folder / block.name).write_text(block.text, encoding="utf-8")
+
+
+def starts_spark(page: str) -> bool:
+    """Whether a page imports PySpark, or runs a command that does."""
+    return any(
+        (b.tag == "console" and re.search(r"^\$ augury (run|stream)", b.text, re.MULTILINE))
+        or (b.tag == "python" and "import augury.spark" in b.text)
+        for b in blocks(page)
+    )
 
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
@@ -219,11 +234,13 @@ def test_links_lead_somewhere(page: str) -> None:
         assert anchor in anchors, target
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [pytest.param(p, marks=SPARK if starts_spark(p) else ()) for p in PAGES])
 def test_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python blocks and commands, from top to bottom."""
     write_files(page, tmp_path)
     monkeypatch.chdir(tmp_path)
+    if any("import augury.spark" in block.text for block in blocks(page)):
+        session()  # with the settings of all tests; what a page asks for is added to them
     namespace: dict[str, Any] = {}
     printed = ""
     for block in blocks(page):

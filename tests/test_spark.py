@@ -16,8 +16,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import augury
+from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Clause, Holds, Rule, Scan, Unless
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.program import Attribute, Plan, Predicate
+from augury.algebra.scalar import Function
 from augury.clock import Clock, Duration, Timestamp, read_timestamp
 from augury.engine.columns import from_tagged
 from augury.errors import AuguryError, DataError, RunError
@@ -67,7 +69,9 @@ class Many:
     def __post_init__(self) -> None:
         rules: list[Rule] = []
         clauses: list[Clause] = []
-        static, functions, aggregates = {}, {}, {}
+        static: dict[str, tuple[Attribute, ...]] = {}
+        functions: dict[str, Function] = {}
+        aggregates: dict[str, AggregateFunction] = {}
         outputs: list[str] = []
         self.histories: list[list[HistoryItem]] = []
         self.facts: list[Fact] = []
@@ -245,12 +249,10 @@ def add_files(batches: Iterable[Iterable[dict[str, Any]]], folder: Path) -> None
 _NAMES = iter(range(10**6))
 
 
-def heard(frame: DataFrame, checkpoint: Path | None = None) -> list[Any]:
+def heard(frame: DataFrame) -> list[Any]:
     """All rows of a stream, once all files are read."""
     name = f"heard{next(_NAMES)}"
-    writer = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True)
-    query = writer.start()
-    query.awaitTermination()
+    frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start().awaitTermination()
     return frame.sparkSession.table(name).collect()
 
 
@@ -281,17 +283,17 @@ def plain_fixture(spark: SparkSession) -> Iterable[SparkSession]:
 
 
 TOLDS = spec_tolds()
-JOBS = 11 if FUZZ else 2  # of 70 cases each
+JOBS = 22 if FUZZ else 2  # of about 32 cases each
 
 
 @pytest.mark.parametrize("job", range(JOBS))
 def test_spec_cases_in_batch(plain: SparkSession, job: int) -> None:
-    run_many(plain, Many(TOLDS[job :: max(JOBS, 11)]), partitions=job + 1)
+    run_many(plain, Many(TOLDS[job::22]), partitions=1 + job % 4)
 
 
 @pytest.mark.parametrize("emit", ["final", "early"])
 def test_spec_cases_in_a_stream(plain: SparkSession, tmp_path: Path, emit: str) -> None:
-    some = TOLDS[2::9] if FUZZ else TOLDS[2::29]
+    some = TOLDS[2::24] if FUZZ else TOLDS[2::60]
     stream_many(plain, Many(some), tmp_path, emit, random.Random(f"specs {emit}"))
 
 
@@ -303,13 +305,13 @@ def random_tolds(seeds: Iterable[int]) -> list[Told]:
 
 def test_random_programs_in_batch(plain: SparkSession) -> None:
     for round in range(10 if FUZZ else 1):
-        run_many(plain, Many(random_tolds(range(8 * round, 8 * round + 8))), partitions=3, skew=True)
+        run_many(plain, Many(random_tolds(range(4 * round, 4 * round + 4))), partitions=3, skew=True)
 
 
 def test_random_programs_in_a_stream(plain: SparkSession, tmp_path: Path) -> None:
     for round in range(5 if FUZZ else 1):
         chance = random.Random(f"random {round}")
-        stream_many(plain, Many(random_tolds(range(100 + 3 * round, 103 + 3 * round))), tmp_path / str(round), "early", chance)  # fmt: skip
+        stream_many(plain, Many(random_tolds([100 + round])), tmp_path / str(round), "early", chance)  # fmt: skip
 
 
 # The ways to give events
@@ -437,9 +439,10 @@ def test_mistakes_are_told(spark: SparkSession) -> None:
     good = fires(spark)
     wind, fire = good["wind"], good["fire"]
 
-    def refused(events: Any, **options: Any) -> AuguryError:
+    def refused(events: Any, **options: Any) -> DataError | RunError:
         with pytest.raises(AuguryError) as caught:
             detect(FIRE, events, **options)["alarm"]
+        assert isinstance(caught.value, DataError | RunError)
         return caught.value
 
     assert "has no column `speed`" in refused({"wind": wind.drop("speed"), "fire": fire}).message
@@ -452,7 +455,7 @@ def test_mistakes_are_told(spark: SparkSession) -> None:
     assert "unknown way" in refused(good, on_error="ignore").message
     error = refused({"wind": wind, "fire": fire.withColumn("time", fire.loc == "l1")}, clock="logical")
     assert "boolean" in error.message
-    assert isinstance(refused({"wind": wind.withColumn("op", wind.loc), "fire": fire}), DataError | RunError)
+    assert "none that names the event" in refused({"wind": wind.withColumn("op", wind.loc), "fire": fire}).message
     with pytest.raises(RunError, match="not an output") as caught:
         detect(FIRE, good)["alrm"]
     assert "`alarm`" in caught.value.hint
@@ -519,7 +522,7 @@ EVENTS = "type string, loc string, speed double, time bigint, id string, op stri
 
 
 def a_wind(loc: str, speed: float, time: int, id: str | None = None) -> dict[str, Any]:
-    return {"type": "wind", "loc": loc, "speed": speed, "time": time, "id": id}
+    return {"type": "wind", "loc": loc, "speed": float(speed), "time": time, "id": id}
 
 
 def a_fire(loc: str, time: int, id: str | None = None) -> dict[str, Any]:
@@ -594,7 +597,7 @@ def test_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     run(FIRE)
     assert alarms(spark.read.parquet(str(answers))) == {("l1", 10.0, 1, 3)}
     add_files([[a_fire("l2", 4), a_wind("l1", 30, 4)]], events)
-    with pytest.raises(Exception, match="checkpoint is of another program.*rule `alarm` was .*W > 5.*, is .*W > 6"):
+    with pytest.raises(Exception, match=r"checkpoint is of another program.*rule `alarm` was .*W > 5.*, is .*W > 6"):
         run(FIRE.replace("W > 5", "W > 6"))
     with pytest.raises(Exception, match="buckets was 2, is 3"):
         run(FIRE, buckets=3)
@@ -606,7 +609,7 @@ def test_mistakes_in_a_stream_are_told(spark: SparkSession, tmp_path: Path) -> N
     frame = told_in(spark, [[FAR]], EVENTS, tmp_path)
     with pytest.raises(RunError, match="unknown emission"):
         detect_stream(FIRE, frame, lateness="5s", emit="soon")  # type: ignore[arg-type]
-    with pytest.raises(RunError, match="not a duration|duration"):
+    with pytest.raises(RunError, match="duration"):
         detect_stream(FIRE, frame, lateness="soon")
     with pytest.raises(RunError, match="not an output"):
         detect_stream(FIRE, frame, lateness="5s", clock="logical")["alrm"]
@@ -651,7 +654,12 @@ def test_another_spark(tmp_path: Path, how: str) -> None:
     script.write_text(SCRIPT, encoding="utf-8")
     events.mkdir()
     root = Path(__file__).parent.parent
-    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}", "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_WORKER_DIR": str(tmp_path),
+    }
     environment = {k: v for k, v in environment.items() if not k.startswith(("PYSPARK_", "SPARK_CONNECT", "PYTEST"))}
     ran = subprocess.run(
         [sys.executable, str(script), how, str(events)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400, check=False,

@@ -138,7 +138,7 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
         lateness = chance.choice([0, 1, 3])
     else:
         order = arrivals(order, lateness, chance)
-    batches = [*split(order, chance), [last]]
+    batches: list[list[HistoryItem]] = [*split(order, chance), [last]]
     kept, late = local.in_time(batches, lateness)
     assert shuffled or not late
     found = local.stream(batches, lateness, buckets, emit, chance.choice(["kept", "kept", "cold", "old"]))

@@ -227,6 +227,15 @@ class Pipeline:
         times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
         return mixed.where(F.col("type") == layout.codes[type]).select(*ops, *columns, *times, F.col("id"), *trace)
 
+    def _alike(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]]:
+        """The codes of the derived types that keep their arguments in the same columns."""
+        found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
+        for type in self.plan.derived:
+            if type[1]:
+                place = (self.layout.slots[type], self.layout.kinds[type])
+                found.setdefault(place, []).append(self.layout.codes[type])
+        return found
+
     def _type_name(self, code: Column) -> Column:
         return F.element_at(F.array(*(F.lit(t[0]) for t in self.layout.types)), code + 1)
 
@@ -236,11 +245,10 @@ class Pipeline:
     def told(self, mixed: DataFrame, changes: bool) -> DataFrame:
         """The answers of all types in one DataFrame, with their arguments as JSON."""
         args = F.lit("[]")
-        for type in self.plan.derived:
-            places = zip(self.layout.slots[type], self.layout.kinds[type], strict=True)
-            texts = [json_text(F.col(slot), kind) for slot, kind in places]
-            array = F.concat(F.lit("["), F.concat_ws(", ", *texts), F.lit("]")) if texts else F.lit("[]")
-            args = F.when(F.col("type") == self.layout.codes[type], array).otherwise(args)
+        for (slots, kinds), codes in self._alike().items():
+            texts = [json_text(F.col(slot), kind) for slot, kind in zip(slots, kinds, strict=True)]
+            array = F.concat(F.lit("["), F.concat_ws(", ", *texts), F.lit("]"))
+            args = F.when(F.col("type").isin(codes), array).otherwise(args)
         name = self._type_name(F.col("type"))
         ops = [F.when(F.col("op") > 0, F.lit("insert")).otherwise(F.lit("retract")).alias("op")] if changes else []
         times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
@@ -286,7 +294,9 @@ def json_text(column: Column, kind: str) -> Column:
     """A value of the layout as JSON text."""
     if kind == "json":
         return F.coalesce(column, F.lit("null"))
-    plain = column.cast("string") if kind == "duration" else shown(column, kind)
+    if kind in ("int", "float", "number", "duration"):
+        return F.coalesce(column.cast("string"), F.lit("null"))
+    plain = shown(column, kind)
     wrapped = F.to_json(
         F.struct(plain.alias("v")), {"ignoreNullFields": "false", "timestampFormat": _ISO, "timeZone": "UTC"}
     )
