@@ -255,7 +255,7 @@ def random_told(kind: str, seed: object) -> Iterator[Told]:
 @pytest.mark.parametrize("kind", STRATEGIES)
 def test_random_programs_in_batch(kind: str) -> None:
     hows: Counter[str] = Counter()
-    for seed in range(1500 if FUZZ else 60):
+    for seed in range(1500 if FUZZ else 45):
         for told in random_told(kind, f"batch {seed}"):
             _, spread = check_batch(told, [1, 2, 5][seed % 3], f"{kind} {seed}")
             hows.update(stage.how for stage in spread.stages)
@@ -267,7 +267,7 @@ def test_random_programs_in_batch(kind: str) -> None:
 @pytest.mark.usefixtures("tiny")
 def test_random_programs_in_a_stream(kind: str) -> None:
     snapshots = 0
-    for seed in range(1200 if FUZZ else 36):
+    for seed in range(1200 if FUZZ else 24):
         for told in random_told(kind, f"stream {seed}"):
             emit: Emit = "early" if seed % 2 else "final"
             found = check_stream(told, [1, 2, 5][seed % 3], emit, f"{kind} {seed}", shuffled=seed % 4 > 1)

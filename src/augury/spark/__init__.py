@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 try:
     import pyspark  # noqa: F401
 except ImportError:  # pragma: no cover
-    raise RunError("Spark is not installed", hint="pip install 'augury[spark]'") from None
+    raise RunError("Spark is not installed", hint="pip install pyspark") from None
 
 Facts = Mapping[str, Any] | Iterable[Fact]
 

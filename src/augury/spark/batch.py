@@ -85,8 +85,8 @@ class Detections(Mapping[str, DataFrame]):
         codes = [self.pipeline.layout.codes[t] for t in spread.spread if t[0] in spread.plan.outputs]
         if not codes:
             return found
-        again = F.col("type").isin(codes)
-        return found.where(~again).unionByName(found.where(again).dropDuplicates(["type", "id"]))
+        alone = F.when(~F.col("type").isin(codes), F.monotonically_increasing_id()).otherwise(F.lit(-1))
+        return found.withColumn("alone", alone).dropDuplicates(["type", "id", "alone"]).drop("alone")
 
     def _clocked(self, found: DataFrame, plan: Plan) -> DataFrame:
         """Without what lies ahead of the clock: it stands at the greatest end of an event, unless it was said."""

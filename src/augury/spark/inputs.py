@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -109,8 +110,19 @@ def is_frame(value: object) -> bool:
     return isinstance(value, DataFrame)
 
 
+def _check_session() -> None:
+    """A session that has stopped is told at once, not by the first column that is made."""
+    try:
+        F.lit(1)
+    except PySparkException as error:
+        raise RunError(
+            "there is no Spark session, or it has stopped", hint="make one, and the DataFrames with it"
+        ) from error
+
+
 def sources(program: Program, events: Any, names: Names) -> list[Source]:
     """The DataFrames of a program by type. One DataFrame of all types has a column that names the type."""
+    _check_session()
     plan = program.plan
     known = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
@@ -220,11 +232,11 @@ def clock_of(program: Program, found: Iterable[Source], asked: Kind | None) -> C
     return Clock(clock.kind, clock.tick)
 
 
-def layout_of(plan: Plan, found: Iterable[Source], clock: Clock) -> Layout:
+def layout_of(plan: Plan, found: Iterable[Source], clock: Clock, exact: bool) -> Layout:
     inputs: dict[Predicate, list[str | None]] = {}
     for part in (part for source in found for part in source.parts):
         inputs[part.type] = [_plain(kind) for kind in part.kinds]
-    return Layout(kinds_of_all(plan, inputs, clock))
+    return Layout(kinds_of_all(plan, inputs, clock, exact))
 
 
 def _plain(kind: str) -> str:
@@ -349,6 +361,8 @@ def normalised(
         revokes = F.coalesce(given_op == "revoke", F.lit(False))
         unknown = given_op.isNotNull() & ~given_op.isin("insert", "revoke")
         problem = F.when(unknown, F.concat(F.lit("unknown op "), given_op)).when(~revokes, problem)
+    if source.mixed:  # events of other types tell the time, and are no concern of the program otherwise
+        problem = F.when(code.isNotNull() | revokes, problem)
     row = F.to_json(F.struct(*(F.col(f"`{c}`") for c in fields)))
     if on_error == "fail":  # the row is written out only where it is wrong
         message = F.concat(F.lit("a malformed row: "), problem, F.lit(" in "), row)
@@ -363,8 +377,6 @@ def normalised(
     if on_error is None:
         columns += [problem.alias("problem"), row.alias("row")]
     made = (frame.where(problem.isNull()) if on_error == "drop" else frame).select(*columns)
-    if source.mixed:  # other types are no concern of the program; what is revoked is known by its id
-        made = made.where(F.col("type").isNotNull() | F.col("revoke")) if ops else made.where(F.col("type").isNotNull())
     return made
 
 

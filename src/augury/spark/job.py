@@ -63,7 +63,7 @@ class SparkJob:
             check_clock(program, chosen.kind)
             self.pipeline = Pipeline(
                 program, sources, clock=chosen.kind, facts=read_facts(facts, program, chosen, self.skipped),
-                retention=retention, on_error="fail" if on_error == "stop" else "drop",
+                retention=retention, on_error="fail" if on_error == "stop" else "drop", exact=True,
             )  # fmt: skip
             self.detections = Detections(self.pipeline, until, partitions, False)
 

@@ -85,8 +85,13 @@ def _letter(kind: str) -> str:
 # What kinds the arguments of derived events have
 
 
-def kinds_of_all(plan: Plan, inputs: Mapping[Predicate, Sequence[str | None]], clock: Clock) -> dict[Predicate, tuple[str, ...]]:  # fmt: skip
-    """The kinds of all types: of inputs as given, of derived ones by what their rules put into their heads."""
+def kinds_of_all(
+    plan: Plan, inputs: Mapping[Predicate, Sequence[str | None]], clock: Clock, exact: bool = False
+) -> dict[Predicate, tuple[str, ...]]:
+    """The kinds of all types: of inputs as given, of derived ones by what their rules put into their heads.
+
+    Where a rule gives integers and floats in one place, `exact` keeps each as it is, as JSON; else they are all doubles.
+    """
     found: dict[Predicate, list[str | None]] = {t: [None] * t[1] for t in plan.event_types}
     for type, kinds in inputs.items():
         found[type] = list(kinds)
@@ -100,7 +105,11 @@ def kinds_of_all(plan: Plan, inputs: Mapping[Predicate, Sequence[str | None]], c
                 new = _joined(mine[i], scope.kind(arg))
                 if new != mine[i]:
                     mine[i], changed = new, True
-    return {type: tuple(kind or "json" for kind in kinds) for type, kinds in found.items()}
+    loose = "json" if exact else "number"
+    return {
+        type: tuple((loose if kind == "number" and type in plan.derived else kind) or "json" for kind in kinds)
+        for type, kinds in found.items()
+    }
 
 
 def _joined(one: str | None, other: str | None) -> str | None:
@@ -185,7 +194,9 @@ class _Scope:
                 return None
             if all(k == "int" for k in kinds):
                 return "int"
-            return "number" if all(k in _NUMBERS for k in kinds) else _time_kind(expr.function, kinds)
+            if all(k in _NUMBERS for k in kinds):
+                return "number" if "number" in kinds else "float"
+            return _time_kind(expr.function, kinds)
         if expr.function == "/":
             return None if None in kinds else "float" if all(k in _NUMBERS for k in kinds) else "json"
         if expr.function in ("min", "max", "abs", "coalesce"):

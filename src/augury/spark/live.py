@@ -244,7 +244,7 @@ class Live:
             facts = read_facts(order.facts, order.program, clock, self.skipped)
             self.pipeline = Pipeline(
                 order.program, found, clock=clock.kind, facts=facts, retention=order.retention, longest=order.longest,
-                on_error="fail" if order.on_error == "stop" else "drop",
+                on_error="fail" if order.on_error == "stop" else "drop", exact=True,
             )  # fmt: skip
             self.stream = Stream(self.pipeline, order.lateness, order.emit, buckets)
         _remember(order, buckets, clock.kind)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Any
@@ -14,21 +15,21 @@ from augury.algebra.nodes import Scan, walk_all
 from augury.algebra.place import placed, varying
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
-from augury.algebra.stages import Stage, Stages, needed, stages
-from augury.algebra.terms import Var, Wild
-from augury.clock import Kind, show_duration
+from augury.algebra.stages import Stage, Stages, needed
+from augury.algebra.terms import Wild
+from augury.clock import Kind
 from augury.errors import RunError
 from augury.facts import check_facts
 from augury.model import Fact
 from augury.program import Program, check_clock, compile
 from augury.settings import length
+from augury.sinks import attribute_names
 from augury.spark.facts import MANY, know
 from augury.spark.host import ERROR, JOINT
 from augury.spark.inputs import Names, OnError, Source, clock_of, key_hash, layout_of, sources
 from augury.spark.pushdown import keep
 
 _ISO = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X"
-RESERVED = ("start", "end", "id", "op", "trace", "type")
 
 
 class Pipeline:
@@ -49,6 +50,7 @@ class Pipeline:
         on_error: OnError = "fail",
         slices: bool = True,
         many: int = MANY,
+        exact: bool = False,
     ) -> None:
         given_facts = dict(facts) if isinstance(facts, Mapping) else list(facts)
         if not isinstance(program, Program):
@@ -67,7 +69,7 @@ class Pipeline:
         check_facts(known.facts, program.plan)
         self.facts, self.sources, self.joined = known.facts, known.sources, known.joined
         self.program = program = replace(program, plan=known.plan)
-        self.layout = layout_of(program.plan, self.sources, self.clock)
+        self.layout = layout_of(program.plan, self.sources, self.clock, exact)
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
         self.ops = any(s.has(self.names.op) for s in self.sources)
@@ -76,6 +78,8 @@ class Pipeline:
         self.retention = length(retention, program.plan.tick)
         self.varying = varying(program.plan, self.facts)
         self.slices = slices
+        for source in self.sources:  # what is wrong with its columns is said now, not when the answers are asked for
+            self.checked(source)
 
     @property
     def spark(self) -> SparkSession:
@@ -303,33 +307,11 @@ def json_text(column: Column, kind: str) -> Column:
     return F.substring(wrapped, F.lit(6), F.length(wrapped) - 6)
 
 
-def attribute_names(plan: Plan, type: Predicate) -> list[str]:
-    """The names of the attributes of a derived type: as declared; else the variable that all its rules have there."""
-    declared = plan.declared.get(type[0])
-    if declared is not None and len(declared) == type[1]:
-        return [a.name for a in declared]
-    found: list[str] = []
-    for i in range(type[1]):
-        args = [rule.args[i] for rule in plan.derived[type]]
-        names = {a.name.lower() if isinstance(a, Var) else "" for a in args}
-        name = names.pop() if len(names) == 1 else ""
-        found.append(name if name and name not in RESERVED and name not in found else f"arg{i + 1}")
-    return found
-
-
 def partitions_of(spark: SparkSession) -> int:
     """A small multiple of the cores, where they are known; else what Spark shuffles into."""
     master = spark.conf.get("spark.master", "") or ""
     shuffle = int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     if master.startswith("local["):
         cores = master.removeprefix("local[").split("]")[0].split(",")[0]
-        import os
-
         return max(1, int(cores) if cores.isdigit() else os.cpu_count() or 1)
     return shuffle
-
-
-def stage_lines(plan: Plan, longest: int | None) -> Iterator[str]:
-    """How a plan runs on Spark, for `explain`."""
-    for stage in stages(plan, longest).stages:
-        yield f"stage {stage.number}: {stage.how} {show_duration(stage.longest or 0)}"

@@ -40,7 +40,7 @@ def problem() -> RunError | None:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        return RunError("Spark is not installed", "pip install 'augury[spark]'; --engine embedded needs no Spark")
+        return RunError("Spark is not installed", "pip install pyspark; --engine embedded needs no Spark")
     try:
         check_java()
     except RunError as error:

@@ -7,6 +7,7 @@ number of events, and a package is what a bucket writes to its log.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -59,6 +60,10 @@ class Stream(Mapping[str, DataFrame]):
             raise RunError("how late may an event come?", hint='say lateness="10 minutes"')
         self.lateness = pipeline.clock.length(late)
         self.buckets = buckets or 2 * partitions_of(pipeline.spark)
+        partitions = int(pipeline.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        if partitions > self.buckets:
+            warnings.warn(f"the state of {self.buckets} buckets is kept in {partitions} partitions, and each costs time in every batch: "
+                          f"set spark.sql.shuffle.partitions to {self.buckets} or less before the first start", stacklevel=3)  # fmt: skip
         provider = pipeline.spark.conf.get("spark.sql.streaming.stateStore.providerClass", "") or ""
         if "RocksDB" not in provider:
             raise RunError("streams keep their state in RocksDB, but the session has another state store",
