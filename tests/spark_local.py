@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, Literal, cast
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from augury.algebra.program import Predicate
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
@@ -54,6 +55,9 @@ class Listed(Source):
 
     def sample(self) -> object:
         return "1970-01-01" if self.calendar else 0
+
+    def events(self, *_: object) -> DataFrame:
+        return self.frame  # there are no columns that could be wrong
 
 
 # Columns
@@ -375,7 +379,7 @@ class Local:
                     token, steps, data = pickle.loads(remembered[name])
                     late: list[Any] = []
                     session = give(Program(live.session.program.plan), data, late=late.append)
-                    state._LIVE[name] = state.Live(session, token, steps, late, dict(session.errors), len(session.rejected))  # fmt: skip
+                    state._LIVE[name] = state.Live(session, token, steps, late, dict(session.errors), len(session.rejected), live.about)  # fmt: skip
                 elif self.chance.random() < 0.5:
                     remembered[name] = pickle.dumps((live.token, live.steps, live.session.snapshot()))
 

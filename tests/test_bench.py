@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from io import StringIO
 from itertools import groupby
@@ -19,7 +21,8 @@ from augury.bench import charts, counts, extras, main, paper_v
 from augury.bench.baselines import LOOPS, duckdb_query
 from augury.bench.measure import Settings, Timing, measure
 from augury.bench.patterns import PATTERNS, PRELUDE, RUN, SEQUENCE, VALLEY, Pattern
-from augury.bench.report import figures, table
+from augury.bench.processes import peak, spent
+from augury.bench.report import as_json, figures, table
 from augury.bench.rows import Row, throughput
 from augury.bench.streams import SEED, WINDOW, Stream, Streams, abcd, kleene, stock, streams
 from augury.bench.workload import Workload, stream_tables
@@ -263,3 +266,25 @@ def test_answers_taken_back_are_subtracted() -> None:
     workload = paper_v.negation(600, 20, revised=True)
     assert workload.revises
     assert measure(workload, Settings(repeat=1, open=Rerun)).answers == workload.expected
+
+
+def test_targets_are_shown_beside_ratios() -> None:
+    rows = [Row("P", "one", s, v, "CPU s", base=2.0, target=1.5) for s, v in (("near", 2.5), ("far", 4.0))]
+    assert [(row.ratio, row.met) for row in rows] == [(1.25, True), (2.0, False)]
+    assert Row("P", "one", "alone", 3.0, "GB", target=4.0).met and Row("P", "one", "free", 3.0, "GB").met is None
+    console = Console(width=160, record=True, file=StringIO())
+    console.print(table("P", rows))
+    shown = console.export_text()
+    assert "1.25 │ 1.5 met" in " ".join(shown.split()) and "1.5 missed" in shown
+    assert [row["met"] for row in json.loads(as_json(rows))["rows"]] == [True, False]
+
+
+def test_work_of_other_processes_counts() -> None:
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("only Linux says what other processes use")
+    code = "import time\nwhile time.process_time() < 0.3: pass"
+    cost, done = spent(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+    assert done.returncode == 0 and cost.python >= 0.2 and cost.jvm == 0
+    with peak() as most:
+        held = bytearray(20_000_000)
+    assert most().total > len(held)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from augury.cli import cli
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -23,5 +25,10 @@ def test_the_commands_are_there() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):
         assert f"\n{target}:" in makefile
-    for page in re.findall(r"\]\(([\w/.]+)\)", README):
-        assert (ROOT / page).exists(), page
+    assert set(re.findall(r"^    augury (\w+)", README, re.MULTILINE)) <= set(cli.commands)
+
+
+def test_every_page_is_named() -> None:
+    named = re.findall(r"\]\(([\w/.]+)\)", README)
+    assert all((ROOT / page).exists() for page in named)
+    assert {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} <= set(named)

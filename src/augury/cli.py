@@ -565,9 +565,9 @@ def bench(
     # Their numbers and tables are not needed otherwise.
     if engine == "spark":
         from augury.bench.spark import SIZE
-        from augury.bench.spark import run as run_on_spark
+        from augury.bench.spark import run as run_spark_benchmarks
 
-        sys.exit(run_on_spark(list(names), size or SIZE, json_path, charts, repeat))
+        sys.exit(run_spark_benchmarks(list(names), size or SIZE, json_path, charts, repeat))
     from augury.bench.main import run as run_benchmarks
 
     sys.exit(run_benchmarks(list(names), size or 1_000_000, json_path, charts, repeat))

@@ -129,6 +129,7 @@ class Events(Operator):
         table = Table(len(used), circuit.words)
         self.chunks: list[Chunk] = []
         self.fixed = NONE  # the numbers among equals of the first rows, told before some of their equals went
+        self._last = (NONE, NONE)  # the rows whose ids were made last, and these
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
         self._firsts, self._compared, self._buckets = NONE, 0, no_buckets(0)
         super().__init__(circuit, (), View(table), "")
@@ -238,11 +239,15 @@ class Events(Operator):
         """The ids that are made from contents, as numbers."""
         if not len(rows):
             return np.empty(0, np.uint64)
+        last, found = self._last  # many rules may ask for the same events
+        if len(last) == len(rows) and bool((last == rows).all()):
+            return found
         hashes, spelt = self._hashes(rows)
         numbers = self.numbers(rows).view(np.uint64)
         more = (numbers > 0) | (spelt > 0)
         if more.any():
             hashes[more] = mixed(mixed(hashes[more], numbers[more]), spelt[more])
+        self._last = (rows, hashes)
         return hashes
 
     def _hashes(self, rows: Array) -> tuple[Array, Array]:
@@ -333,6 +338,7 @@ class Events(Operator):
         if self.chunks:
             self.chunks[-1].cut(table.n)
         self.made_ids.clear()
+        self._last = (NONE, NONE)
         self._firsts, self._compared, self._buckets = NONE, 0, no_buckets(0)
 
     def keep(self, rows: Array) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property, reduce
 from typing import Any
 
@@ -13,48 +13,31 @@ from pyspark.sql import functions as F
 from augury.algebra.nodes import Instant, Rule, walk
 from augury.algebra.program import Plan
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
-from augury.errors import RunError, nearest
 from augury.spark import host
 from augury.spark.host import Work
-from augury.spark.pipeline import Pipeline, listed, partitions_of
+from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 
 SLICES = 16  # a slice is so many times as long as its answers can be
 
 
-class Detections(Mapping[str, DataFrame]):
+class Detections(Outputs):
     """The answers of a program: a DataFrame for each event type, computed when it is asked for.
 
     `events` has all of them in one pass; `malformed` the rows that are no events; `errors` what could not be computed.
     """
 
     def __init__(self, pipeline: Pipeline, until: Any, partitions: int | None, skew: bool) -> None:
-        self.pipeline, self._partitions, self.skew = pipeline, partitions, skew
+        super().__init__(pipeline)
+        self._partitions, self.skew = partitions, skew
         self.until = None if until is None else pipeline.clock.read(until)
 
     def __getitem__(self, type: str) -> DataFrame:
-        outputs = self.pipeline.plan.outputs
-        if type not in outputs:
-            close = nearest(type, outputs)
-            raise RunError(f"`{type}` is not an output of the program", hint=f"did you mean `{close}`?" if close else f"there is {', '.join(outputs)}")  # fmt: skip
-        return self.pipeline.answers(self.mixed((type,)), type, changes=False)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.pipeline.plan.outputs)
-
-    def __len__(self) -> int:
-        return len(self.pipeline.plan.outputs)
-
-    def __repr__(self) -> str:
-        return f"<Detections of {', '.join(self)}>"
+        return self.pipeline.answers(self.mixed((self.known(type),)), type, changes=False)
 
     @cached_property
     def events(self) -> DataFrame:
         """All answers in one DataFrame: type, arguments as JSON, start, end, id, trace."""
         return self.pipeline.told(self.mixed(self.pipeline.plan.outputs), changes=False)
-
-    @property
-    def malformed(self) -> DataFrame:
-        return self.pipeline.malformed
 
     @property
     def errors(self) -> DataFrame:

@@ -114,7 +114,7 @@ def _check_session() -> None:
     """A session that has stopped is told at once, not by the first column that is made."""
     try:
         F.lit(1)
-    except PySparkException as error:
+    except (PySparkException, AssertionError) as error:
         raise RunError(
             "there is no Spark session, or it has stopped", hint="make one, and the DataFrames with it"
         ) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Any
@@ -18,7 +18,7 @@ from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
 from augury.algebra.terms import Wild
 from augury.clock import Kind
-from augury.errors import RunError
+from augury.errors import RunError, nearest
 from augury.facts import check_facts
 from augury.model import Fact
 from augury.program import Program, check_clock, compile
@@ -268,6 +268,39 @@ class Pipeline:
             F.col("id").alias("rule"), F.array_join("trace", "").alias("problem"), F.col("start").alias("times")
         )
         return told if mixed.isStreaming else told.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
+
+
+class Outputs(Mapping[str, DataFrame]):
+    """A DataFrame for each output of a program."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pipeline.plan.outputs)
+
+    def __len__(self) -> int:
+        return len(self.pipeline.plan.outputs)
+
+    def __contains__(self, type: object) -> bool:
+        return type in self.pipeline.plan.outputs
+
+    def __repr__(self) -> str:
+        return f"<{self.__class__.__name__} of {', '.join(self)}>"
+
+    def get(self, type: str, default: Any = None) -> Any:
+        return self[type] if type in self else default  # noqa: SIM401
+
+    def known(self, type: str) -> str:
+        """The name of an output; another one is an error."""
+        if type not in self:
+            close = nearest(type, list(self))
+            raise RunError(f"`{type}` is not an output of the program", hint=f"did you mean `{close}`?" if close else f"there is {', '.join(self)}")  # fmt: skip
+        return type
+
+    @property
+    def malformed(self) -> DataFrame:
+        return self.pipeline.malformed
 
 
 def listed() -> Column:

@@ -72,6 +72,7 @@ class Live:
     late: list[Any] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     rejected: int = 0
+    about: dict[str, Any] = field(default_factory=dict)  # what it runs
 
 
 _LIVE: OrderedDict[str, Live] = OrderedDict()  # of this worker, the last used last
@@ -95,6 +96,8 @@ class Bucket:
     def _live(self, about: dict[str, Any], about_state: Value) -> Live:
         """The session as of the last step: as this worker has it, brought up to date, or from the state."""
         head, live = self.head, _LIVE.pop(self.head.name, None)
+        if live is not None and live.about != about:  # of a program that ran in this worker before
+            live = None
         if live is not None and (live.token != head.token or live.steps != head.steps) and not self._catch_up(live):
             live = None
         if live is None:
@@ -102,6 +105,7 @@ class Bucket:
                 found = about_state.get()
                 check_program(json.loads(bytes(found[0]).decode()) if found is not None else {}, about)
             live = self._restored()
+            live.about = about
         _LIVE[self.head.name] = live
         return live
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -27,7 +27,7 @@ from augury.engine.answers import Changes
 from augury.engine.arrivals import Batch
 from augury.engine.session import Emit, Session
 from augury.engine.snapshot import give
-from augury.errors import RunError, nearest
+from augury.errors import RunError
 from augury.language.show import Printer
 from augury.model import Event
 from augury.program import Program
@@ -36,7 +36,7 @@ from augury.sinks import event_as_json
 from augury.spark import host
 from augury.spark.host import Work
 from augury.spark.layout import batches
-from augury.spark.pipeline import Pipeline, listed, partitions_of
+from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.state import Bucket, Told
 
 LATE, REJECTED = -2, -3  # codes of rows that tell of events that came too late, or whose id names another event
@@ -45,7 +45,7 @@ _TIME = "augury_event_time"
 _PACKED = "bucket int, payload binary"
 
 
-class Stream(Mapping[str, DataFrame]):
+class Stream(Outputs):
     """The changes of the answers of a program: a streaming DataFrame for each event type.
 
     `events` has all of them in one stream; `late` what came too late; `errors` what could not be computed; `malformed` the
@@ -53,7 +53,8 @@ class Stream(Mapping[str, DataFrame]):
     """
 
     def __init__(self, pipeline: Pipeline, lateness: str, emit: Emit, buckets: int | None) -> None:
-        self.pipeline, self.emit = pipeline, emit
+        super().__init__(pipeline)
+        self.emit = emit
         tick = pipeline.plan.tick
         late = length(lateness, tick)
         if late is None:
@@ -71,20 +72,7 @@ class Stream(Mapping[str, DataFrame]):
                                 '"org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")')  # fmt: skip
 
     def __getitem__(self, type: str) -> DataFrame:
-        outputs = self.pipeline.plan.outputs
-        if type not in outputs:
-            close = nearest(type, outputs)
-            raise RunError(f"`{type}` is not an output of the program", hint=f"did you mean `{close}`?" if close else f"there is {', '.join(outputs)}")  # fmt: skip
-        return self.pipeline.answers(self.mixed((type,)), type, changes=self.emit == "early")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.pipeline.plan.outputs)
-
-    def __len__(self) -> int:
-        return len(self.pipeline.plan.outputs)
-
-    def __repr__(self) -> str:
-        return f"<Stream of {', '.join(self)}>"
+        return self.pipeline.answers(self.mixed((self.known(type),)), type, changes=self.emit == "early")
 
     @property
     def events(self) -> DataFrame:
@@ -99,10 +87,6 @@ class Stream(Mapping[str, DataFrame]):
     @property
     def errors(self) -> DataFrame:
         return self.pipeline.errors(self.mixed(self.pipeline.plan.outputs))
-
-    @property
-    def malformed(self) -> DataFrame:
-        return self.pipeline.malformed
 
     # Stages
 
