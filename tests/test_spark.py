@@ -576,7 +576,7 @@ def test_batches_do_not_matter(spark: SparkSession, tmp_path: Path) -> None:
         cut = chance.randrange(20, 50)
         batches = [shuffled[:cut], shuffled[cut:], [FAR]] if number else [shuffled, [FAR]]
         frame = told_in(spark, batches, EVENTS, tmp_path / emit)
-        stream = detect_stream(text, frame, lateness="30s", emit=emit, clock="logical", buckets=1 + 2 * number)  # type: ignore[arg-type]
+        stream = detect_stream(text, frame, lateness="30s", emit=emit, clock="logical", buckets=2 + number)  # type: ignore[arg-type]
         found = [(r["type"], r["args"], r["start"], r["end"], r["id"]) for r in net(heard(stream.events))]
         assert len(found) == len(expected) and {f for f in found if f[3] <= 900} == expected
 

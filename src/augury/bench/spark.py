@@ -127,7 +127,7 @@ def unchanged(events: DataFrame) -> DataFrame:
 def found(pattern: Pattern, events: DataFrame) -> DataFrame:
     """The answers as a user takes them: of one type, or of all in one pass."""
     answers = detect(pattern.text, events)
-    return answers.events if len(answers) > 1 else answers[pattern.outputs]
+    return answers.wide if len(answers) > 1 else answers[pattern.outputs]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ SLICES = 16  # a slice is so many times as long as its answers can be
 class Detections(Outputs):
     """The answers of a program: a DataFrame for each event type, computed when it is asked for.
 
-    `events` has all of them in one pass; `malformed` the rows that are no events; `errors` what could not be computed.
+    `wide` and `events` have all of them in one pass; `malformed` the rows that are no events; `errors` what could not be computed.
     """
 
     def __init__(self, pipeline: Pipeline, until: Any, partitions: int | None, skew: bool) -> None:
@@ -38,6 +38,11 @@ class Detections(Outputs):
     def events(self) -> DataFrame:
         """All answers in one DataFrame: type, arguments as JSON, start, end, id, trace."""
         return self.pipeline.told(self.mixed(self.pipeline.plan.outputs), changes=False)
+
+    @cached_property
+    def wide(self) -> DataFrame:
+        """All answers in one DataFrame, in one pass: type, a column for each attribute name, start, end, id, trace."""
+        return self.pipeline.wide(self.mixed(self.pipeline.plan.outputs), changes=False)
 
     @property
     def errors(self) -> DataFrame:

@@ -231,6 +231,43 @@ class Pipeline:
         times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
         return mixed.where(F.col("type") == layout.codes[type]).select(*ops, *columns, *times, F.col("id"), *trace)
 
+    def wide(self, mixed: DataFrame, changes: bool) -> DataFrame:
+        """The answers of all types in one DataFrame, with a column for each attribute: null where a type has none.
+
+        Attributes of one name share a column, unless their values are of different types: then it says which type has it.
+        """
+        places: dict[str, dict[tuple[str, str], list[Predicate]]] = {}
+        for type in self.plan.derived:
+            if type[0] in self.plan.outputs:
+                names = attribute_names(self.plan, type)
+                for name, slot, kind in zip(names, self.layout.slots[type], self.layout.kinds[type], strict=True):
+                    places.setdefault(name, {}).setdefault((slot, kind), []).append(type)
+        every = sum(type[0] in self.plan.outputs for type in self.plan.derived)
+        columns: list[Column] = []
+        for name, makers in places.items():
+            if len({kind for _, kind in makers}) > 1:
+                columns += [
+                    self._of(s, k, [t], every).alias(f"{name}_{t[0]}")
+                    for (s, k), types in makers.items()
+                    for t in types
+                ]
+            else:
+                columns.append(
+                    F.coalesce(*(self._of(s, k, types, every) for (s, k), types in makers.items())).alias(name)
+                )
+        ops = [F.when(F.col("op") > 0, F.lit("insert")).otherwise(F.lit("retract")).alias("op")] if changes else []
+        times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
+        trace = [F.col("trace")] if self.trace else []
+        name_of = self._type_name(F.col("type")).alias("type")
+        return mixed.where(F.col("type") >= 0).select(*ops, name_of, *columns, *times, F.col("id"), *trace)
+
+    def _of(self, slot: str, kind: str, types: list[Predicate], every: int) -> Column:
+        """A column of the layout for some types, null for the others."""
+        column = shown(F.col(slot), kind)
+        if len(types) == every:
+            return column
+        return F.when(F.col("type").isin([self.layout.codes[t] for t in types]), column)
+
     def _alike(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]]:
         """The codes of the derived types that keep their arguments in the same columns."""
         found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}

@@ -48,7 +48,7 @@ _PACKED = "bucket int, payload binary"
 class Stream(Outputs):
     """The changes of the answers of a program: a streaming DataFrame for each event type.
 
-    `events` has all of them in one stream; `late` what came too late; `errors` what could not be computed; `malformed` the
+    `wide` and `events` have all of them in one stream; `late` what came too late; `errors` what could not be computed; `malformed` the
     rows that are no events.
     """
 
@@ -78,6 +78,11 @@ class Stream(Outputs):
     def events(self) -> DataFrame:
         """All changes in one stream: op, type, arguments as JSON, start, end, id, trace."""
         return self.pipeline.told(self.mixed(self.pipeline.plan.outputs), changes=True)
+
+    @property
+    def wide(self) -> DataFrame:
+        """All changes in one stream: op, type, a column for each attribute name, start, end, id, trace."""
+        return self.pipeline.wide(self.mixed(self.pipeline.plan.outputs), changes=True)
 
     @property
     def late(self) -> DataFrame:
