@@ -65,9 +65,11 @@ class Listed(Source):
 
 def column_kind(values: Iterable[Value]) -> str:
     """The kind that a typed column of these values would have."""
+    values = list(values)
     kinds = {type_name(v) for v in values} - {"null"}
-    if kinds and kinds <= {"int", "float"}:
-        return kinds.pop() if len(kinds) == 1 else "number"
+    if kinds == {"int", "float"}:
+        exact = all(not isinstance(v, int) or int(float(v)) == v for v in values)
+        return "number" if exact else "json"  # a column of doubles does not hold every integer
     return kinds.pop() if len(kinds) == 1 and kinds <= FAMILY.keys() else "json"
 
 

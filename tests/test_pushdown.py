@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from augury import compile
 from augury.algebra.aggregates import AGGREGATES
@@ -23,36 +23,15 @@ from augury.meaning.patterns import World
 from augury.meaning.rows import Scalars
 from augury.meaning.static import Static
 from augury.model import MAX_INT, MIN_INT, Event, Iri, Term, Value
-
-pytest.importorskip("pyspark", reason="the Spark executor is an extra")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Spark needs Java, and there is none here", allow_module_level=True)
-
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-
 from augury.spark.pushdown import keep
+from tests.spark_session import SPARK
+from tests.spark_session import spark_fixture as spark_fixture
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = SPARK
 
 LOGICAL, CALENDAR = Clock("logical"), Clock("timestamp")
 SEEDS = range(40 if os.environ.get("AUGURY_FUZZ") else 2)
 SQL = {"int": "bigint", "bool": "bigint", "timestamp": "bigint", "duration": "bigint", "float": "double", "number": "double"}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
 
 
 @dataclass

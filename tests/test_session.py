@@ -7,8 +7,8 @@ import threading
 from typing import Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
-import pyarrow as pa  # type: ignore[import-untyped]
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import augury

@@ -224,11 +224,9 @@ by_case = pytest.mark.parametrize(
 @by_case
 def test_spec_in_batch(case: Case) -> None:
     told = suitable(case)
-    for buckets in (1, 2, 5) if FUZZ else (1, 3):
+    for buckets in (1, 2, 5) if FUZZ else ((1, 2, 5)[len(case.name) % 3],):
         found, _ = check_batch(told, buckets, f"{case.name} {buckets}")
-        if told.until is not None or found:
-            assert case.expected is not None
-            compare_answers(case.expected, found, told.clock, told.program.plan.prefixes)
+        compare_answers(case.expected or (), found, told.clock, told.program.plan.prefixes)
 
 
 @by_case

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,7 +19,7 @@ from augury.engine.answers import Answers, Changes
 from augury.engine.events import distinct
 from augury.engine.kernels import Array
 from augury.engine.table import END, START
-from augury.engine.trace import Traces, traces_of
+from augury.engine.trace import Again, Traces, traces_of
 from augury.engine.values import Dictionary, content_hashes
 from augury.errors import RunError
 from augury.model import MAX_INT, MIN_INT, Change, Iri, Term, Value, show_value
@@ -50,10 +51,19 @@ def columns_of(changes: Changes, circuit: Circuit, trace: bool = True) -> list[C
     """The changes of a step as columns, for each type of answers that has some; in no order but that of `op`."""
     if changes.found is None:
         return _from_events(changes.materialise(), circuit, trace)
-    return [_columns(*one, circuit, trace) for one in changes.found if len(one[1]) or len(one[2])]
+    hashes, traces = Again[Array](), Again[Traces]()
+    return [_columns(*one, circuit, trace, hashes, traces) for one in changes.found if len(one[1]) or len(one[2])]
 
 
-def _columns(answers: Answers, dead: Array, new: Array, circuit: Circuit, trace: bool) -> Columns:
+def _columns(
+    answers: Answers,
+    dead: Array,
+    new: Array,
+    circuit: Circuit,
+    trace: bool,
+    hashes: Again[Array],
+    traces: Again[Traces],
+) -> Columns:
     events = answers.events
     table, rows = events.out.table, np.concatenate([dead, new])
     start, end = table.data[START, rows], table.data[END, rows]
@@ -66,8 +76,10 @@ def _columns(answers: Answers, dead: Array, new: Array, circuit: Circuit, trace:
         start,
         end,
         codes,
-        content_hashes(events.type, [table.dictionary.hashes(column) for column in told], start, end),
-        traces_of(circuit, events, rows) if trace else None,
+        content_hashes(
+            events.type, [hashes.of((column,), partial(table.dictionary.hashes, column)) for column in told], start, end
+        ),
+        traces_of(circuit, events, rows, traces) if trace else None,
     )
 
 

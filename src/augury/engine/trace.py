@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from augury.model import Event
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+
+T = TypeVar("T")
 
 
 def support_of(circuit: Circuit, events: Derived, row: int) -> tuple[Derive, int] | None:
@@ -105,12 +107,38 @@ class Traces:
         return [tuple(texts[lo:hi]) for lo, hi in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
 
-def traces_of(circuit: Circuit, events: Derived, rows: Array) -> Traces:
+class Again(Generic[T]):
+    """What was made of columns in this step: the same ones are not worked on twice, as rules may differ in their heads alone."""
+
+    def __init__(self) -> None:
+        self.known: dict[Hashable, list[tuple[tuple[Array, ...], T]]] = {}
+
+    def of(self, columns: tuple[Array, ...], make: Callable[[], T], kind: Hashable = None) -> T:
+        made = self.known.setdefault((kind, len(columns), *(len(c) for c in columns)), [])
+        for before, found in made:
+            if all((x == y).all() for x, y in zip(before, columns, strict=True)):
+                return found
+        found = make()
+        if len(made) < 16:
+            made.append((columns, found))
+        return found
+
+
+def traces_of(circuit: Circuit, events: Derived, rows: Array, again: Again[Traces]) -> Traces:
     """The traces of many events: level by level, all rows that are made alike at once; the others one by one."""
+    groups = list(_leaves(circuit, events.out.table, rows, 0))
+    if len(groups) == 1 and len(groups[0][0]) == len(rows):
+        leaves = groups[0][1]
+        kind = tuple(id(one) for one, _ in leaves)
+        return again.of((groups[0][0], *(at for _, at in leaves)), lambda: _traces(circuit, events, rows, groups), kind)
+    return _traces(circuit, events, rows, groups)
+
+
+def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[Array, Leaves]]) -> Traces:
     names = _Names(all(one.plain for one in circuit.inputs.values()))
     found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
     rest = np.ones(len(rows), bool)
-    for some, leaves in _leaves(circuit, events.out.table, rows, 0):
+    for some, leaves in groups:
         rest[some] = False
         found.append((some, *names.items(leaves, len(some))))
     others = np.flatnonzero(rest)

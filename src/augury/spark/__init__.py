@@ -59,6 +59,8 @@ def detect(
         program, events, clock=clock, policy=policy, facts=facts, names=Names(time, start, end, id, op, type),
         retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
     )  # fmt: skip
+    if any(source.frame.isStreaming for source in pipeline.sources):
+        raise RunError("these DataFrames are streams", hint="detect_stream(…) detects in streams")
     return Detections(pipeline, until, partitions, skew)
 
 
@@ -99,6 +101,10 @@ def detect_stream(
         program, events, clock=clock, policy=policy, facts=facts, names=Names(time, start, end, id, op, type),
         retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
     )  # fmt: skip
+    if not all(source.frame.isStreaming for source in pipeline.sources):
+        raise RunError(
+            "these DataFrames are no streams", hint="detect(…) detects in a history; spark.readStream makes a stream"
+        )
     return Stream(pipeline, lateness, emit, buckets)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from augury.engine.answers import Changes
 from augury.engine.columns import Columns, as_lists, columns_of, decoded, hex_ids
 from augury.engine.frame import LONGEST
 from augury.engine.session import Emit, Session
+from augury.engine.trace import Again
 from augury.model import Fact
 from augury.program import Program
 from augury.spark.layout import FAMILY, Layout, batches
@@ -128,11 +130,16 @@ def chunks(given: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
 def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.RecordBatch]:
     """The changes of a step, a record batch for each type."""
     if len(changes):
+        again, texts = Again[pa.Array](), dict[int, pa.Array]()
         for columns in columns_of(changes, session.circuit, work.trace):
-            yield from _record(work, session, columns)
+            if columns.trace is not None and id(columns.trace) not in texts:
+                texts[id(columns.trace)] = pc.binary_join(as_lists(columns.trace), JOINT)
+            yield from _record(work, session, columns, again, texts)
 
 
-def _record(work: Work, session: Session, columns: Columns) -> Iterator[pa.RecordBatch]:
+def _record(
+    work: Work, session: Session, columns: Columns, again: Again[pa.Array], texts: dict[int, pa.Array]
+) -> Iterator[pa.RecordBatch]:
     type: Predicate = (columns.type, columns.arity - len(work.extra))
     layout, dictionary = work.layout, session.circuit.words.dictionary
     codes, keep = columns.codes, None
@@ -146,12 +153,10 @@ def _record(work: Work, session: Session, columns: Columns) -> Iterator[pa.Recor
         "start": pa.array(columns.start),
         "end": pa.array(columns.end),
         "id": hex_ids(columns.ids),
-        "trace": pa.nulls(count, pa.string())
-        if columns.trace is None
-        else pc.binary_join(as_lists(columns.trace), JOINT),
+        "trace": pa.nulls(count, pa.string()) if columns.trace is None else texts[id(columns.trace)],
     }
     for slot, kind, code in zip(layout.slots[type], layout.kinds[type], codes, strict=True):
-        made[slot] = decoded(dictionary, code, FAMILY[kind])
+        made[slot] = again.of((code,), partial(decoded, dictionary, code, FAMILY[kind]), kind)
     arrays = [made[f.name] if f.name in made else pa.nulls(count, f.type) for f in work.schema]
     batch = pa.RecordBatch.from_arrays(arrays, schema=work.schema)
     batch = batch if keep is None or len(keep) == count else batch.take(pa.array(keep))

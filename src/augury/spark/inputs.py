@@ -324,7 +324,7 @@ def _from_text(column: Column, declared: str) -> Column:
         for name, us in (("us", 1), ("ms", 1000), ("m", 60_000_000), ("min", 60_000_000), ("h", 3_600_000_000), ("d", _DAY), ("w", 7 * _DAY)):  # fmt: skip
             scale = F.when(unit == name, F.lit(us)).otherwise(scale)
         return number * scale
-    return column
+    return F.when(F.try_parse_json(column).isNotNull(), column)  # a term or a list
 
 
 def normalised(
@@ -376,8 +376,7 @@ def normalised(
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
     if on_error is None:
         columns += [problem.alias("problem"), row.alias("row")]
-    made = (frame.where(problem.isNull()) if on_error == "drop" else frame).select(*columns)
-    return made
+    return (frame.where(problem.isNull()) if on_error == "drop" else frame).select(*columns)
 
 
 def _slot(column: str, source: Source, layout: Layout) -> Column:
@@ -420,7 +419,7 @@ def retagged(column: Column, kind: str, target: str) -> Column:
 
 def _may_fail(kind: str, given: T.DataType) -> bool:
     """Whether a value of the column may not be of the kind."""
-    return (kind == "int" and isinstance(given, T.FloatType | T.DoubleType)) or kind == "text:duration" or (
+    return (kind == "int" and isinstance(given, T.FloatType | T.DoubleType)) or kind.startswith("text:") or (
         kind == "timestamp" and isinstance(given, T.StringType)
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ number of events, and a package is what a bucket writes to its log.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Iterator
@@ -83,6 +84,16 @@ class Stream(Outputs):
     def wide(self) -> DataFrame:
         """All changes in one stream: op, type, a column for each attribute name, start, end, id, trace."""
         return self.pipeline.wide(self.mixed(self.pipeline.plan.outputs), changes=True)
+
+    @property
+    def everything(self) -> DataFrame:
+        """Answers, late events and errors in one stream, for one query: `parts` takes a batch of it apart."""
+        return self.mixed(self.pipeline.plan.outputs)
+
+    def parts(self, batch: DataFrame) -> dict[str, DataFrame]:
+        """A batch of `everything`, in foreachBatch: a DataFrame for each event type, and `late` and `errors`."""
+        found = {type: self.pipeline.answers(batch, type, changes=self.emit == "early") for type in self}
+        return found | {"late": late_rows(batch), "errors": self.pipeline.errors(batch)}
 
     @property
     def late(self) -> DataFrame:
@@ -202,6 +213,10 @@ class Stream(Outputs):
             "buckets": self.buckets,
             "emission": self.emit,
             "clock": self.pipeline.clock.kind,
+            "retention": self.pipeline.retention,
+            "longest": self.pipeline.longest,
+            "facts": _digest(sorted(map(repr, work.facts))),
+            "reading_of_the_rules": _digest(work.plan.rules),
             "kinds": {f"{t[0]}/{t[1]}": list(self.pipeline.layout.kinds[t]) for t in sorted(stage.reads)},
         }
         processor = Processor(work, stage.number, silent, about)
@@ -217,6 +232,10 @@ def written(program: Program, stage: Stage) -> Iterator[tuple[Any, Any]]:
         for statement in module.statements:
             if statement.span in spans:
                 yield spans[statement.span], statement
+
+
+def _digest(value: object) -> str:
+    return hashlib.blake2b(repr(value).encode(), digest_size=6).hexdigest()
 
 
 def late_rows(mixed: DataFrame) -> DataFrame:
