@@ -1,6 +1,6 @@
 PY := .venv/bin/python
 
-.PHONY: help run test setup check fuzz bench mutants docs lock fmt clean
+.PHONY: help run test test-long setup check fuzz bench mutants docs lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list what there is
@@ -11,6 +11,9 @@ run: setup ## set up and run a demonstration
 
 test: setup ## set up and run the tests
 	@$(PY) -m pytest -n 2 --dist loadgroup
+
+test-long: setup ## set up and run all tests, those that take long on Spark included
+	@AUGURY_LONG=1 $(PY) -m pytest -n 2 --dist loadgroup
 
 setup: ## create .venv and install everything
 	@scripts/setup

@@ -1,10 +1,45 @@
-"""Property tests are the same each time in CI; `make fuzz` tries many more, each time others."""
+"""Property tests are the same each time in CI; `make fuzz` tries many more, each time others.
+
+Tests that take long on Spark run with `make test-long` alone; what they are about is tested on a smaller scale as well.
+"""
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True, suppress_health_check=_QUIET)
 settings.register_profile("fuzz", max_examples=3000, deadline=None, suppress_health_check=_QUIET)
 settings.load_profile("fuzz" if os.environ.get("AUGURY_FUZZ") else "ci")
+
+# What runs on Spark in the short run, by file; all of these files run in the long one.
+_SHORT = {
+    "test_spark.py": (
+        "test_spec_cases_in_batch[0]", "test_spec_cases_in_a_stream[final]", "test_frames_by_type_and_one_of_all",
+        "test_ids_and_traces", "test_events_are_taken_back", "test_malformed_rows", "test_mistakes_are_told",
+        "test_python_functions_on_workers", "test_a_checkpoint",
+    ),
+    "test_cli_spark.py": (
+        "test_the_demonstration", "test_json_lines_and_all_formats", "test_java_is_looked_at_first",
+        "test_a_stream_that_is_wrong_from_the_start", "test_a_run_that_was_killed_loses_and_doubles_nothing",
+    ),
+    "test_pushdown.py": ("test_examples", "test_nothing_that_matters_is_dropped[0-logical]", "test_contiguity_needs_every_event"),
+    "test_spark_facts.py": ("test_many_are_joined[a pair]", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
+    "test_bench_spark.py": ("test_names",),
+}  # fmt: skip
+_LONG_PAGES = ("test_page_runs[spark.md]",)
+
+
+def is_long(item: pytest.Item) -> bool:
+    short = _SHORT.get(item.path.name)
+    return item.name in _LONG_PAGES if short is None else not item.name.startswith(short)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What starts Spark goes first, so that the other tests fill the time of the second core."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    if not os.environ.get("AUGURY_LONG"):
+        for item in items:
+            if is_long(item):
+                item.add_marker(pytest.mark.skip(reason="takes long on Spark: make test-long"))
