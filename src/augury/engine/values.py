@@ -184,9 +184,6 @@ class Dictionary:
         values[inside], values[~inside] = self.numbers[ids[inside]], rest >> 2
         return values
 
-    def from_numbers(self, values: Array) -> Array:
-        return self.encode_column(values)
-
     def canonical(self, codes: Array) -> Array:
         odd = (codes & 1).astype(bool)
         if not odd.any():

@@ -424,15 +424,6 @@ def _may_fail(kind: str, given: T.DataType) -> bool:
     )  # fmt: skip
 
 
-def checked(frame: DataFrame, on_error: OnError) -> DataFrame:
-    """Without `problem`: a wrong row stops the run, or is left out."""
-    if on_error == "drop":
-        return frame.where(F.col("problem").isNull()).drop("problem", "row")
-    message = F.concat(F.lit("a malformed row: "), F.col("problem"), F.lit(" in "), F.col("row"))
-    end = F.when(F.col("problem").isNull(), F.col("end")).otherwise(F.raise_error(message).cast("bigint"))
-    return frame.withColumn("end", end).drop("problem", "row")
-
-
 _COMPARABLE = {"int", "float", "number", "string", "bool", "json"}
 
 

@@ -11,12 +11,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import Scan, walk_all
 from augury.algebra.place import placed, varying
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
-from augury.algebra.terms import Wild
 from augury.clock import Kind
 from augury.errors import RunError, nearest
 from augury.facts import check_facts
@@ -144,18 +142,6 @@ class Pipeline:
     def columns(self, stage: Stage) -> tuple[str, ...]:
         """The columns of arguments that a stage is given."""
         return tuple(sorted({slot for type in stage.reads for slot in self.layout.slots[type]}))
-
-    def unused(self, type: Predicate, stage: Stage) -> set[str]:
-        """The columns of a type that no rule of the stage looks at; its id is made of all of them."""
-        if self.trace or type in stage.gives:
-            return set()
-        used: set[int] = set()
-        for rule in stage.rules:
-            for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
-                for node in walk_all(pattern):
-                    if isinstance(node, Scan) and (node.type, len(node.args)) == type:
-                        used |= {i for i, a in enumerate(node.args) if not isinstance(a, Wild)}
-        return {slot for i, slot in enumerate(self.layout.slots[type]) if i not in used}
 
     def own(self, spread: Stages, stage: Stage) -> list[Predicate]:
         """The types whose input events come to a stage: those that it reads, and those of derived types to the first."""

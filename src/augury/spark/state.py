@@ -94,7 +94,10 @@ class Bucket:
         self.live = self._live(about, about_state)
 
     def _live(self, about: dict[str, Any], about_state: Value) -> Live:
-        """The session as of the last step: as this worker has it, brought up to date, or from the state."""
+        """The session as of the last step: as this worker has it, brought up to date, or from the state.
+
+        The worker lets go of it until the step is `done`: a session whose step failed half-way is not gone on with.
+        """
         head, live = self.head, _LIVE.pop(self.head.name, None)
         if live is not None and live.about != about:  # of a program that ran in this worker before
             live = None
@@ -106,7 +109,6 @@ class Bucket:
                 check_program(json.loads(bytes(found[0]).decode()) if found is not None else {}, about)
             live = self._restored()
             live.about = about
-        _LIVE[self.head.name] = live
         return live
 
     def _catch_up(self, live: Live) -> bool:
@@ -149,6 +151,11 @@ class Bucket:
     def step(self, told: Told) -> Changes:
         return self.tell(self.live.session, told)
 
+    def done(self) -> None:
+        """The session is as the state says."""
+        _LIVE[self.head.name] = self.live
+        _trim()
+
     def save(self, told: Told, timer: int | None) -> None:
         """The step is taken: it goes to the log, and now and then all becomes a snapshot."""
         head, live = self.head, self.live
@@ -163,7 +170,6 @@ class Bucket:
         head.timer = timer
         self.head_state.update((json.dumps(head.__dict__).encode(),))
         live.token, live.steps = head.token, head.steps
-        _trim()
 
     def _worth_a_snapshot(self) -> bool:
         """Whether the log is longer than all that the session holds, or has too many steps to replay."""
@@ -173,7 +179,11 @@ class Bucket:
         if head.log_bytes <= max(LEAST, head.snapshot_bytes):
             return False
         session.prune()
-        return head.log_bytes > sum(o.out.table.data[:, 0].nbytes * o.out.table.n for o in session.circuit.operators)
+        size = sum(o.out.table.data[:, 0].nbytes * o.out.table.n for o in session.circuit.operators)
+        if head.log_bytes > size:
+            return True
+        head.snapshot_bytes = size  # to look again, which costs what the session holds, the log must outgrow it
+        return False
 
     def keep_timer(self, timer: int | None) -> None:
         """Nothing but the timer has changed."""

@@ -373,6 +373,7 @@ class Processor(StatefulProcessor):
             bucket.save(told, timer)
         elif timer != bucket.head.timer:
             bucket.keep_timer(timer)
+        bucket.done()
         if records:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, self.work.schema) as writer:
