@@ -21,7 +21,7 @@ import augury
 from augury.algebra.nodes import Instant, walk
 from augury.algebra.stages import Stages, needed, stages
 from augury.clock import Clock
-from augury.facts import facts_from
+from augury.knowledge.facts import facts_from
 from augury.meaning import evaluate
 from augury.model import Event, Fact, HistoryItem, OrderKey, Revocation, content_id, give_ids
 from augury.notation import read_event

@@ -14,7 +14,7 @@ from augury.algebra.place import placed, varying
 from augury.algebra.properties import all_properties
 from augury.clock import SECOND, Clock, Kind
 from augury.errors import AuguryError, DataError, RunError
-from augury.facts import facts_from
+from augury.knowledge.facts import facts_from
 from augury.meaning import evaluate
 from augury.meaning.rows import Scalars
 from augury.meaning.static import Static

@@ -13,7 +13,7 @@ from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
 from augury.engine import batch
 from augury.errors import DataError, RunError, counted
-from augury.facts import check_facts, read_fact_file, without_facts
+from augury.knowledge.facts import check_facts, read_fact_file, without_facts
 from augury.language.symbols import unregistered
 from augury.meaning import Model, Replay, admitted, evaluate, replay
 from augury.model import Event, Fact, HistoryItem

@@ -11,7 +11,7 @@ from augury.clock import Clock, Kind
 from augury.engine import batch
 from augury.engine.arrivals import is_tables
 from augury.errors import RunError, counted
-from augury.facts import check_facts, facts_from
+from augury.knowledge.facts import check_facts, facts_from
 from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile

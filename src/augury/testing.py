@@ -27,7 +27,7 @@ from augury.algebra.scalar import Function
 from augury.clock import SECOND, Clock
 from augury.engine import batch
 from augury.errors import DataError, misspelt
-from augury.facts import facts_from
+from augury.knowledge.facts import facts_from
 from augury.meaning import evaluate, replay
 from augury.model import Event, HistoryItem, OrderKey
 from augury.notation import read_event, show_event

@@ -24,7 +24,7 @@ from augury.engine.kernels import Array
 from augury.engine.table import NONE
 from augury.engine.trace import trace_of
 from augury.errors import DataError, RunError, nearest
-from augury.facts import check_facts, facts_from
+from augury.knowledge.facts import check_facts, facts_from
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.program import Program, check_clock, read_text
 from augury.settings import choose_clock, first_time, length

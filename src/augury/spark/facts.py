@@ -38,7 +38,7 @@ from augury.algebra.program import Attribute, Plan, Predicate, static_calls
 from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Clock, Timestamp
 from augury.errors import DataError, nearest
-from augury.facts import facts_from
+from augury.knowledge.facts import facts_from
 from augury.model import Fact
 from augury.spark.inputs import Part, Source, as_slot, is_frame, kind_of, retagged
 

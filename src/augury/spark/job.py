@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from augury.clock import Clock, Kind
 from augury.engine.events import Coded
 from augury.errors import AuguryError, DataError, RunError
-from augury.facts import read_fact_file
+from augury.knowledge.facts import read_fact_file
 from augury.model import Event, Fact, Value
 from augury.program import Program, check_clock
 from augury.sources import OnError, Skipped, SourceFile

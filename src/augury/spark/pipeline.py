@@ -17,7 +17,7 @@ from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
 from augury.clock import Kind
 from augury.errors import RunError, nearest
-from augury.facts import check_facts
+from augury.knowledge.facts import check_facts
 from augury.model import Fact
 from augury.program import Program, check_clock, compile
 from augury.settings import length

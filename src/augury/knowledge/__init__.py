@@ -1,0 +1,1 @@
+"""Knowledge: facts from programs, files, tables, databases and RDF, before any rule asks for them."""
