@@ -22,6 +22,9 @@ from augury.algebra.terms import Var, Wild
 from augury.clock import Clock
 from augury.engine.events import Events
 from augury.engine.frame import Context, View
+from augury.engine.knowledge import Knowledge
+from augury.engine.knowledge.bridge import Bridge
+from augury.engine.knowledge.proofs import Proofs
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.join import Join as JoinOperator
@@ -29,7 +32,6 @@ from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.values import Dictionary
 from augury.engine.wiring import Wiring
 from augury.meaning.rows import Scalars
-from augury.meaning.static import Static
 from augury.model import Event, Fact, content_id
 from augury.optimiser import optimise
 
@@ -49,8 +51,9 @@ class Circuit:
         self.facts = list(facts)
         self.words = Words(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
-        static = Static(plan.clauses, self.facts, scalars, self.report)
-        self.context = Context(scalars, static, self.words.dictionary, self.report)
+        self.knowledge = Knowledge(plan.clauses, self.facts, scalars, self.report)
+        self.context = Context(scalars, self.knowledge, self.words.dictionary, self.report, Bridge(self.knowledge))
+        self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
         self.operators: list[Operator] = []
         self.makers: dict[int, Operator] = {}
@@ -167,6 +170,13 @@ class Circuit:
                 self._events.clear()
             self._events[key] = found
         return found
+
+    @property
+    def proofs(self) -> Proofs:
+        """Why static atoms hold, by the facts of now."""
+        if self._proofs is None or self._proofs.version != self.knowledge.version:
+            self._proofs = Proofs(self.knowledge)
+        return self._proofs
 
     # Building
 

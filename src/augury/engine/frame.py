@@ -6,25 +6,40 @@ scalars mean. Both give the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    condition_vars,
+)
 from augury.algebra.place import ready_order
 from augury.algebra.relations import ALLEN, RELATIVE
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild
+from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
 from augury.engine.kernels import Array
 from augury.engine.table import END, LEFT, RANK, RIGHT, START, Table
 from augury.engine.values import OPEN, Dictionary
 from augury.errors import DataError, RunError
 from augury.meaning.rows import Binding, Named, Scalars, match
-from augury.meaning.static import Static, compare_or_bind
+from augury.meaning.static import compare_or_bind
 from augury.model import Value, from_json
+
+if TYPE_CHECKING:
+    from augury.engine.knowledge import Knowledge
+    from augury.engine.knowledge.bridge import Bridge
 
 T = TypeVar("T")
 LONGEST = 2**60  # times are no farther from the origin than this, so that differences stay within 64 bits
@@ -83,6 +98,10 @@ class Frame:
     def where(self, mask: Array) -> Frame:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
+    def numbered(self) -> Frame:
+        """The same rows, with their numbers in the place of what they were made of on the right."""
+        return Frame(**{**self.__dict__, "right": np.arange(len(self), dtype=np.int64)})
+
 
 def frame_of(view: View, rows: Array) -> Frame:
     """Rows of a table as a frame in which each is made of itself."""
@@ -96,6 +115,21 @@ def frame_of(view: View, rows: Array) -> Frame:
         {v: data[f, rows] for v, f in view.vars.items()},
         {name: (data[s, rows], data[e, rows]) for name, (s, e) in view.labels.items()},
     )
+
+
+def joined_frames(parts: Sequence[Frame]) -> Frame:
+    """The rows of several frames that have the same variables and labels."""
+    parts = [p for p in parts if len(p)] or parts[:1]
+    first = parts[0]
+
+    def all_of(name: str) -> Array:
+        return np.concatenate([getattr(p, name) for p in parts])
+
+    return Frame(
+        all_of("start"), all_of("end"), all_of("left"), all_of("right"), all_of("rank"),
+        {v: np.concatenate([p.vars[v] for p in parts]) for v in first.vars},
+        {n: (np.concatenate([p.labels[n][0] for p in parts]), np.concatenate([p.labels[n][1] for p in parts])) for n in first.labels},
+    )  # fmt: skip
 
 
 def store(frame: Frame, out: View) -> None:
@@ -124,9 +158,10 @@ class Context:
     """What conditions are computed with: functions, the clock, static knowledge, the dictionary."""
 
     scalars: Scalars
-    static: Static
+    knowledge: Knowledge
     dictionary: Dictionary
     report: Report
+    bridge: Bridge | None = None  # between the dictionary and that of knowledge, where it is another one
     durations: bool = False
     # Names the events of a row, for what a user's function says when it fails.
     name_events: Callable[[Frame, int], str] | None = None
@@ -168,18 +203,91 @@ class Context:
             case Relative():
                 return self._relative(condition, frame)
             case Holds():
-                return self._by_row(frame, lambda b, i: self._solved(condition, b, int(frame.end[i])))
+                return self._holds(condition, frame)
             case Unless():
-                at = frame.end
-                return self._by_row(frame, lambda b, i: () if self.static.holds(condition, b, int(at[i])) else (b,))
+                mask = np.ones(len(frame), bool)
+                mask[self._holds(condition, frame.numbered()).right] = False
+                return frame.where(mask)
             case AnyOf():
                 return self._any(condition, frame)
             case NoneInside():
                 raise AssertionError("an absence is an operator of its own")
 
-    def _solved(self, condition: Holds, binding: Binding, at: int) -> Iterator[Binding]:
-        for found, _ in self.static.solve(condition, binding, at):
-            yield found
+    # Static knowledge
+
+    def _holds(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        """The rows for which a static predicate holds, in as many ways as it binds variables."""
+        asked = [v for v in sorted(condition_vars(condition)) if v in frame.vars]
+        left_open = [v for v in asked if (frame.vars[v] == OPEN).any()]
+        if not left_open:
+            return self._solved(condition, frame)
+        kinds = sum((frame.vars[v] == OPEN).astype(np.int64) << i for i, v in enumerate(left_open))
+        parts: list[Frame] = []
+        for kind in np.unique(kinds).tolist():
+            part = frame.take(np.flatnonzero(kinds == kind))
+            for i, v in enumerate(left_open):
+                if kind >> i & 1:
+                    del part.vars[v]
+            parts.append(self._solved(condition, part))
+        return joined_frames(parts)
+
+    def _solved(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        try:
+            return self._answered(condition, frame)
+        except RunError:
+            if self.name_events is None:
+                raise
+            for i in range(len(frame)):  # a function has failed: which row was it?
+                self._blamed(frame, i, lambda i=i: self._answered(condition, frame.take(np.array([i]))))  # type: ignore[misc]
+            raise
+
+    def _answered(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        mode, columns = self.asked(condition.args, frame)
+        null = self.null_asked(columns)
+        numbers = np.arange(len(frame), dtype=np.int64)
+        if null.any():
+            numbers = np.flatnonzero(~null)
+            columns = [c[numbers] for c in columns]
+        predicate = (condition.name, len(condition.args))
+        if self.bridge is None:
+            which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers])
+        else:
+            which, answers = self.bridge.solve(predicate, mode, columns, frame.end[numbers], self.dictionary)
+        if not len(which):
+            return frame.take(which)
+        before = set(frame.vars)
+        found = self.matched(condition.args, answers, frame.numbered().take(numbers[which]))
+        if not all(isinstance(a, Var | Const) for a in condition.args):
+            found = self._once(found, [v for v in found.vars if v not in before])
+        found.right = frame.right[found.right]
+        return found
+
+    def asked(self, args: Sequence[Expr], frame: Frame) -> tuple[tuple[bool, ...], list[Array]]:
+        """Which arguments of a call are bound, and their codes."""
+        mode: list[bool] = []
+        columns: list[Array] = []
+        for arg in args:
+            bound = variables(arg) <= frame.vars.keys() and not any(isinstance(p, Wild) for p in walk(arg))
+            mode.append(bound)
+            if bound:
+                columns.append(self.values(arg, frame, self.scalars.rule)[0])
+        return tuple(mode), columns
+
+    def null_asked(self, columns: Sequence[Array]) -> Array:
+        """Which calls have null in them: nothing answers them."""
+        if not columns:
+            return np.zeros(1, bool)
+        null = self.dictionary.is_null(columns[0])
+        for column in columns[1:]:
+            null |= self.dictionary.is_null(column)
+        return null
+
+    def _once(self, frame: Frame, names: Sequence[str]) -> Frame:
+        """Of rows that are alike in these variables one: where an argument is `_`, answers differ in what nobody sees."""
+        from augury.engine.knowledge.rows import firsts
+
+        first, _ = firsts([frame.right << 2, *(frame.vars[v] for v in names)], len(frame), self.dictionary)
+        return frame if len(first) == len(frame) else frame.take(first)
 
     def _relative(self, condition: Relative, frame: Frame) -> Frame:
         start, end = frame.labels[condition.anchor]
@@ -193,7 +301,7 @@ class Context:
         return frame.where(new[0] <= new[1])
 
     def _any(self, condition: AnyOf, frame: Frame) -> Frame:
-        numbered = Frame(**{**frame.__dict__, "right": np.arange(len(frame), dtype=np.int64)})
+        numbered = frame.numbered()
         mask = np.zeros(len(frame), bool)
         for option in condition.options:
             mask[self.select(option, numbered, self.scalars.rule).right] = True

@@ -46,7 +46,7 @@ def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text
         circuit.rules.values(),
         held,
         session.clock,
-        context.static,
+        circuit.proofs,
         context.scalars,
         atom,
         session.now,

@@ -296,7 +296,7 @@ def _with_facts(circuit: Circuit, rule: str, event: Event, parts: tuple[Event, .
     if not rule:
         return [Derivation("", parts)]
     context = circuit.context
-    derived = derive_from(circuit.rules[rule], parts, context.scalars, context.static)
+    derived = derive_from(circuit.rules[rule], parts, context.scalars, circuit.proofs)
     ways = [way for one, way in derived if one.content == event.content and set(way.parts) == set(parts)]
     return [way for way in ways if way.proofs] or [Derivation(rule, parts)]
 

@@ -21,6 +21,7 @@ from augury.model import (
     INT_SEED,
     MIX_1,
     MIX_2,
+    Iri,
     Value,
     content_seed,
     has_null,
@@ -44,6 +45,8 @@ class Dictionary:
         self.kind = np.zeros(64, np.uint8)
         self.numbers = np.zeros(64, np.float64)  # the floats among the values
         self.values: dict[int, Value] = {}  # the others
+        self._texts: dict[str, int] = {}
+        self._iris: dict[str, int] = {}
         self._ids: dict[Any, int] = {}
         self._equals: dict[Any, int] = {}
         self._floats: dict[float, int] = {}
@@ -52,13 +55,21 @@ class Dictionary:
         self._hashed = 0
         for value in (None, None):
             self._new(value, (value, self.n))
-        self._ids[type(None), None] = 0
 
     def _room(self, more: int) -> None:
         while self.n + more > len(self.canon):
             for name in ("canon", "nullish", "kind", "numbers"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros(max(len(old), more), old.dtype)]))
+
+    def _plain(self, value: Value, places: dict[str, int], text: str) -> int:
+        """A new string or IRI: it equals nothing that is written differently."""
+        if self.n == len(self.canon):
+            self._room(1)
+        n = self.n
+        self.n += 1
+        places[text], self.values[n], self.canon[n] = n, value, 2 * n + 1
+        return n
 
     def _new(self, value: Value, key: Any) -> int:
         self._room(1)
@@ -98,10 +109,15 @@ class Dictionary:
                 return int(value) << 2 | 2
             if abs(value) < _WHOLE:  # type: ignore[arg-type]
                 return 2 * self._float(value) + 1  # type: ignore[arg-type]
-        elif kind is str or value is None:
-            key: Any = (kind, value)
-            found = self._ids.get(key)
-            return 2 * (found if found is not None else self._new(value, key)) + 1
+        elif kind is str:
+            found = self._texts.get(value)  # type: ignore[arg-type]
+            return 2 * (found if found is not None else self._plain(value, self._texts, value)) + 1  # type: ignore[arg-type]
+        elif kind is Iri:
+            text: str = value.text  # type: ignore[union-attr]
+            found = self._iris.get(text)
+            return 2 * (found if found is not None else self._plain(value, self._iris, text)) + 1
+        elif value is None:
+            return NULL
         key = (kind, value, repr(value))
         found = self._ids.get(key)
         return 2 * (found if found is not None else self._new(value, key)) + 1
@@ -254,7 +270,7 @@ class Dictionary:
             if n > 1:
                 value: Value = values[n]
                 new.n = n
-                new._new(value, (type(value), value) if isinstance(value, str) else (type(value), value, repr(value)))
+                new.encode(value)
         new.n = state["n"]
         new.numbers[floats] = numbers[floats]
         new.kind[floats] = _FLOAT

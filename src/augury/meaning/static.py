@@ -20,7 +20,7 @@ from augury.model import Fact, OrderKey, Value, equal, order_key
 _FREE: OrderKey = ("free",)
 
 
-class _Call:
+class Call:
     """A predicate with its bound arguments, at a time."""
 
     def __init__(self, name: str, args: tuple[Value | type[Wild], ...], at: int | None) -> None:
@@ -29,13 +29,13 @@ class _Call:
 
 
 _Answers = dict[tuple[OrderKey, ...], tuple[tuple[Value, ...], Proof]]
-_Tables = dict[OrderKey, tuple[_Call, _Answers]]
+_Tables = dict[OrderKey, tuple[Call, _Answers]]
 
 
 class _Work:
     """The calls that one call leads to: their answers so far, who reads whom, and which are to be derived (again)."""
 
-    def __init__(self, call: _Call) -> None:
+    def __init__(self, call: Call) -> None:
         self.tables: _Tables = {call.key: (call, {})}
         self.readers: dict[OrderKey, dict[OrderKey, None]] = {}
         self.fresh: list[OrderKey] = [call.key]
@@ -43,7 +43,7 @@ class _Work:
         self.queued: set[OrderKey] = {call.key}
         self.reader: OrderKey = call.key
 
-    def read(self, call: _Call) -> _Answers:
+    def read(self, call: Call) -> _Answers:
         """The answers of a call so far; its reader is derived again when there are more."""
         if call.key not in self.tables:
             self.tables[call.key] = (call, {})
@@ -86,11 +86,11 @@ class Static:
     def holds(self, condition: Unless, binding: Binding, at: int) -> bool:
         return any(True for _ in self.solve(condition, binding, at))
 
-    def _call(self, name: str, args: tuple[Expr, ...], binding: Binding, at: int | None) -> _Call:
+    def _call(self, name: str, args: tuple[Expr, ...], binding: Binding, at: int | None) -> Call:
         given = tuple(self.scalars.evaluate(a, binding, {}) if self.scalars.ground(a, binding) else Wild for a in args)
-        return _Call(name, given, at)
+        return Call(name, given, at)
 
-    def _answers(self, call: _Call) -> _Answers:
+    def _answers(self, call: Call) -> _Answers:
         """The complete answers of a call: calls are derived until none of those they read has anything new."""
         if call.key in self._complete:
             return self._complete[call.key][1]
@@ -113,10 +113,10 @@ class Static:
         self._complete.update(work.tables)
         return work.tables[call.key][1]
 
-    def _derive(self, call: _Call, work: _Work) -> Iterator[tuple[tuple[Value, ...], Proof]]:
+    def _derive(self, call: Call, work: _Work) -> Iterator[tuple[tuple[Value, ...], Proof]]:
         """One application of the facts and clauses of a call."""
         predicate = (call.name, len(call.args))
-        for fact in self._facts(predicate, call):
+        for fact in self.facts_for(predicate, call):
             if fact.valid_at(call.at) and _fits(call.args, fact.args):
                 yield fact.args, Proof(call.name, fact.args)
         clauses = self.clauses.get(predicate, [])
@@ -132,7 +132,7 @@ class Static:
             if found and clause.cut:
                 return
 
-    def _facts(self, predicate: Predicate, call: _Call) -> list[Fact]:
+    def facts_for(self, predicate: Predicate, call: Call) -> list[Fact]:
         """The facts that may answer a call, by its first bound argument."""
         facts = self.facts.get(predicate, [])
         place = next((i for i, a in enumerate(call.args) if a is not Wild), None)
@@ -145,7 +145,7 @@ class Static:
         return self._index[predicate, place].get(call.key[2][place], [])
 
     def _bodies(
-        self, clause: Clause, call: _Call, used: set[str], work: _Work | None
+        self, clause: Clause, call: Call, used: set[str], work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         """The solutions of a clause's body. Under a cut, arguments that the body does not use wait until after it."""
         binding: Binding = {}
@@ -159,7 +159,7 @@ class Static:
         order = ready_order(clause.body, set(binding))
         yield from self._conjunction(order, binding, call.at, work)
 
-    def _head(self, clause: Clause, call: _Call, binding: Binding) -> tuple[Value, ...] | None:
+    def _head(self, clause: Clause, call: Call, binding: Binding) -> tuple[Value, ...] | None:
         values: list[Value] = []
         for expr, given in zip(clause.args, call.args, strict=True):
             if given is not Wild and not (variables(expr) <= binding.keys()):

@@ -1,0 +1,289 @@
+"""Static knowledge in columns: facts, and rules over them, asked with a batch of bindings at a time.
+
+How a call is answered depends on its predicate:
+
+    facts         looked up by the columns that are bound
+    transitive    by an index of reachability over its edges
+    materialised  all answers once, bottom up, where there are few; then looked up
+    tabled        goal by goal, each call once
+
+Knowledge has a dictionary of its own, so that what comes and goes with events need not touch the codes of facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from augury.algebra.nodes import Clause, Compare, Holds, Unless
+from augury.algebra.place import binds, is_ready, ready_order
+from augury.algebra.program import Predicate
+from augury.algebra.strata import components, static_reads
+from augury.algebra.terms import Const, Var, Wild, variables
+from augury.algebra.transitive import transitive
+from augury.engine import kernels as k
+from augury.engine.frame import Context, Report
+from augury.engine.kernels import Array
+from augury.engine.knowledge.expand import expanded
+from augury.engine.knowledge.relation import Relation
+from augury.engine.knowledge.rows import Distinct
+from augury.engine.knowledge.solve import Mode, Solver, TooMany
+from augury.engine.reach import Reach
+from augury.engine.table import NONE
+from augury.engine.values import Dictionary
+from augury.knowledge.table import FactTable, tables_of
+from augury.meaning.rows import Scalars
+from augury.model import Fact
+
+FAR = -(2**60)  # before every time
+FEW = 10_000  # facts below a rule whose answers may be worth having all at once
+_MOST = 100_000  # rows that an attempt to have them all may make
+_TABLED = 4_000_000  # rows of tabled answers, after which all are forgotten
+_FOREIGN = 1_000_000  # values in the dictionary beside those of facts, after which they are forgotten
+
+
+class Knowledge:
+    """The facts and static rules of a run."""
+
+    def __init__(
+        self, clauses: Iterable[Clause], facts: Iterable[Fact | FactTable], scalars: Scalars, report: Report
+    ) -> None:
+        self.words = Dictionary()
+        self.context = Context(scalars, self, self.words, report)
+        self.relations: dict[Predicate, Relation] = {}
+        self.clauses: dict[Predicate, list[Clause]] = {}
+        own = self._take_clauses(list(clauses))
+        self.reads = {head: set(found) for head, found in static_reads(c for cs in self.clauses.values() for c in cs).items()}
+        self.component = {
+            p: number for number, group in enumerate(components(self.clauses, self.reads)) for p in group
+        }
+        for predicate, listed in self.clauses.items():
+            group = {p for p, number in self.component.items() if number == self.component[predicate]}
+            self.clauses[predicate] = [one for clause in listed for one in expanded(clause, group)]
+        self.closures = transitive(self.clauses)
+        self.solver = Solver(self)
+        self._reach: dict[Predicate, tuple[int, Reach]] = {}
+        self._whole: dict[Predicate, Distinct | None] = {}
+        self._bounds: dict[Predicate, list[int]] = {}
+        self._below: dict[Predicate, set[Predicate]] = {}
+        self.version = 0  # how often facts have changed
+        self._kept_words = 0
+        loose: list[Fact] = [*own]
+        for given in facts:
+            if isinstance(given, FactTable):
+                self.take(given)
+            else:
+                loose.append(given)
+        for table in tables_of(loose):
+            self.take(table)
+        self._kept_words = self.words.n
+
+    def _take_clauses(self, clauses: list[Clause]) -> Iterator[Fact]:
+        """Clauses by predicate; ground facts among them, but for those of predicates whose clauses are in order."""
+        ordered = {(c.name, len(c.args)) for c in clauses if c.cut}
+        found: list[Fact] = []
+        for clause in clauses:
+            predicate = (clause.name, len(clause.args))
+            if clause.body or predicate in ordered or not all(isinstance(a, Const) for a in clause.args):
+                self.clauses.setdefault(predicate, []).append(clause)
+            else:
+                found.append(Fact(clause.name, tuple(a.value for a in clause.args if isinstance(a, Const))))
+        return iter(found)
+
+    def take(self, table: FactTable) -> None:
+        """Takes in a table of facts, before anything is asked."""
+        k.count_work(len(table))
+        self.relation(table.name, table.arity).take(table)
+
+    def relation(self, name: str, arity: int) -> Relation:
+        found = self.relations.get((name, arity))
+        if found is None:
+            found = self.relations[name, arity] = Relation(name, arity, self.words)
+        return found
+
+    # Questions
+
+    def solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
+        """Pairs of a question and an answer, as its columns: codes of the dictionary of knowledge.
+
+        `asked` has a column for each argument that is bound. A question with null in it has no answer.
+        """
+        try:
+            return self._solve(predicate, mode, asked, at)
+        except BaseException:
+            self.solver.forget()
+            raise
+
+    def _solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
+        count, places = len(at), tuple(i for i, bound in enumerate(mode) if bound)
+        if predicate not in self.clauses:
+            facts = self.relations.get(predicate)
+            if facts is None:
+                return NONE, [NONE] * predicate[1]
+            return facts.find(places, asked, count, at)
+        at = self._epochs(predicate, at)
+        if predicate in self.closures and not self._odd(self.closures[predicate], predicate):
+            tip = at == self._tip(predicate)
+            if tip.all():
+                return self._reached(predicate, mode, asked, count)
+        whole = self._all_of(predicate)
+        if whole is not None:
+            which, rows = whole.find(tuple(i + 1 for i in places), list(asked), count)
+            return which, [whole.data[i + 1, rows] for i in range(predicate[1])]
+        return self.solver.solve(predicate, mode, asked, at)
+
+    # Times: between two changes of the facts below a predicate its answers are the same
+
+    def below(self, predicate: Predicate) -> set[Predicate]:
+        """The predicates that a predicate rests on, itself included."""
+        found = self._below.get(predicate)
+        if found is None:
+            found, open_ = {predicate}, [predicate]
+            while open_:
+                for target in self.reads.get(open_.pop(), ()):
+                    if target not in found:
+                        found.add(target)
+                        open_.append(target)
+            self._below[predicate] = found
+        return found
+
+    def bounds(self, predicate: Predicate) -> list[int]:
+        """The times at which answers of a predicate may change."""
+        found = self._bounds.get(predicate)
+        if found is None:
+            times = {t for p in self.below(predicate) if p in self.relations for t in self.relations[p].bounds}
+            found = self._bounds[predicate] = sorted(times)
+        return found
+
+    def _epochs(self, predicate: Predicate, at: Array) -> Array:
+        bounds = self.bounds(predicate)
+        if not bounds:
+            return np.full(len(at), FAR, np.int64)
+        times = np.array([FAR, *bounds], np.int64)
+        return times[np.searchsorted(times, at, side="right") - 1]
+
+    def _tip(self, predicate: Predicate) -> int:
+        bounds = self.bounds(predicate)
+        return bounds[-1] if bounds else FAR
+
+    # Transitive closures
+
+    def _odd(self, edge: Predicate, predicate: Predicate) -> bool:
+        """Whether an index would not say exactly what the rules say: null joins with nothing, and 1.0 is written so."""
+        facts = self.relations.get(edge)
+        return predicate in self.relations or edge in self.clauses or (facts is not None and (facts.nulls or facts.whole_floats))
+
+    def _reached(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], count: int) -> tuple[Array, list[Array]]:
+        reach = self.reach(predicate)
+        canonical = [self.words.canonical(c) for c in asked]
+        match mode:
+            case (True, True):
+                which = np.flatnonzero(reach.reaches(canonical[0], canonical[1]))
+                return which, [asked[0][which], asked[1][which]]
+            case (True, False):
+                which, nodes = reach.targets(canonical[0])
+                return which, [asked[0][which], nodes]
+            case (False, True):
+                which, nodes = reach.sources(canonical[0])
+                return which, [nodes, asked[0][which]]
+        source, target = reach.everything()
+        which = np.repeat(np.arange(count), len(source))
+        return which, [np.tile(source, count), np.tile(target, count)]
+
+    def reach(self, predicate: Predicate) -> Reach:
+        """The index of a transitive predicate over the facts that hold last."""
+        tip = self._tip(predicate)
+        found = self._reach.get(predicate)
+        if found is None or found[0] != tip:
+            facts = self.relations.get(self.closures[predicate])
+            source, target = facts.standing(tip) if facts is not None else (NONE, NONE)
+            k.count_work(len(source))
+            found = self._reach[predicate] = (tip, Reach(source, target))
+        return found[1]
+
+    # All answers at once
+
+    def _all_of(self, predicate: Predicate) -> Distinct | None:
+        """All answers of a predicate, where they are few and can be had without a call."""
+        if predicate in self._whole:
+            return self._whole[predicate]
+        self._whole[predicate] = None
+        if self.is_plain(predicate) and not self.bounds(predicate) and self._facts_below(predicate) <= FEW:
+            self.solver.most = _MOST
+            try:
+                self.solver.solve(predicate, (False,) * predicate[1], [], np.array([FAR], np.int64))
+                self._whole[predicate] = self.solver.tables[predicate, (False,) * predicate[1]].answers
+            except TooMany:
+                self.solver.forget()
+            finally:
+                self.solver.most = None
+        return self._whole[predicate]
+
+    def _facts_below(self, predicate: Predicate) -> int:
+        return sum(len(self.relations[p]) for p in self.below(predicate) if p in self.relations)
+
+    def is_plain(self, predicate: Predicate) -> bool:
+        """Whether a predicate and all below it just join facts: nothing that may fail, commit or need an argument."""
+        return all(_plain(clause) for p in self.below(predicate) for clause in self.clauses.get(p, ()))
+
+    # Housekeeping
+
+    def tidy(self) -> None:
+        """Between questions: what has grown too large is forgotten."""
+        if self.solver.size > _TABLED:
+            self.solver.forget()
+        if self.words.n > 2 * self._kept_words + _FOREIGN:
+            self._forget_values()
+
+    def _forget_values(self) -> None:
+        """Forgets the values that no fact has: they came with calls."""
+        self.forget()
+        used = [r.data[:, : r.n].ravel() for f in self.relations.values() for r in (f.rows, f.again)]
+        smaller, moved = self.words.without(used)
+        for facts in self.relations.values():
+            for rows in (facts.rows, facts.again):
+                codes = rows.data[:, : rows.n]
+                odd = (codes & 1).astype(bool)
+                codes[odd] = moved[codes[odd] >> 1]
+                rows.data[:, : rows.n] = codes
+        self.words = self.context.dictionary = smaller
+        for facts in self.relations.values():
+            facts.rehash(smaller)
+        self._kept_words = smaller.n
+
+    def forget(self, changed: Iterable[Predicate] | None = None) -> None:
+        """Forgets what was found out, or what rests on facts that have changed."""
+        if changed is None:
+            touched = None
+        else:
+            names = set(changed)
+            touched = {p for p in self.clauses if self.below(p) & names}
+        self.solver.forget(touched)
+        for found in (self._reach, self._whole, self._bounds):
+            for predicate in list(found) if touched is None else [p for p in found if p in touched]:
+                del found[predicate]  # type: ignore[attr-defined]
+
+
+def _plain(clause: Clause) -> bool:
+    if clause.cut:
+        return False
+    known: set[str] = set()
+    for condition in ready_order(clause.body, known):
+        match condition:
+            case Compare(op="=" | "!="):
+                if not all(isinstance(side, Var | Const) for side in (condition.left, condition.right)):
+                    return False
+            case Holds() | Unless():
+                if not all(_simple(a) for a in condition.args):
+                    return False
+            case _:
+                return False
+        if not is_ready(condition, known) and not isinstance(condition, Holds):
+            return False
+        known |= binds(condition, known)
+    return variables(*clause.args) <= known and all(isinstance(a, Var | Const) for a in clause.args)
+
+
+def _simple(arg: object) -> bool:
+    return isinstance(arg, Var | Const | Wild)

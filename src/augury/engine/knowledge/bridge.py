@@ -1,0 +1,73 @@
+"""Between the values of a circuit, which come and go, and those of knowledge, which stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.program import Predicate
+from augury.engine.kernels import Array
+from augury.engine.table import grown
+from augury.engine.values import NULL, OPEN, Dictionary
+
+if TYPE_CHECKING:
+    from augury.engine.knowledge import Knowledge
+
+
+class Bridge:
+    """Asks knowledge in the codes of another dictionary. Numbers that are whole have the same code in both."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self.knowledge = knowledge
+        self._known: tuple[Dictionary, Dictionary] | None = None
+        self._into, self._back = _fresh(), _fresh()
+
+    def solve(
+        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array, words: Dictionary
+    ) -> tuple[Array, list[Array]]:
+        """As `Knowledge.solve`, in the codes of `words`."""
+        self.knowledge.tidy()
+        own = self.knowledge.words
+        if self._known is None or self._known[0] is not words or self._known[1] is not own:
+            self._known = (words, own)
+            self._into, self._back = _fresh(), _fresh()
+        given = [self.into(c) for c in asked]
+        which, answers = self.knowledge.solve(predicate, mode, given, at)
+        bound = iter(asked)
+        return which, [next(bound)[which] if given else self.back(c) for given, c in zip(mode, answers, strict=True)]
+
+    def into(self, codes: Array) -> Array:
+        """Codes of the circuit as codes of knowledge."""
+        assert self._known is not None
+        self._into, result = _translated(codes, self._into, *self._known)
+        return result
+
+    def back(self, codes: Array) -> Array:
+        assert self._known is not None
+        self._back, result = _translated(codes, self._back, *self._known[::-1])
+        return result
+
+
+def _fresh() -> Array:
+    return np.array([NULL, OPEN], np.int64)
+
+
+def _translated(codes: Array, places: Array, source: Dictionary, target: Dictionary) -> tuple[Array, Array]:
+    """Codes of one dictionary in another; `places` has those of the values that were translated before."""
+    odd = (codes & 1).astype(bool)
+    if not odd.any():
+        return places, codes
+    numbers = codes[odd] >> 1
+    if len(places) < source.n:
+        places = grown(places, 2 * source.n, len(places), 0)
+    missing = np.unique(numbers[places[numbers] == 0])
+    if len(missing):
+        floats = source.is_float(missing)
+        places[missing[floats]] = target.encode_column(source.numbers[missing[floats]])
+        for number in missing[~floats].tolist():
+            places[number] = target.encode(source.values[number])
+    result = codes.copy()
+    result[odd] = places[numbers]
+    return places, result

@@ -1,0 +1,64 @@
+"""Clauses with `or` that reach their own recursion, as one clause for each option."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import count
+
+from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Unless, condition_vars
+from augury.algebra.program import Predicate
+from augury.algebra.terms import Apply, Build, Expr, Var, variables
+
+_numbers = count(1)
+
+
+def expanded(clause: Clause, group: Collection[Predicate]) -> list[Clause]:
+    """One clause for each way through those alternatives that call a predicate of the clause's own component."""
+    for i, condition in enumerate(clause.body):
+        if isinstance(condition, AnyOf) and any(call in group for call in _calls(condition)):
+            rest = clause.body[:i] + clause.body[i + 1 :]
+            outer = variables(*clause.args).union(*(condition_vars(c) for c in rest))
+            return [
+                one
+                for option in condition.options
+                for one in expanded(replace(clause, body=(*rest, *_own(option, outer))), group)
+            ]
+    return [clause]
+
+
+def _own(option: tuple[Condition, ...], outer: set[str]) -> tuple[Condition, ...]:
+    """An option whose own variables have names that nothing else has."""
+    inner = {v for c in option for v in condition_vars(c)} - outer
+    names = {v: f"{v} {next(_numbers)}" for v in sorted(inner)}
+    return tuple(_renamed(c, names) for c in option)
+
+
+def _renamed(condition: Condition, names: dict[str, str]) -> Condition:
+    match condition:
+        case Compare():
+            return replace(condition, left=_expr(condition.left, names), right=_expr(condition.right, names))
+        case Holds() | Unless():
+            return replace(condition, args=tuple(_expr(a, names) for a in condition.args))
+        case AnyOf():
+            return replace(condition, options=tuple(tuple(_renamed(c, names) for c in o) for o in condition.options))
+    return condition
+
+
+def _expr(expr: Expr, names: dict[str, str]) -> Expr:
+    match expr:
+        case Var():
+            return replace(expr, name=names.get(expr.name, expr.name))
+        case Build() | Apply():
+            return replace(expr, args=tuple(_expr(a, names) for a in expr.args))
+    return expr
+
+
+def _calls(condition: Condition) -> Iterator[Predicate]:
+    match condition:
+        case Holds():
+            yield condition.name, len(condition.args)
+        case AnyOf():
+            for option in condition.options:
+                for inner in option:
+                    yield from _calls(inner)

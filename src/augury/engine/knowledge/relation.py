@@ -1,0 +1,190 @@
+"""The facts of one predicate: each once, with the times at which it holds, found by the columns that calls bind."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from augury.engine.kernels import Array
+from augury.engine.knowledge.rows import Distinct, Rows
+from augury.engine.table import grown
+from augury.engine.values import Dictionary
+from augury.knowledge.table import ALWAYS, EVER, Column, FactTable
+from augury.knowledge.table import Distinct as DistinctColumn
+
+Interval = tuple[int, int]
+
+
+class Relation:
+    """Facts. One that holds over several intervals has the first beside it and the others in `again`."""
+
+    def __init__(self, name: str, arity: int, words: Dictionary) -> None:
+        self.name, self.arity, self.words = name, arity, words
+        self.rows = Distinct(arity, words)
+        self.since: Array | None = None
+        self.until: Array | None = None
+        self.again = Rows(arity, words)
+        self.again_times: list[Interval] = []
+        self.bounds: list[int] = []  # the times at which some fact begins or ends to hold
+        self.whole_floats = self.nulls = False
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def timed(self) -> bool:
+        return self.since is not None
+
+    # Facts come and go
+
+    def take(self, table: FactTable) -> None:
+        """Takes in facts, those that are there already aside."""
+        columns = [encoded(c, self.words) for c in table.columns]
+        self._look_at(columns)
+        before = self.rows.n
+        places = self.rows.admit(columns, len(table))
+        if not table.timed and not self.timed:
+            return
+        self._with_times(before)
+        assert self.since is not None and self.until is not None
+        since = np.full(len(table), ALWAYS) if table.since is None else table.since
+        until = np.full(len(table), EVER) if table.until is None else table.until
+        fresh = np.zeros(len(table), bool)
+        new = np.flatnonzero(places >= before)
+        fresh[new[np.unique(places[new], return_index=True)[1]]] = True
+        self.since[places[fresh]], self.until[places[fresh]] = since[fresh], until[fresh]
+        self._see(since[fresh], until[fresh])
+        for i in np.flatnonzero(~fresh).tolist():
+            row = int(places[i])
+            self.hold(row, merged([*self.intervals(row), (int(since[i]), int(until[i]))]))
+
+    def _look_at(self, columns: Sequence[Array]) -> None:
+        for column in columns:
+            self.nulls = self.nulls or bool(self.words.is_null(column).any())
+            self.whole_floats = self.whole_floats or bool(((column & 3) == 2).any())
+
+    def place(self, codes: Sequence[int]) -> int:
+        """The row of a fact; a new one holds at no time."""
+        before = self.rows.n
+        self._look_at([np.array([c], np.int64) for c in codes])
+        row = int(self.rows.admit([np.array([c], np.int64) for c in codes], 1)[0])
+        if row >= before:
+            self.rows.alive[row], self.rows.dead = 0, self.rows.dead + 1
+            if self.timed:
+                self._with_times(before)
+        return row
+
+    def intervals(self, row: int) -> list[Interval]:
+        """When a fact holds, in order."""
+        if not self.rows.alive[row]:
+            return []
+        if self.since is None or self.until is None:
+            return [(ALWAYS, EVER)]
+        found = [(int(self.since[row]), int(self.until[row]))]
+        if self.again.n:
+            own = self.rows.data[:, row : row + 1]
+            _, more = self.again.find(tuple(range(self.arity)), list(own), 1, strict=False)
+            found += [self.again_times[i] for i in more.tolist()]
+        return sorted(found)
+
+    def hold(self, row: int, intervals: Sequence[Interval]) -> None:
+        """Says when a fact holds."""
+        self._with_times(self.rows.n)
+        assert self.since is not None and self.until is not None
+        if self.again.n:
+            own = self.rows.data[:, row : row + 1]
+            self.again.kill(self.again.find(tuple(range(self.arity)), list(own), 1, strict=False)[1])
+        alive = int(bool(intervals))
+        self.rows.dead += int(self.rows.alive[row]) - alive
+        self.rows.alive[row] = alive
+        if not intervals:
+            return
+        self.since[row], self.until[row] = intervals[0]
+        self._see(np.array([t for i in intervals for t in i], np.int64))
+        for interval in intervals[1:]:
+            self.again.append(list(self.rows.data[:, row : row + 1]), 1)
+            self.again_times.append(interval)
+
+    def _with_times(self, before: int) -> None:
+        """Makes room for times; rows up to `before` that had none hold always."""
+        size = len(self.rows.alive)
+        if self.since is None or self.until is None:
+            self.since, self.until = np.full(size, ALWAYS), np.full(size, EVER)
+        elif len(self.since) < size:
+            self.since, self.until = grown(self.since, size, before, ALWAYS), grown(self.until, size, before, EVER)
+
+    def _see(self, *times: Array) -> None:
+        new = np.unique(np.concatenate(times))
+        new = new[(new != ALWAYS) & (new != EVER)]
+        if len(new) > 8:
+            self.bounds = np.union1d(np.array(self.bounds, np.int64), new).tolist()
+            return
+        for time in new.tolist():
+            at = bisect.bisect_left(self.bounds, time)
+            if at == len(self.bounds) or self.bounds[at] != time:
+                self.bounds.insert(at, time)
+
+    def rehash(self, words: Dictionary) -> None:
+        """After its codes have changed: rows are found by their codes."""
+        self.words = words
+        self.rows.rehash(words)
+        self.again.rehash(words)
+
+    # Questions
+
+    def find(self, fields: tuple[int, ...], asked: Sequence[Array], count: int, at: Array) -> tuple[Array, list[Array]]:
+        """Pairs of a question and a fact, as its columns, that holds then and has what the question asks for."""
+        times = None if self.since is None else (at, self.since, self.until)
+        which, rows = self.rows.find(fields, asked, count, times=times)  # type: ignore[arg-type]
+        columns = [self.rows.data[i, rows] for i in range(self.arity)]
+        if len(self.again):
+            bounds = np.array(self.again_times, np.int64).reshape(-1, 2)
+            later = (at, np.ascontiguousarray(bounds[:, 0]), np.ascontiguousarray(bounds[:, 1]))
+            more, rows = self.again.find(fields, asked, count, times=later)
+            which = np.concatenate([which, more])
+            columns = [np.concatenate([c, self.again.data[i, rows]]) for i, c in enumerate(columns)]
+        return which, columns
+
+    def standing(self, at: int) -> list[Array]:
+        """The facts that hold at a time, as columns."""
+        return self.find((), [], 1, np.array([at], np.int64))[1]
+
+    def facts(self) -> Iterable[tuple[tuple[int, ...], Interval]]:
+        """Every fact as codes, with each interval over which it holds."""
+        for row in self.rows.standing().tolist():
+            codes = tuple(self.rows.data[:, row].tolist())
+            for interval in self.intervals(row):
+                yield codes, interval
+
+
+def merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """The union of intervals, as few as can be, in order."""
+    found: list[Interval] = []
+    for since, until in sorted(i for i in intervals if i[0] < i[1]):
+        if found and since <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], until))
+        else:
+            found.append((since, until))
+    return found
+
+
+def difference(before: Sequence[Interval], after: Sequence[Interval]) -> list[Interval]:
+    """The times that are in one of two unions of intervals and not in the other."""
+    bounds = sorted({t for i in (*before, *after) for t in i})
+
+    def within(time: int, intervals: Sequence[Interval]) -> bool:
+        return any(since <= time < until for since, until in intervals)
+
+    pieces = [(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if within(a, before) != within(a, after)]
+    return merged(pieces)
+
+
+def encoded(column: Column, words: Dictionary) -> Array:
+    """A column of facts as codes."""
+    if isinstance(column, DistinctColumn):
+        return words.encode_all(column.values)[column.codes] if len(column) else np.empty(0, np.int64)
+    if len(column) == 0:
+        return np.empty(0, np.int64)
+    return words.encode_column(column)

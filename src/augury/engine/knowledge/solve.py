@@ -1,0 +1,279 @@
+"""Static rules answered goal by goal, in columns: one call for a batch of bindings.
+
+A *call* is a predicate with the values of its bound arguments, at a time. Calls and their answers are tabled, so left
+recursion and cyclic data end, and a call that came before is looked up. Predicates that depend on one another are answered
+together, semi-naively: a body that reaches a call of its own component waits there, and goes on with each new answer.
+Negation, and clauses before a cut, ask other components only, whose answers are complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.nodes import Clause, Condition, Holds, condition_vars
+from augury.algebra.place import binds, ready_order
+from augury.algebra.program import Predicate
+from augury.algebra.terms import variables
+from augury.engine.frame import Frame
+from augury.engine.kernels import Array
+from augury.engine.knowledge.rows import Distinct, Rows
+from augury.engine.table import NONE
+
+if TYPE_CHECKING:
+    from augury.engine.knowledge import Knowledge
+
+Mode = tuple[bool, ...]  # which arguments of a call are bound
+
+
+class TooMany(Exception):
+    """An attempt to answer everything at once has become too large."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A clause as it is answered for calls of a mode: what the call binds, and its conditions in order."""
+
+    clause: Clause
+    early: tuple[int, ...]  # arguments that the call gives and the head takes apart first
+    late: tuple[int, ...]  # arguments that are matched after the body: those a clause with a cut does not use
+    steps: tuple[Condition, ...]
+    calls: tuple[int, ...]  # the steps that call a predicate of the same component
+    keeps: tuple[tuple[str, ...], ...]  # the variables that are still needed after each step
+    commits: bool
+
+
+@dataclass
+class Waiting:
+    """Bodies that have come to a call of their own component."""
+
+    rows: Rows
+    names: tuple[str, ...]
+    on: Table
+    seen: int = 0
+    answered: int = 0
+
+
+@dataclass
+class Table:
+    """The calls of a predicate in one mode, and their answers: the number of the call, then all arguments."""
+
+    predicate: Predicate
+    mode: Mode
+    calls: Distinct  # time, bound arguments
+    answers: Distinct  # call, arguments
+    goals: tuple[Goal, ...]
+    started: int = 0
+    waiting: dict[tuple[int, int], Waiting] = field(default_factory=dict)
+
+
+class Solver:
+    """Answers calls of predicates that have clauses."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self.knowledge = knowledge
+        self.tables: dict[tuple[Predicate, Mode], Table] = {}
+        self.most: int | None = None  # how many rows an attempt may make
+
+    @property
+    def size(self) -> int:
+        return sum(t.calls.n + t.answers.n for t in self.tables.values())
+
+    def forget(self, predicates: set[Predicate] | None = None) -> None:
+        """Forgets the answers of some predicates, or of all."""
+        if predicates is None:
+            self.tables.clear()
+        else:
+            self.tables = {k: t for k, t in self.tables.items() if k[0] not in predicates}
+
+    def solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
+        """Pairs of a question and an answer, as its columns. `asked` has a column for each bound argument."""
+        table = self._table(predicate, mode)
+        calls = table.calls.admit([at << 2, *asked], len(at))
+        if table.calls.n > table.started:
+            self._complete(table)
+        which, rows = table.answers.find((0,), [calls << 2], len(calls))
+        return which, [table.answers.data[i + 1, rows] for i in range(predicate[1])]
+
+    def _table(self, predicate: Predicate, mode: Mode) -> Table:
+        found = self.tables.get((predicate, mode))
+        if found is None:
+            words = self.knowledge.words
+            goals = tuple(
+                self._goal(clause, mode, last=i == len(own) - 1)
+                for own in [self.knowledge.clauses.get(predicate, ())]
+                for i, clause in enumerate(own)
+            )
+            calls, answers = Distinct(1 + sum(mode), words), Distinct(1 + predicate[1], words)
+            found = self.tables[predicate, mode] = Table(predicate, mode, calls, answers, goals)
+        return found
+
+    def _goal(self, clause: Clause, mode: Mode, last: bool) -> Goal:
+        used = {v for c in clause.body for v in condition_vars(c)}
+        given = [i for i, bound in enumerate(mode) if bound]
+        late = tuple(i for i in given if clause.cut and not variables(clause.args[i]) & used)
+        early = tuple(i for i in given if i not in late)
+        bound = variables(*(clause.args[i] for i in early))
+        steps = tuple(ready_order(clause.body, bound))
+        component = self.knowledge.component[clause.name, len(clause.args)]
+        calls = tuple(
+            i
+            for i, c in enumerate(steps)
+            if isinstance(c, Holds) and self.knowledge.component.get((c.name, len(c.args))) == component
+        )
+        known, keeps = set(bound), list[tuple[str, ...]]()
+        for i, condition in enumerate(steps):
+            known |= binds(condition, known)
+            needed = variables(*clause.args).union(*(condition_vars(c) for c in steps[i + 1 :]))
+            keeps.append(tuple(sorted(known & needed)))
+        return Goal(clause, early, late, steps, calls, tuple(keeps), clause.cut and not last)
+
+    # Completing a table
+
+    def _complete(self, table: Table) -> None:
+        """Answers all calls that have come, and those that they lead to."""
+        component = self.knowledge.component[table.predicate]
+        while True:
+            own = [t for t in self.tables.values() if self.knowledge.component[t.predicate] == component]
+            fresh = [t for t in own if t.calls.n > t.started]
+            for one in fresh:
+                self._start(one)
+            if not self._pump(own) and not fresh:
+                break
+        for one in own:
+            one.waiting.clear()
+
+    def _start(self, table: Table) -> None:
+        """Facts and clauses for the calls that have come."""
+        lo, hi = table.started, table.calls.n
+        table.started = hi
+        count = hi - lo
+        at = table.calls.data[0, lo:hi] >> 2
+        places = [i for i, bound in enumerate(table.mode) if bound]
+        given = dict(zip(places, (table.calls.data[1 + k, lo:hi] for k in range(len(places))), strict=True))
+        numbers = np.arange(lo, hi, dtype=np.int64)
+        facts = self.knowledge.relations.get(table.predicate)
+        if facts is not None and facts.rows.n:
+            which, columns = facts.find(tuple(places), [given[i] for i in places], count, at)
+            table.answers.admit([numbers[which] << 2, *columns], len(which))
+        for i, goal in enumerate(table.goals):
+            if not len(numbers):
+                break
+            rows = numbers - lo
+            frame = Frame(at[rows], at[rows], np.full(len(rows), -1, np.int64), numbers, np.zeros(len(rows), np.int64), {}, {})  # fmt: skip
+            frame = self._matched(goal, goal.early, frame, table)
+            met = self._run(table, i, goal, frame, 0)
+            if goal.commits:
+                numbers = numbers[~np.isin(numbers, met)]
+
+    def _matched(self, goal: Goal, places: tuple[int, ...], frame: Frame, table: Table) -> Frame:
+        """The calls whose arguments at these places match the head of the clause."""
+        if not places:
+            return frame
+        bound = [i for i, given in enumerate(table.mode) if given]
+        columns = [table.calls.data[1 + bound.index(i), frame.right] for i in places]
+        return self.knowledge.context.matched(tuple(goal.clause.args[i] for i in places), columns, frame)
+
+    def _run(self, table: Table, number: int, goal: Goal, frame: Frame, step: int) -> Array:
+        """Takes bodies on from a step, to its end or to a call of the own component; the calls whose bodies hold."""
+        knowledge, rule = self.knowledge, self.knowledge.context.scalars.rule
+        for i in range(step, len(goal.steps)):
+            if not len(frame):
+                return NONE
+            condition = goal.steps[i]
+            if i in goal.calls:
+                self._wait(table, number, i, goal, frame)
+                return NONE
+            frame = knowledge.context.meet(condition, frame)
+            frame.vars = {v: frame.vars[v] for v in goal.keeps[i] if v in frame.vars}
+            self._limit(len(frame))
+        knowledge.context.scalars.rule = rule
+        met = np.unique(frame.right) if goal.commits else NONE
+        self._conclude(table, goal, frame)
+        return met
+
+    def _conclude(self, table: Table, goal: Goal, frame: Frame) -> None:
+        """The head: an answer for each body that holds."""
+        frame = self._matched(goal, goal.late, frame, table)
+        context = self.knowledge.context
+        if not len(frame):
+            return
+        bound = [i for i, given in enumerate(table.mode) if given]
+        columns: list[Array] = []
+        sure = np.ones(len(frame), bool)
+        for i, expr in enumerate(goal.clause.args):
+            if i in bound:
+                columns.append(table.calls.data[1 + bound.index(i), frame.right])
+            else:
+                codes, ok = context.values(expr, frame, context.scalars.rule)
+                columns.append(codes)
+                sure &= ok
+        if not sure.all():
+            frame, columns = frame.where(sure), [c[sure] for c in columns]
+        table.answers.admit([frame.right << 2, *columns], len(frame))
+        self._limit(table.answers.n)
+
+    def _limit(self, rows: int) -> None:
+        if self.most is not None and rows > self.most:
+            raise TooMany
+
+    def _wait(self, table: Table, number: int, step: int, goal: Goal, frame: Frame) -> None:
+        """Bodies wait for the answers of a call; calls that are new are started in their turn."""
+        call = goal.steps[step]
+        assert isinstance(call, Holds)
+        known = self.knowledge.context
+        mode, columns = known.asked(call.args, frame)
+        keep = ~known.null_asked(columns)
+        if not keep.all():
+            frame, columns = frame.where(keep), [c[keep] for c in columns]
+        on = self._table((call.name, len(call.args)), mode)
+        waiting = table.waiting.get((number, step))
+        if waiting is None:
+            names = tuple(sorted(frame.vars))
+            waiting = table.waiting[number, step] = Waiting(Rows(3 + len(names), known.dictionary), names, on)
+            waiting.answered = 0
+        calls = on.calls.admit([frame.end << 2, *columns], len(frame))
+        waiting.rows.append(
+            [calls << 2, frame.right, frame.end, *(frame.vars[v] for v in waiting.names)], len(frame)
+        )
+
+    def _pump(self, tables: list[Table]) -> bool:
+        """Takes waiting bodies on with the answers that have come; whether there were any."""
+        moved = False
+        for table in tables:
+            for (number, step), waiting in list(table.waiting.items()):
+                answers, rows = waiting.on.answers, waiting.rows
+                lo, hi, first, last = waiting.seen, rows.n, waiting.answered, answers.n
+                if lo == hi and first == last:
+                    continue
+                waiting.seen, waiting.answered, moved = hi, last, True
+                pairs: list[tuple[Array, Array]] = []
+                if hi > lo and last:
+                    asked, found = answers.find((0,), [rows.data[0, lo:hi]], hi - lo)
+                    pairs.append((asked + lo, found))
+                if lo and last > first:
+                    asked, found = rows.find((0,), [answers.data[0, first:last]], last - first)
+                    old = found < lo
+                    pairs.append((found[old], asked[old] + first))
+                for which, found in pairs:
+                    if len(which):
+                        self._go_on(table, number, step, waiting, which, found)
+        return moved
+
+    def _go_on(self, table: Table, number: int, step: int, waiting: Waiting, which: Array, found: Array) -> None:
+        goal, rows, answers = table.goals[number], waiting.rows.data, waiting.on.answers.data
+        call = goal.steps[step]
+        assert isinstance(call, Holds)
+        end = rows[2, which]
+        bound = {v: rows[3 + i, which] for i, v in enumerate(waiting.names)}
+        frame = Frame(end, end, np.full(len(which), -1, np.int64), rows[1, which], np.zeros(len(which), np.int64), bound, {})  # fmt: skip
+        columns = [answers[1 + i, found] for i in range(len(call.args))]
+        frame = self.knowledge.context.matched(call.args, columns, frame)
+        frame.vars = {v: frame.vars[v] for v in goal.keeps[step] if v in frame.vars}
+        self._limit(len(frame))
+        self._run(table, number, goal, frame, step + 1)
+
+
