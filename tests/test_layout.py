@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "clock", "model", "algebra", "language", "program", "meaning", "notation", "sources", "knowledge", "why", "explain", "why_not",
+    "errors", "clock", "model", "algebra", "language", "program", "sources", "knowledge", "meaning", "notation", "why", "explain", "why_not",
     "sinks", "settings", "optimiser", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
 ]  # fmt: skip
 LATER = {"program": {"explain", "engine"}}  # imported inside a method, so that the face of a program can show its plan

@@ -250,7 +250,10 @@ class Collect:
 
 @dataclass(frozen=True)
 class Rule:
-    """`head <- body`: an event for every row, over the cover of the row and the rule's windows."""
+    """`head <- body`: an event for every row, over the cover of the row and the rule's windows.
+
+    `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
+    """
 
     label: str
     type: str
@@ -259,10 +262,16 @@ class Rule:
     covers: tuple[str, ...] = ()
     collect: Collect | None = None
     span: Span = _SPAN
+    makes: str = ""
 
     @property
     def predicate(self) -> tuple[str, int]:
         return (self.type, len(self.args))
+
+
+def made_type(name: str, makes: str) -> str:
+    """The type of the events that make facts of a predicate (`fact`), or end them (`no fact`)."""
+    return f"{makes} {name}"
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,13 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
 
 def varying(plan: Plan, facts: Iterable[Fact]) -> set[str]:
     """The static predicates whose answers change in time: those of facts with a validity, and all that read them."""
-    reads = static_reads(plan.clauses)
-    found = {f.name for f in facts if f.since is not None or f.until is not None}
+    timed = {f.name for f in facts if f.since is not None or f.until is not None}
+    return reading(plan, timed | {name for name, _ in plan.made})
+
+
+def reading(plan: Plan, names: Iterable[str]) -> set[str]:
+    """These static predicates, and all that read them."""
+    reads, found = static_reads(plan.clauses), set(names)
     while more := {head[0] for head, calls in reads.items() if any(c[0] in found for c in calls)} - found:
         found |= more
     return found

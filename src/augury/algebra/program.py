@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.nodes import AnyOf, Clause, Condition, Holds, Rule, Unless, conditions, event_types, walk_all
+from augury.algebra.nodes import AnyOf, Clause, Condition, Holds, Rule, Unless, conditions, event_types, made_type, walk_all
 from augury.algebra.scalar import Function
 
 Predicate = tuple[str, int]
@@ -49,6 +49,12 @@ class Plan:
         for rule in self.rules:
             found.setdefault(rule.predicate, []).append(rule)
         return {type: tuple(rules) for type, rules in found.items()}
+
+    @cached_property
+    def made(self) -> dict[Predicate, tuple[Predicate, Predicate]]:
+        """The static predicates whose facts rules make of events: the types of the events that make and that end them."""
+        found = {(rule.makes, len(rule.args)) for rule in self.rules if rule.makes}
+        return {(n, k): ((made_type(n, "fact"), k), (made_type(n, "no fact"), k)) for n, k in sorted(found)}
 
     @cached_property
     def event_types(self) -> set[Predicate]:

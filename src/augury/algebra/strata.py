@@ -25,15 +25,18 @@ from augury.algebra.nodes import (
     inputs,
     walk,
 )
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.program import Plan, Predicate, static_calls
 from augury.errors import Span
 
-Kind = Literal["positive", "between", "negation", "grouping", "temporal"]
+Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts"]
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A head depends on a type that its rule reads. `between` is NOT, which looks strictly inside."""
+    """A head depends on a type that its rule reads. `between` is NOT, which looks strictly inside.
+
+    `facts` are those that other rules make of events and that a condition of this one asks for.
+    """
 
     head: Predicate
     reads: Predicate
@@ -65,6 +68,25 @@ def edges(rule: Rule) -> list[Edge]:
                 add(_labelled(rule.body, condition.anchor), "temporal", condition.span)
     if rule.collect is not None:
         add(rule.collect.pattern, "grouping", rule.collect.span, rule.collect.window)
+    return found
+
+
+def fact_edges(plan: Plan) -> list[Edge]:
+    """Which rules ask for facts that other rules make, by themselves or through static rules."""
+    if not plan.made:
+        return []
+    reads = {head: set(found) for head, found in static_reads(plan.clauses).items()}
+    found: list[Edge] = []
+    for rule in plan.rules:
+        for call in sorted(static_calls(Plan((rule,)))):
+            below, open_ = {call}, [call]
+            while open_:
+                new = reads.get(open_.pop(), set()) - below
+                below |= new
+                open_ += new
+            for predicate in sorted(below & plan.made.keys()):
+                types = [t for t in plan.made[predicate] if t in plan.derived]
+                found += [Edge(rule.predicate, type, "facts", rule, rule.span) for type in types]
     return found
 
 
@@ -133,6 +155,8 @@ def strata(plan: Plan) -> list[Stratum]:
     by_head: dict[Predicate, list[Edge]] = {type: [] for type in derived}
     for rule in plan.rules:
         by_head.setdefault(rule.predicate, []).extend(e for e in edges(rule) if e.reads in derived)
+    for edge in fact_edges(plan):
+        by_head[edge.head].append(edge)
     reads = {head: {e.reads for e in found} for head, found in by_head.items()}
     result: list[Stratum] = []
     levels: dict[Predicate, int] = {}
@@ -176,22 +200,27 @@ def static_reads(clauses: Iterable[Clause]) -> dict[Predicate, dict[Predicate, t
         for number, clause in enumerate(group):
             guards = clause.cut and number < len(group) - 1
             for condition in clause.body:
-                for name, negated in _calls(condition):
+                for name, negated in calls(condition):
                     known = table.get(name)
                     if known is None or ((negated or guards) and not known[0]):
                         table[name] = (negated or guards, condition.span)
     return found
 
 
-def _calls(condition: Condition) -> list[tuple[Predicate, bool]]:
+def calls(condition: Condition) -> list[tuple[Predicate, bool]]:
     match condition:
         case Holds():
             return [((condition.name, len(condition.args)), False)]
         case Unless():
             return [((condition.name, len(condition.args)), True)]
         case AnyOf():
-            return [call for option in condition.options for c in option for call in _calls(c)]
+            return [call for option in condition.options for c in option for call in calls(c)]
     return []
+
+
+def static_calls_of(condition: Condition) -> set[Predicate]:
+    """The static predicates that a condition asks for."""
+    return {predicate for predicate, _ in calls(condition)}
 
 
 def recursive_parts(node: Node, inside: Iterable[Predicate]) -> bool:

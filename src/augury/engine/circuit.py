@@ -8,14 +8,16 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from augury.algebra.nodes import (
+    Condition,
     Join,
     Repeat,
     Rule,
     Scan,
     walk_all,
 )
-from augury.algebra.place import placed, varying
+from augury.algebra.place import placed, reading
 from augury.algebra.program import Plan, Predicate
+from augury.algebra.strata import static_calls_of
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, edges, strata
 from augury.algebra.terms import Var, Wild
@@ -24,13 +26,16 @@ from augury.engine.events import Events
 from augury.engine.frame import Context, View
 from augury.engine.knowledge import Knowledge
 from augury.engine.knowledge.bridge import Bridge
+from augury.engine.knowledge.changes import Spans
 from augury.engine.knowledge.proofs import Proofs
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.join import Join as JoinOperator
+from augury.engine.operators.learn import Learn
 from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.values import Dictionary
 from augury.engine.wiring import Wiring
+from augury.knowledge.facts import Facts
 from augury.meaning.rows import Scalars
 from augury.model import Event, Fact, content_id
 from augury.optimiser import optimise
@@ -46,12 +51,16 @@ class Circuit:
         facts: Iterable[Fact] = (),
         retention: int | None = None,
         longest: int | None = None,
+        changing: Iterable[str] = (),
+        knowledge: Knowledge | None = None,
     ) -> None:
+        self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
+        self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
-        self.facts = list(facts)
+        self.facts = Facts.of(facts)
         self.words = Words(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
-        self.knowledge = Knowledge(plan.clauses, self.facts, scalars, self.report)
+        self.knowledge = knowledge or Knowledge(plan.clauses, self.facts, scalars, self.report)
         self.context = Context(scalars, self.knowledge, self.words.dictionary, self.report, Bridge(self.knowledge))
         self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
@@ -60,6 +69,7 @@ class Circuit:
         self.inputs: dict[Predicate, Events] = {}
         self.derived: dict[Predicate, Derived] = {}
         self.heads: dict[str, Derive] = {}
+        self.learning: dict[Predicate, Learn] = {}
         self.journal: list[tuple[Table, int, int, int]] = []
         self.in_order = (
             False  # whether a recursion looks at what is absent or chosen, so that time must pass step by step
@@ -115,6 +125,7 @@ class Circuit:
             table.data[field, row] = value
         for table in self.words.changed.values():
             table.undo()
+        self.knowledge.changes.undo()
         self.rebuild()
         self.settle()
 
@@ -133,6 +144,7 @@ class Circuit:
             table.begin()
         self.words.changed.clear()
         self.journal.clear()
+        self.knowledge.changes.settle()
 
     # What rows are made of
 
@@ -189,7 +201,8 @@ class Circuit:
                 self.remove(rule.label)
             self.given[rule.label] = rule
         self.context.scalars.functions, self.context.scalars.aggregates = plan.functions, plan.aggregates
-        self.varying = varying(plan, self.facts)
+        self.changing = reading(plan, {name for name, _ in plan.made} | self.may_change)
+        self.varying = reading(plan, self.facts.timed) | self.changing
         unbounded = (
             {label for label, found in all_properties(plan).items() if found.horizon is None}
             if self.retention is not None
@@ -225,6 +238,23 @@ class Circuit:
             else:
                 self.inputs[type].use(needed)
 
+    # Facts that change
+
+    def asks(self, operator: Operator, where: Iterable[Condition]) -> None:
+        """Says that an operator asks for facts; where they may change, it is told when they do."""
+        names = {name for condition in where for name, _ in static_calls_of(condition)} & self.changing
+        if names:
+            self.asking.append((operator, names))
+
+    def learned(self, spans: Spans) -> None:
+        """Facts have changed: those who asked for them, at the times over which they did, ask again."""
+        for (name, _), intervals in spans.items():
+            touched = reading(self.plan, {name})
+            lo, hi = min(i[0] for i in intervals), max(i[1] for i in intervals)
+            for operator, names in self.asking:
+                if names & touched:
+                    operator.revise(lo, hi)
+
     def _stratum(self, stratum: Stratum, new: set[str]) -> None:
         for type in stratum.types:
             if type in self.derived:
@@ -243,6 +273,16 @@ class Circuit:
         rederive = Rederive(self, sets)
         for one in sets:
             one.rederive = rederive
+        self._learn(stratum)
+
+    def _learn(self, stratum: Stratum) -> None:
+        """Where both kinds of events that make facts are there, knowledge is told of them."""
+        for predicate, types in self.plan.made.items():
+            there = tuple(t in self.derived for t in types)
+            wanted = tuple(t in self.plan.derived for t in types)
+            if predicate not in self.learning and there == wanted and any(t in stratum.types for t in types):
+                chosen = [(self.derived[t], i == 1) for i, t in enumerate(types) if there[i]]
+                self.learning[predicate] = Learn(self, predicate, tuple(d for d, _ in chosen), tuple(e for _, e in chosen))
 
     def _number(self, layers: Iterable[Stratum]) -> None:
         """Numbers the operators: each after those it reads, a set after the rules that derive its events."""
@@ -271,6 +311,9 @@ class Circuit:
             for one in sets:
                 number(one)
             number(sets[0].rederive)
+            for learn in self.learning.values():
+                if any(self.maker(view.table) in sets for view in learn.inputs):
+                    number(learn)
         for operator in self.operators:
             number(operator)
         for events in self.derived.values():
@@ -305,6 +348,7 @@ class Circuit:
     def _drop(self, operator: Operator) -> None:
         """Takes out an operator, and below it all that nobody reads any more."""
         self.operators.remove(operator)
+        self.asking = [(o, names) for o, names in self.asking if o is not operator]
         known = self.wiring.known.items()
         self.wiring.known = {key: view for key, view in known if view.table is not operator.out.table}
         for view in operator.inputs:

@@ -508,7 +508,8 @@ class Context:
     def _vectorised(self, expr: Apply, frame: Frame) -> Array | None:
         """What a user's vectorised function gives for all rows; None where it is not one, or fails: then row by row."""
         function = self.scalars.functions.get(expr.function)
-        if function is None or not function.vectorised or not len(frame):
+        compute = None if function is None else function.columns
+        if compute is None or not len(frame):
             return None
         columns: list[Array] = []
         for arg in expr.args:
@@ -523,7 +524,7 @@ class Context:
             column[:] = [self.dictionary.decode(int(code)) for code in codes]
             columns.append(column)
         try:
-            result = np.asarray(function.call(*columns))
+            result = np.asarray(compute(*columns))
         except Exception:
             return None
         return result if result.shape == (len(frame),) else None

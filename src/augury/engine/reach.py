@@ -5,16 +5,16 @@ most pairs. A depth-first search gives each component an interval that holds wha
 (inside: yes) and one that holds all it reaches (outside: no); four such searches, two of them backwards. Some components
 are hubs, and each component knows which it reaches and which reach it. What is left is searched from both ends.
 
-What changes keep: `base` edges have the closure that the index tells, `spare` edges were added since and go beyond it.
+What changes keep: *base* edges have the closure that the index tells, *spare* edges were added since and go beyond it.
 
 - An added edge whose ends reach each other already is a base edge, any other is spare: paths take turns between both.
 - A base edge is removed and another path of base edges leads the same way: nothing changes.
-- Else all that its target reaches is cut off: nodes of two *blocks* do not reach each other by base edges. Other edges
-  across the cut become spare. Instead, all that reaches its source may be cut off.
-- Where there are too many of them, or a component falls apart, the edge is in *doubt*: what might have gone through it
-  is searched for, edge by edge.
+- Else all that its target reaches is cut off, or all that reaches its source: nodes of two *blocks* do not reach each
+  other by base edges. Other edges across the cut become spare.
+- Where those are too many, or a component falls apart, nodes are marked such that all lost pairs start or end with one.
+- Where those are too many as well, the edge is in *doubt*: all that might have gone through it may be lost.
 
-Once that has cost as much as a new index, there is a new index.
+What may be lost is searched for edge by edge. Once changes have cost as much as a new index, there is a new index.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ STAMP, STEPS = 0, 1
 COMPONENT, BLOCK, LOST = 0, 1, 2  # of a node; LOST one each way
 LOOP, DEPTH, HEIGHT, LABELS = 0, 1, 2, 3  # of a component; a label is (rank, least rank in its tree, least rank of all)
 BITS = 62  # of a word: no sign
-HUB_WORDS = 4_000_000  # how many words are spent on hubs, each way
+HUB_WORDS = 4_000_000  # how many words at most are spent on hubs, each way
 CROSSINGS = 16  # how many edges across a cut are worth it
-LOSERS = 256  # how many nodes at most are marked for one edge
+EFFORT = 50_000  # how many steps at most are spent on finding them
+LOSERS = 32  # one node in so many may be marked for an edge
 PATIENCE = 1  # how many times the cost of an index changes may cost before there is a new one
 
 
@@ -533,16 +534,35 @@ def cut(
     return -1, blocks
 
 
-@Kernel
-def lose(u: int, v: int, way: int, limit: int, found: Array, edges: Edges, index: Index, scratch: Scratch) -> bool:
-    """Marks the nodes that reach `u` and no longer `v`, or backwards; whether they are few and found with `limit` steps.
+@helper
+def foretold(z: int, end: int, way: int, stamp: int, edges: Edges, scratch: Scratch) -> int:
+    """What is known of the neighbours of a node: 1 one of them has a way to the end, -1 none has, 0 neither."""
+    told, e = -1, edges.heads[z, way]
+    while e >= 0:
+        other = edges.rows[e, 1 - way]
+        scratch.count[STEPS] += 1
+        if edges.rows[e, SPARE] == 0:
+            if other == end or scratch.seen[other, 2] == stamp + 1:
+                return 1
+            if scratch.seen[other, 2] != stamp:
+                told = 0
+        e = edges.rows[e, NEXT + way]
+    return told
 
-    Any pair that is lost with the edge from `u` to `v` has such a node at its start, and one at its end.
+
+@Kernel
+def lose(
+    begin: int, end: int, way: int, limit: int, found: Array, edges: Edges, index: Index, scratch: Scratch
+) -> bool:
+    """Marks the nodes that reach `begin` and not `end`, backwards: those that `begin` reaches and `end` does not.
+
+    Whether they were few, and found with `limit` steps.
     """
     seen, rows = scratch.seen, edges.rows
-    scratch.count[STAMP] += 1
-    stamp, last = scratch.count[STAMP], scratch.count[STEPS] + limit
-    found[0], at, n = (v if way == 0 else u), 0, 1
+    stamp, last = scratch.count[STAMP] + 1, scratch.count[STEPS] + limit
+    scratch.count[STAMP] += 2  # the first for what is lost, the second for what is not
+    found[0], at, n = begin, 0, 1
+    seen[found[0], 2] = stamp
     while at < n:
         e = edges.heads[found[at], way]
         at += 1
@@ -550,14 +570,16 @@ def lose(u: int, v: int, way: int, limit: int, found: Array, edges: Edges, index
             scratch.count[STEPS] += 1
             z, spare = rows[e, 1 - way], rows[e, SPARE]
             e = rows[e, NEXT + way]
-            if spare or seen[z, 2] == stamp:
+            if spare or seen[z, 2] >= stamp:
                 continue
-            seen[z, 2] = stamp
-            x, y = (u, z) if way == 0 else (z, v)
-            if z == found[0] or by_edges(x, y, False, True, edges, index, scratch):
+            told = foretold(z, end, 1 - way, stamp, edges, scratch)
+            x, y = (end, z) if way == 0 else (z, end)
+            if told > 0 or (told == 0 and by_edges(x, y, False, True, edges, index, scratch)):
+                seen[z, 2] = stamp + 1
                 continue
             if n == len(found) or scratch.count[STEPS] > last:
                 return False
+            seen[z, 2] = stamp
             found[n] = z
             n += 1
     for i in range(n):
@@ -775,13 +797,18 @@ class Reach:
         )  # fmt: skip
         self._spares, self._ties, self._tied = np.empty(0, np.int64), np.empty((0, 0), np.uint8), True
         self._doubts, self._blocks, self._limit = np.empty((0, 2), np.int64), 1, 0
-        self._stale, self._lost, self._marked, self._cost, self.builds = True, False, False, 0, 0
+        self._stale, self._lost, self._cost, self.builds = True, False, 0, 0
         self.add(source, target)
 
     @property
     def visited(self) -> int:
         """How many edges searches have followed so far."""
         return int(self._scratch.count[STEPS])
+
+    @property
+    def _changed(self) -> bool:
+        """Whether there are changes that the index does not tell of."""
+        return len(self._spares) > 0 or self._lost or self._blocks > 1
 
     @property
     def _size(self) -> int:
@@ -845,16 +872,14 @@ class Reach:
         if self._too_many(len(fresh)):
             self._stale = True
             return
-        if self._lost and not self._marked:  # what was in doubt may be there again
-            added = {(int(u), int(v)) for u, v in self._edges.rows[fresh, :2]}
-            self._doubts = self._doubts[[(int(u), int(v)) not in added for u, v in self._doubts]]
-            self._lost = len(self._doubts) > 0
+        self._open()
         self._spare(fresh[: settle(fresh, self._edges, self._index, self._scratch)])
 
     def remove(self, source: Array, target: Array) -> None:
         """Fewer edges; those that are not there change nothing."""
         us, vs = self._numbers(source), self._numbers(target)
         many = self._too_many(len(us))
+        self._open()
         for u, v in zip(us.tolist(), vs.tolist(), strict=True):
             if u < 0 or v < 0:
                 continue
@@ -869,6 +894,11 @@ class Reach:
             elif not still(u, v, self._edges, self._index, self._scratch):
                 self._part(u, v)
 
+    def _open(self) -> None:
+        """From the first change on, what it costs is counted."""
+        if not self._changed:
+            self._limit = self.visited + PATIENCE * self._cost
+
     def _part(self, u: int, v: int) -> None:
         """A base edge is gone, and no others lead the same way."""
         self._tied = False
@@ -880,11 +910,28 @@ class Reach:
             if n >= 0:
                 self._spare(crossing[:n])
                 return
-        self._lost, found = True, np.empty(LOSERS, np.int64)
-        if any(lose(u, v, way, self._cost // 32, found, self._edges, self._index, self._scratch) for way in (1, 0)):
-            self._marked = True
-        else:
+        self._lost = True
+        if not self._mark(u, v):
             self._doubts = np.append(self._doubts, [[u, v]], axis=0)
+
+    def _mark(self, u: int, v: int) -> bool:
+        """Marks nodes such that each pair that was lost starts or ends with one of them.
+
+        A lost pair (x, y) had a path x .. u v .. y. Given any node c, x does not reach c, or c does not reach y. It is
+        enough to look at x where c is v, at y where c is u, and often both are few where c is of the same component.
+        """
+        found, few = np.empty(1 + self._n // LOSERS, np.int64), min(self._cost // 4, EFFORT)
+        graph = (self._edges, self._index, self._scratch)
+        if lose(u, v, 1, few, found, *graph) or lose(v, u, 0, few, found, *graph):
+            return True
+        first, last = self._members[0][self._index.place[u, COMPONENT] :][:2]
+        c = int(self._members[1][first + (u + v) % (last - first)])
+        if c in (u, v):
+            return False
+        return bool(
+            (still(u, c, *graph) or lose(u, c, 1, few, found, *graph))
+            and (still(c, v, *graph) or lose(v, c, 0, few, found, *graph))
+        )
 
     def _spare(self, edges: Array) -> None:
         if len(edges):
@@ -898,8 +945,7 @@ class Reach:
 
     def _refresh(self) -> None:
         """A new index where changes have cost as much."""
-        changed = len(self._spares) or self._lost or self._blocks > 1
-        if self._stale or (changed and self._scratch.count[STEPS] > self._limit):
+        if self._stale or (self._changed and self.visited > self._limit):
             self._build()
         if not self._tied:
             self._ties = np.zeros((len(self._spares), len(self._spares)), np.uint8)
@@ -937,16 +983,14 @@ class Reach:
         self._stale = False
         self.builds += 1
         self._spares, self._tied, self._doubts, self._blocks = self._spares[:0], False, self._doubts[:0], 1
-        self._lost, self._marked, self._cost = False, False, self._size + 4 * (count + ends.shape[1]) + 1000
-        self._limit = self.visited + PATIENCE * self._cost
+        self._lost, self._cost = False, self._size + 4 * (count + ends.shape[1]) + 1000
 
     def _spread(self, x: Array, way: int) -> tuple[Array, Array]:
         xs, parts = self._numbers(x), list[Array]()
         self._refresh()
-        changed = len(self._spares) or self._lost or self._blocks > 1
         found, done = np.empty((2, max(1024, 2 * self._n)), np.int64), 0
         while done < len(xs):
-            if changed:
+            if self._changed:
                 done, n = walk(xs, done, way, self._edges, self._scratch, found)
             else:
                 done, n = spread(xs, done, way, self._index, self._members, self._scratch, found)
@@ -1028,7 +1072,7 @@ def hubs_of(start: Array, ends: Array, labels: Array) -> Array:
     """
     n = len(labels)
     exact = [(labels[:, c + 1] == labels[:, c + 2]).all() for c in range(LABELS, LABELS + 12, 3)]
-    words = 0 if any(exact) else min(-(-n // BITS), HUB_WORDS // n)
+    words = 0 if any(exact) else min(-(-n // BITS), min(HUB_WORDS, 8 * (n + ends.shape[1])) // n)
     hubs, hub = np.zeros((n, 2, words), np.int64), np.full(n, -1, np.int64)
     if words * BITS >= n:
         hub = np.arange(n)

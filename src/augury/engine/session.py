@@ -21,6 +21,7 @@ from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.horizon import compact
 from augury.engine.kernels import Array
+from augury.engine.learning import allow, known_name, sorted_out, statements_from
 from augury.engine.table import NONE
 from augury.engine.trace import trace_of
 from augury.errors import DataError, RunError, nearest
@@ -49,6 +50,7 @@ class Session:
         retention: str | None = None,
         longest: str | None = None,
         facts: Mapping[str, Iterable[Any]] | Iterable[Fact] = (),
+        changing: Iterable[str] = (),
         revisable: bool | str = True,
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
@@ -61,6 +63,8 @@ class Session:
         self._lateness_asked = length(lateness, program.plan.tick)
         self.longest = length(longest, program.plan.tick)
         self._late = late
+        self.changing = {changing} if isinstance(changing, str) else set(changing)
+        self.pruned = False  # whether some of the past is forgotten
         self.late: list[HistoryItem] = []
         self.late_count = 0
         self.rejected: list[tuple[Event, str]] = []
@@ -93,7 +97,9 @@ class Session:
             asked_revision = length(self.revisable, program.plan.tick) if isinstance(self.revisable, str) else None
             # How old a revoked event may be: as old as a late one, unless it was said.
             self.revision = self.lateness if asked_revision is None else self.clock.length(asked_revision)
-            self._wire(Circuit(program.plan, self.clock, self.facts, self.retention, self.longest))
+            for name in sorted(self.changing):
+                known_name(self, name)
+            self._wire(Circuit(program.plan, self.clock, self.facts, self.retention, self.longest, self.changing))
         assert self._circuit is not None
         return self._circuit
 
@@ -189,6 +195,32 @@ class Session:
         if not all(isinstance(one, str) and one for one in ids):
             raise RunError("events are revoked by their ids", hint='session.revoke("e7"), or a list of ids')
         return self.push([Revocation(one) for one in ids])
+
+    def assert_fact(self, name: str, *args: Any, at: Any = None, until: Any = None) -> Changes:
+        """Says that a fact holds from a time on, from now where none is given, up to another; the changes of the answer."""
+        return self.learn({name: [self._said("assert", args, at, until)]})
+
+    def retract_fact(self, name: str, *args: Any, at: Any = None) -> Changes:
+        """Says that a fact no longer holds from a time on, from now where none is given; the changes of the answer."""
+        return self.learn({name: [self._said("retract", args, at, None)]})
+
+    def _said(self, op: str, args: tuple[Any, ...], at: Any, until: Any) -> dict[str, Any]:
+        time = at if at is not None or self.now is None else self.clock.moment(self.now)
+        if op == "retract" and time is None:
+            raise RunError("a fact ends at a time, and the clock has not begun", hint="give the time: retract_fact(…, at=…)")
+        return {"op": op, "args": list(args), "valid_from": time, "valid_to": until}
+
+    def learn(self, facts: Mapping[str, Any] | Iterable[Fact]) -> Changes:
+        """Takes in changes of facts, in any form that facts come in; the changes of the answer.
+
+        Rows may have `op` (assert or retract), `valid_from` and `valid_to`. What says no time holds from now on; what is
+        said of a time that is settled already comes too late.
+        """
+        with self._alone():
+            self._open(self.now)
+            statements = statements_from(self, facts)
+            allow(self, {one.fact.name for one in statements})
+            return self._step(lambda: sorted_out(self, statements))
 
     def take(
         self,
@@ -321,6 +353,9 @@ class Session:
             changes.materialise()
         self._unseen.clear()
         moved = compact(circuit, self.settled)
+        if self.settled is not None:
+            self.pruned = True
+            circuit.knowledge.changes.prune(self.settled)
         for one in self.answers:
             one.moved(moved[id(one.events.out.table)])
         self._index_answers()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from augury.engine.session import Session
     from augury.program import Program
 
-_MAGIC = b"augury session 2\n"
+_MAGIC = b"augury session 3\n"
 # What a snapshot may hold, beside plain Python values: arrays, and the values and facts of the language.
 _KNOWN = {
     ("augury.clock", "Timestamp"), ("augury.clock", "Duration"), ("augury.clock", "Clock"),
@@ -33,7 +33,9 @@ _KNOWN = {
     ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"),
     ("numpy.core.multiarray", "_reconstruct"), ("numpy.core.numeric", "_frombuffer"),
     ("numpy._core.multiarray", "scalar"), ("copyreg", "_reconstructor"), ("builtins", "object"),
-    ("dataclasses", "_dataclass_setstate"), ("augury.engine.events", "Coded"),
+    ("augury.knowledge.table", "FactTable"), ("augury.knowledge.table", "Distinct"),
+    ("augury.knowledge.timeline", "StatementTable"), ("augury.knowledge.timeline", "Statement"),
+    ("augury.knowledge.facts", "Facts"), ("dataclasses", "_dataclass_setstate"), ("augury.engine.events", "Coded"),
 }  # fmt: skip
 
 
@@ -58,7 +60,10 @@ def take(session: Session) -> bytes:
             session.longest,
             session.facts,
             session.revisable,
+            sorted(circuit.may_change),
         ),
+        "facts": circuit.knowledge.changes.state(),
+        "pruned": session.pruned,
         "time": (session.greatest, session.advanced),
         "counts": (session.steps, session.counted, session.matched, session.late_count),
         "late": session.late,
@@ -116,7 +121,7 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
         state = _Reader(io.BytesIO(memoryview(data)[len(_MAGIC) :])).load()
     except (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, AttributeError, TypeError) as error:
         raise RunError(f"the snapshot is damaged: {error}") from None
-    clock, emit, lateness, retention, longest, facts, revisable = state["settings"]
+    clock, emit, lateness, retention, longest, facts, revisable, changing = state["settings"]
     if fingerprint(program.plan, clock) != state["plan"]:
         raise RunError("the snapshot is of another program", hint="restore it with the program that it was taken of")
     late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
@@ -127,6 +132,7 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
         emit=emit,
         facts=facts,
         revisable=revisable,
+        changing=changing,
         lateness=late,
         retention=kept,
         longest=None if longest is None else show_duration(longest),
@@ -139,6 +145,8 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
             session.remove_rule(text)
     session.grown = state["grown"]
     circuit = session.circuit
+    circuit.knowledge.changes.fill(state["facts"])
+    session.pruned = state["pruned"]
     for type, arity, *_ in state["inputs"].values():
         if (type, arity) not in circuit.inputs:  # a type that no rule reads
             circuit.inputs[type, arity] = Events(circuit, type, arity, ())

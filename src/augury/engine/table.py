@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
 NONE = np.empty(0, np.int64)
+_BLOCK = 4096
 _GROUP = 8  # what an index knows of a group, see `kernels.arrange`: half a line of the cache
 __all__ = [
     "END",
@@ -51,6 +52,7 @@ class Table:
         self.alive = np.zeros(16, np.uint8)
         self.n = 0
         self.dead = 0
+        self.latest = NONE  # the greatest end of each full block of rows
         self.indexes: dict[tuple[tuple[int, ...], int], Index] = {}
         self.readers: list[tuple[Operator, int]] = []
         self.mark = 0  # how many rows there were when the step began
@@ -121,6 +123,21 @@ class Table:
         for operator, port in self.readers:
             operator.lose(port, rows)
 
+    def ending(self, lo: int, hi: int) -> Array:
+        """The rows that stand and end from `lo` up to, not including, `hi`. Rows mostly come in order: few blocks do."""
+        full = self.n // _BLOCK
+        if len(self.latest) < full:
+            new = self.data[END, len(self.latest) * _BLOCK : full * _BLOCK].reshape(-1, _BLOCK)
+            self.latest = np.concatenate([self.latest, new.max(axis=1)])
+        blocks = np.flatnonzero(self.latest[:full] >= lo)
+        spans = [(int(b) * _BLOCK, int(b + 1) * _BLOCK) for b in blocks] + [(full * _BLOCK, self.n)]
+        found = []
+        for first, last in spans:
+            ends = self.data[END, first:last]
+            mask = (ends >= lo) & (ends < hi) & self.alive[first:last].astype(bool)
+            found.append(np.flatnonzero(mask) + first)
+        return np.concatenate(found)
+
     def index(self, fields: tuple[int, ...], order: int = END) -> Index:
         """The index of these fields, with chains in the order of another field."""
         if (fields, order) not in self.indexes:
@@ -140,6 +157,7 @@ class Table:
         self.dead -= int((self.alive[self.mark : self.n] == 0).sum()) if self.n > self.mark else 0
         self.alive[self.mark : self.n] = 0
         self.n = self.mark
+        self.latest = self.latest[: self.n // _BLOCK]
         self.dead = int(self.n - self.alive[: self.n].sum())
         self.killed = []
 
@@ -147,6 +165,7 @@ class Table:
         """Keeps just these rows, in their order; where each one went, -1 where it was dropped."""
         moved = np.full(self.n + 1, -1, np.int64)
         moved[rows] = np.arange(len(rows))
+        self.latest = NONE
         self.data = np.ascontiguousarray(self.data[:, rows])
         self.alive = self.alive[rows].copy()
         self.n, self.dead = len(rows), int((self.alive == 0).sum())

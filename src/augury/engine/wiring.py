@@ -41,6 +41,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.sharing import canonical
+from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import Var, Wild, variables
 from augury.algebra.terms import labels as labels_of
 from augury.clock import Timestamp
@@ -316,6 +317,10 @@ class Wiring:
 
     def _join(self, node: Join, needs: Needs, rule: str) -> View:
         per = node.policy.per if node.policy.name == "recent" else ()
+        changing = () if per else tuple(c for c in node.where if self._changes(c))
+        node = replace(node, where=tuple(c for c in node.where if c not in changing))
+        if changing and node.policy.name == "unrestricted":
+            return self._select(Select(node, changing, node.span), needs, rule)
         absences = tuple(c for c in node.where if isinstance(c, NoneInside))
         where = tuple(c for c in node.where if not isinstance(c, NoneInside))
         sides = possible_vars(node.left), possible_vars(node.right)
@@ -328,6 +333,10 @@ class Wiring:
         )
         if node.absent is not None:
             above = above.more(possible_vars(node.absent) & both)
+        chosen_of = above
+        above = above.more(
+            {v for c in changing for v in condition_vars(c)}, {n for c in changing for n in condition_labels(c)}
+        )
         below = above.more(
             {v for c in where for v in condition_vars(c)} | (sides[0] & sides[1]) | {*per, node.policy.by or ""},
             {n for c in where for n in condition_labels(c)},
@@ -347,7 +356,7 @@ class Wiring:
         if per:
             return self._join_per(node, above, left, right, relation, rest, shared, absences, named, rule)
         out = self.table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
-        alone = node.absent is None and not absences and not _several(node.left) and not _several(node.right)
+        alone = node.absent is None and not absences and not changing and not _several(node.left) and not _several(node.right)
         lone = {"recent": Recent, "chronological": Chronological if node.op == "SEQ" else None}.get(node.policy.name)
         if lone is not None and alone:
             lone(
@@ -362,7 +371,7 @@ class Wiring:
             nodes=(node.left, node.right), absent=hidden, absent_keys=self._absent_keys(node, both),
         )  # fmt: skip
         self.circuit.sources[id(out.table)] = (left, right)
-        rows = out
+        rows = out if not changing else self._known(out, node, changing, chosen_of, rule)
         if node.absent is not None:
             bound = bound_vars(node.left) | bound_vars(node.right)
             rows = self.absence(
@@ -379,6 +388,18 @@ class Wiring:
         for condition in absences:
             rows = self._inside(condition, rows, node, rule)
         return self._chosen(node.policy, rows, join, rule)
+
+    def _changes(self, condition: Condition) -> bool:
+        """Whether a condition asks for facts that may change while the program runs."""
+        return any(name in self.circuit.changing for name, _ in static_calls_of(condition))
+
+    def _known(self, rows: View, node: Join, where: tuple[Condition, ...], needs: Needs, rule: str) -> View:
+        """Pairs that a policy chooses among: those for which the facts are so, as long as they are."""
+        vars = needs.vars & (possible_vars(node) | {v for c in where for v in condition_vars(c)})
+        out = self.table(sorted(vars), sorted(rows.labels), dict.fromkeys(rows.named, 0))
+        Map(self.circuit, rows, out, rule, where=where)
+        self.circuit.sources[id(out.table)] = (rows, rows)
+        return out
 
     def _absent_keys(self, node: Join, both: set[str]) -> tuple[str, ...]:
         return () if node.absent is None else tuple(sorted(possible_vars(node.absent) & both))

@@ -1,87 +1,293 @@
-"""Facts from files and Python objects, and whether they fit the program."""
+"""Facts from files, tables, databases and Python objects, and whether they fit the program."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
-from augury.algebra.program import Plan, static_calls
-from augury.clock import Clock
+from augury.algebra.program import Plan, Predicate, static_calls
+from augury.clock import Clock, Timestamp
 from augury.errors import DataError, counted, nearest
+from augury.knowledge.table import FactTable, tables_of
+from augury.knowledge.timeline import ASIDE, Statement, StatementTable, settled, statement, statement_tables
 from augury.model import Fact, from_json
-from augury.sources import Skipped, SourceFile, convert, from_text, infer_column, table_rows
+from augury.sources import ENDINGS, Skipped, SourceFile, convert
+
+if TYPE_CHECKING:
+    from augury.knowledge.sheets import Sheet
+
+_ARROW = (".arrow", ".feather", ".ipc")
+_MANY = 1000  # tuples that are worth turning into columns
 
 
-def read_fact_file(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped) -> list[Fact]:
-    """Facts from a CSV file (columns in order, or by name where declared) or JSON lines (lists, or objects by name)."""
+class Facts(Sequence[Fact]):
+    """The facts of a run, in tables; iterate over it for single ones.
+
+    `tables` are those of predicates of which nothing is retracted, `statements` what was said of the others, and `settled`
+    all facts with the intervals in which they hold.
+    """
+
+    def __init__(self, told: Iterable[StatementTable] = ()) -> None:
+        self.told = tuple(told)
+
+    @staticmethod
+    def of(facts: Iterable[Fact]) -> Facts:
+        """Single facts as tables."""
+        return facts if isinstance(facts, Facts) else Facts(StatementTable(table) for table in tables_of(facts))
+
+    def __add__(self, other: Facts) -> Facts:
+        """What the other says is said later."""
+        return Facts(self.told + other.told)
+
+    @cached_property
+    def predicates(self) -> set[Predicate]:
+        return {table.predicate for table in self.told}
+
+    @cached_property
+    def changing(self) -> set[Predicate]:
+        """The predicates of which something is retracted."""
+        return {table.predicate for table in self.told if table.retract is not None}
+
+    @cached_property
+    def timed(self) -> set[str]:
+        """The names of those predicates whose facts do not always hold."""
+        return {table.facts.name for table in self.told if table.facts.timed or table.retract is not None}
+
+    @cached_property
+    def tables(self) -> list[FactTable]:
+        return [table.facts for table in self.told if table.predicate not in self.changing]
+
+    @cached_property
+    def statements(self) -> list[StatementTable]:
+        return [table for table in self.told if table.predicate in self.changing]
+
+    @cached_property
+    def settled(self) -> list[FactTable]:
+        changing = dict.fromkeys(table.predicate for table in self.statements)
+        return self.tables + [settled(t for t in self.statements if t.predicate == p) for p in changing]
+
+    def __iter__(self) -> Iterator[Fact]:
+        for table in self.settled:
+            yield from table
+
+    def __len__(self) -> int:
+        return sum(map(len, self.settled))
+
+    @cached_property
+    def _listed(self) -> list[Fact]:
+        return list(self)
+
+    @overload
+    def __getitem__(self, index: int) -> Fact: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fact]: ...
+    def __getitem__(self, index: int | slice) -> Fact | list[Fact]:
+        return self._listed[index]
+
+    def __repr__(self) -> str:
+        return f"<Facts: {', '.join(f'{name}/{arity}' for name, arity in sorted(self.predicates))}>"
+
+    def __reduce__(self) -> Any:
+        return Facts, (self.told,)
+
+
+# Reading
+
+
+def read_fact_file(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped) -> Facts:
+    """Facts from a file, by its ending: CSV, JSON lines, Parquet, Arrow, or a database with a query.
+
+    Columns are the arguments in order, or by name where the program declares them. `valid_from`, or `time`, and `valid_to`
+    say when a fact holds; an `op` of `retract` that it no longer does.
+    """
+    return Facts(_from_path(name, path, plan, clock, skipped))
+
+
+def _from_path(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
+    from augury.knowledge.databases import Database
+    from augury.knowledge.sheets import facts_of_sheet
+
+    database = Database.parse(path)
+    if database is not None:
+        return facts_of_sheet(name, database.sheet(name), plan, clock, skipped)
+    if path.endswith((".parquet", *_ARROW)):
+        from augury.knowledge.files import arrow_sheet
+
+        form = "Arrow" if path.endswith(_ARROW) else "Parquet"
+        return facts_of_sheet(name, arrow_sheet(path, form), plan, clock, skipped)
+    if path != "-" and not path.endswith(tuple(ENDINGS)):
+        raise DataError("is neither CSV, JSON lines, Parquet, Arrow nor a database by its name", path,
+                        "name it .csv, .jsonl, .parquet, .arrow, .duckdb or .sqlite")  # fmt: skip
     source = SourceFile(path)
     text = source.read()
     if source.form(text) == "csv":
-        return list(_csv_facts(name, source, text, plan, clock, skipped))
-    facts: list[Fact] = []
+        return _from_csv(name, source, text, plan, clock, skipped)
+    return statement_tables(_json_statements(name, source, text, plan, clock, skipped))
+
+
+def _from_csv(
+    name: str, source: SourceFile, text: str, plan: Plan, clock: Clock, skipped: Skipped
+) -> list[StatementTable]:
+    """By columns where all is well; else line by line, to name the one that is wrong."""
+    from augury.knowledge.files import csv_sheet
+    from augury.knowledge.sheets import LineSheet, checked, read_rows, read_sheet
+
+    sheet = csv_sheet(source, text)
+    if sheet is not None:
+        checked(name, sheet, plan)
+        if not sheet.length:
+            skipped.handle(DataError("has a header, but no facts", source.place))
+        try:
+            return read_sheet(name, sheet, plan, clock)
+        except DataError:
+            pass
+    return read_rows(name, LineSheet(source, text, skipped), plan, clock, skipped)
+
+
+def _json_statements(
+    name: str, source: SourceFile, text: str, plan: Plan, clock: Clock, skipped: Skipped
+) -> Iterator[Statement]:
     for number, line in enumerate(text.split("\n"), 1):
+        place = f"{source.place}:{number}"
         if not line.strip():
             continue
         try:
-            facts.append(fact_from(name, json.loads(line), plan, clock))
+            yield statement_from(name, json.loads(line), plan, clock)
         except json.JSONDecodeError as error:
-            skipped.handle(DataError(f"malformed JSON: {error.msg} at column {error.colno}", f"{path}:{number}"))
+            skipped.handle(DataError(f"malformed JSON: {error.msg} at column {error.colno}", place))
         except DataError as error:
-            skipped.handle(DataError(error.message, f"{path}:{number}", error.hint))
-    return facts
+            skipped.handle(DataError(error.message, place, error.hint))
 
 
-def _csv_facts(name: str, source: SourceFile, text: str, plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Fact]:
-    header, rows = table_rows(source, text, skipped)
-    data = [h for h in header if h not in ("valid_from", "valid_to")]
+def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
+    """A statement from a Python object: a tuple or list of values, a dict by attribute name, or one value."""
     declared = plan.static.get(name)
-    reads = {h: infer_column(row[header.index(h)] for _, row in rows) for h in data}
-    missing = [a.name for a in declared or () if a.name not in data]
-    if missing:
-        close = nearest(missing[0], data)
-        raise DataError(f"`{name}` has no column `{missing[0]}`", f"{source.place}:1",
-                        f"there is `{close}`" if close else f"the columns are {', '.join(data)}")  # fmt: skip
-    for number, row in rows:
-        cells = dict(zip(header, row, strict=True))
-        try:
-            args = (
-                tuple(from_text(cells[a.name], a, plan) for a in declared)
-                if declared
-                else tuple(reads[h](cells[h]) for h in data)
-            )
-            yield Fact(name, args, *(_validity(cells.get(k) or None, clock) for k in ("valid_from", "valid_to")))
-        except DataError as error:
-            skipped.handle(DataError(error.message, f"{source.place}:{number}", error.hint))
-
-
-def _validity(value: Any, clock: Clock) -> int | None:
-    return None if value is None else clock.read(value)
-
-
-def fact_from(name: str, row: Any, plan: Plan, clock: Clock) -> Fact:
-    """A fact from a Python object: a tuple or list of values, a dict by attribute name, or one value."""
-    declared = plan.static.get(name)
-    since = until = None
+    op = since = until = None
     if isinstance(row, Mapping) and "functor" not in row:
-        since, until = (_validity(row.get(k), clock) for k in ("valid_from", "valid_to"))
-        named = {k: v for k, v in row.items() if k not in ("valid_from", "valid_to")}
-        if "args" in named:
-            values = list(named["args"])
-        elif declared is not None:
-            missing = [a.name for a in declared if a.name not in named]
-            if missing:
-                raise DataError(f"a fact of `{name}` has no `{missing[0]}`")
-            values = [named[a.name] for a in declared]
-        else:
-            values = list(named.values())
+        own = set() if "args" in row else {a.name for a in declared or ()}
+        said = {key: row.get(key) for key in ASIDE if key not in own}
+        op, since, until = said.get("op"), _since(said, clock), _time(said.get("valid_to"), clock)
+        values = _values(name, {k: v for k, v in row.items() if k not in said}, plan)
     else:
         values = list(row) if isinstance(row, list | tuple) else [row]
     if declared is None:
-        return Fact(name, tuple(from_json(v) for v in values), since, until)
+        return statement(name, tuple(from_json(v) for v in values), op, since, until)
     if len(values) != len(declared):
-        raise DataError(f"`{name}` is declared with {len(declared)} arguments, not {len(values)}")
-    return Fact(name, tuple(convert(v, a, plan) for v, a in zip(values, declared, strict=True)), since, until)
+        raise DataError(f"`{name}` is declared with {counted(len(declared), 'argument')}, not {len(values)}")
+    args = tuple(convert(v, a, plan) for v, a in zip(values, declared, strict=True))
+    return statement(name, args, op, since, until)
+
+
+def _values(name: str, named: Mapping[str, Any], plan: Plan) -> list[Any]:
+    """The arguments of a row in the form of a dict."""
+    declared = plan.static.get(name)
+    if "args" in named:
+        if not isinstance(named["args"], list | tuple):
+            raise DataError(f"the args of `{name}` are not a list")
+        return list(named["args"])
+    if declared is None:
+        return list(named.values())
+    missing = [a.name for a in declared if a.name not in named]
+    if missing:
+        close = nearest(missing[0], map(str, named))
+        raise DataError(f"a fact of `{name}` has no `{missing[0]}`", hint=f"there is `{close}`" if close else "")
+    return [named[a.name] for a in declared]
+
+
+def _since(said: Mapping[str, Any], clock: Clock) -> int | None:
+    if said.get("time") is not None and said.get("valid_from") is not None:
+        raise DataError("has both `time` and `valid_from`", hint="they mean the same: keep one of them")
+    return _time(said.get("valid_from") if said.get("time") is None else said["time"], clock)
+
+
+def _time(value: Any, clock: Clock) -> int | None:
+    """The time that a row says; a timestamp is one even where the clock takes no numbers for times."""
+    if isinstance(value, Timestamp) and clock.kind == "timestamp":
+        return value.us
+    return None if value is None else clock.read(value)
+
+
+def facts_from(given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Clock) -> Facts:
+    """Facts from `Fact` objects, or from pairs of a name and what holds its rows.
+
+    That is a list of tuples or dicts, a table of Arrow, pandas or DuckDB, a connection and its query, or a path.
+    """
+    if isinstance(given, Facts):
+        return given
+    told: list[StatementTable] = []
+    single: list[Fact] = []
+    items: Iterable[Any] = given.items() if isinstance(given, Mapping) else given
+    for item in items:
+        if isinstance(item, Fact):
+            single.append(item)
+            continue
+        told += Facts.of(single).told
+        single = []
+        name, rows = item
+        told += _rows_from(name, rows, plan, clock)
+    return Facts((*told, *Facts.of(single).told))
+
+
+def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock) -> list[StatementTable]:
+    if isinstance(rows, str | Path):
+        return _from_path(name, str(rows), plan, clock, Skipped())
+    sheet = _sheet_of(name, rows)
+    if sheet is not None:
+        from augury.knowledge.sheets import facts_of_sheet
+
+        return facts_of_sheet(name, sheet, plan, clock, Skipped())
+    if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
+        raise DataError(
+            f"the facts of `{name}` are {type(rows).__name__}, not rows", hint="give a list, a table or a path"
+        )
+    if isinstance(rows, Sequence) and len(rows) >= _MANY:
+        table = _transposed(name, rows, plan)
+        if table is not None:
+            return [StatementTable(table)]
+    return statement_tables(statement_from(name, row, plan, clock) for row in rows)
+
+
+def _transposed(name: str, rows: Sequence[Any], plan: Plan) -> FactTable | None:
+    """Tuples of one length, column by column; None where there is anything else, or anything wrong."""
+    from augury.knowledge.columns import declared_column, python_column
+
+    declared = plan.static.get(name)
+    if not {type(row) for row in rows} <= {tuple, list} or len(set(map(len, rows))) > 1 or not rows[0]:
+        return None
+    if declared is not None and len(declared) != len(rows[0]):
+        return None
+    try:
+        columns = [python_column(values) for values in zip(*rows, strict=True)]
+        if declared is not None:
+            columns = [declared_column(c, a, plan) for c, a in zip(columns, declared, strict=True)]
+    except DataError:
+        return None
+    return FactTable(name, tuple(columns), len(rows))
+
+
+def _sheet_of(name: str, rows: Any) -> Sheet | None:
+    """What is a table, or a query for one, as a sheet."""
+    library = type(rows).__module__.split(".")[0]
+    place = f"facts `{name}`"
+    pair = isinstance(rows, tuple) and len(rows) == 2 and isinstance(rows[1], str) and hasattr(rows[0], "cursor")
+    if (
+        not pair
+        and library not in ("pyarrow", "pandas", "duckdb", "_duckdb")
+        and not hasattr(rows, "__arrow_c_stream__")
+    ):
+        return None
+    from augury.knowledge.databases import query_sheet, relation_sheet
+    from augury.knowledge.frames import table_sheet
+
+    if pair:
+        return query_sheet(rows[0], rows[1], place)
+    return relation_sheet(rows, place) if library in ("duckdb", "_duckdb") else table_sheet(rows, place)
+
+
+# Checking
 
 
 def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
@@ -89,7 +295,7 @@ def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
     asked: dict[str, set[int]] = {}
     for name, arity in static_calls(plan) | {(n, len(a)) for n, a in plan.static.items()}:
         asked.setdefault(name, set()).add(arity)
-    for name, arity in dict.fromkeys((f.name, len(f.args)) for f in facts):
+    for name, arity in _predicates(facts):
         if name not in asked:
             close = nearest(name, asked)
             raise DataError(f"nothing in the program asks for facts of `{name}`",
@@ -101,17 +307,12 @@ def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
 
 def without_facts(facts: Iterable[Fact], plan: Plan) -> list[str]:
     """The static predicates that the program asks for and nothing defines."""
-    known = {f.name for f in facts} | {c.name for c in plan.clauses}
+    known = {name for name, _ in _predicates(facts)} | {c.name for c in plan.clauses}
     return sorted({name for name, _ in static_calls(plan)} - known)
 
 
-def facts_from(facts: Iterable[Any], plan: Plan, clock: Clock) -> list[Fact]:
-    """Facts from `Fact` objects or pairs of a name and its rows."""
-    result: list[Fact] = []
-    for item in facts:
-        if isinstance(item, Fact):
-            result.append(item)
-        else:
-            name, rows = item
-            result.extend(fact_from(name, row, plan, clock) for row in rows)
-    return result
+def _predicates(facts: Iterable[Fact]) -> list[Predicate]:
+    """The predicates of facts, those first that come first."""
+    if isinstance(facts, Facts):
+        return list(dict.fromkeys(table.predicate for table in facts.told))
+    return list(dict.fromkeys((f.name, len(f.args)) for f in facts))

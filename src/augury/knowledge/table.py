@@ -79,7 +79,7 @@ def values_of(column: Column) -> Iterator[Value]:
 def column_of(values: Sequence[Value]) -> Column:
     """A column of values: an array where all are integers, or all are floats; else the different ones and their numbers."""
     kinds = set(map(type, values))
-    if kinds == {int} or kinds == {bool}:
+    if kinds == {bool} or (kinds == {int} and min(values) >= MIN_INT and max(values) <= MAX_INT):  # type: ignore[type-var,operator]
         return np.array(values, np.int64 if kinds == {int} else bool)
     if kinds and kinds <= {float, type(None)} and float in kinds:
         return np.array(values, np.float64)
@@ -94,6 +94,20 @@ def column_of(values: Sequence[Value]) -> Column:
             distinct.append(value)
         codes[i] = found
     return Distinct(codes, distinct)
+
+
+def distinct_of(column: Column) -> Distinct:
+    """A column as its different values and their numbers."""
+    if isinstance(column, Distinct):
+        return column
+    values, codes = np.unique(column, return_inverse=True)
+    return Distinct(codes, list(values_of(values)))
+
+
+def spread(codes: Any, values: Sequence[Value]) -> Column:
+    """The column where row `i` has `values[codes[i]]`; equal values become one."""
+    column = column_of(values)
+    return Distinct(column.codes[codes], column.values) if isinstance(column, Distinct) else column[codes]
 
 
 def tables_of(facts: Iterable[Fact]) -> list[FactTable]:

@@ -221,8 +221,10 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         return s.Output(tuple(s.Name(self._name(t), self._token(t)) for t in items), span=self._span(meta))
 
     def event_rule(self, meta: Meta, items: list[Any]) -> s.EventRule:
-        label, head, body, policy = items
-        return s.EventRule(head, regroup(body), _label(label) if label else None, policy, span=self._span(meta))
+        label, fact, head, body, policy = items
+        makes: s.Makes = "event" if fact is None else "fact" if fact.type == "FACT" else "no fact"
+        name = _label(label) if label else None
+        return s.EventRule(head, regroup(body), name, policy, makes, span=self._span(meta))
 
     def static_rule(self, meta: Meta, items: list[Any]) -> s.StaticRule:
         label, head, body = items

@@ -59,7 +59,8 @@ class Printer:
                 return f"output {', '.join(self.name(n.text) for n in statement.names)}"
             case s.EventRule():
                 tail = f"POLICY {self.policy(statement.policy)}" if statement.policy else ""
-                return self._rule(statement.label, statement.head, "<-", statement.body, tail)
+                word = {"event": "", "fact": "fact ", "no fact": "fact not "}[statement.makes]
+                return self._rule(statement.label, statement.head, "<-", statement.body, tail, word)
             case s.StaticRule():
                 if not statement.body:
                     return self._labelled(statement.label, self.node(statement.head))
@@ -73,8 +74,10 @@ class Printer:
     def _attributes(self, attributes: tuple[s.Attribute, ...]) -> str:
         return ", ".join(f"{a.name}: {a.type}" for a in attributes)
 
-    def _rule(self, label: str | None, head: s.Node, arrow: str, body: tuple[s.Node, ...], tail: str) -> str:
-        start = f"{self._labelled(label, self.node(head))} {arrow}"
+    def _rule(
+        self, label: str | None, head: s.Node, arrow: str, body: tuple[s.Node, ...], tail: str, word: str = ""
+    ) -> str:
+        start = f"{self._labelled(label, word + self.node(head))} {arrow}"
         literals = [self.node(literal) for literal in body]
         line = " ".join([start, ", ".join(literals), *([tail] if tail else [])])
         if len(line) < self.width:

@@ -26,12 +26,13 @@ class Symbols:
     heads: dict[str, Span] = field(default_factory=dict)
     clauses: dict[str, Span] = field(default_factory=dict)
     facts: set[str] = field(default_factory=set)
+    made: dict[str, Span] = field(default_factory=dict)  # facts that rules make of events
     functors: set[str] = field(default_factory=set)
     prefixes: dict[str, str] = field(default_factory=dict)
     tick: int | None = None
 
     def is_static(self, name: str) -> bool:
-        return name in self.clauses or name in self.static or name in self.facts
+        return name in self.clauses or name in self.static or name in self.facts or name in self.made
 
     def is_event(self, name: str) -> bool:
         return name in self.heads or name in self.events
@@ -65,6 +66,8 @@ def collect_symbols(
                 _declare(statement, symbols.static, symbols)
             case s.FunctionDecl():
                 _declare_function(statement, symbols)
+            case s.EventRule(head=s.Call(name=name) | s.Name(text=name), makes="fact" | "no fact"):
+                symbols.made.setdefault(name, statement.head.span)
             case s.EventRule(head=s.Call(name=name) | s.Name(text=name)):
                 symbols.heads.setdefault(name, statement.head.span)
             case s.StaticRule(head=s.Call(name=name) | s.Name(text=name)):
@@ -100,6 +103,8 @@ def _both(name: str, event: Span, symbols: Symbols) -> None:
         note = Note("static here", symbols.clauses[name])
     elif name in symbols.static:
         note = Note("declared as static here", name_of(symbols.static[name]))
+    elif name in symbols.made:
+        note = Note("its facts are made here", symbols.made[name])
     else:
         note = Note("its facts are given from outside")
     symbols.findings.add(

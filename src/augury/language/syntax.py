@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from augury.algebra.terms import Const, Var, Wild
 from augury.errors import NOWHERE, Span
@@ -272,14 +272,18 @@ class Output:
     span: Span = _SPAN
 
 
+Makes: TypeAlias = Literal["event", "fact", "no fact"]
+
+
 @dataclass(frozen=True)
 class EventRule:
-    """`rule label: head <- literal, literal POLICY p.`"""
+    """`rule label: head <- literal, literal POLICY p.`; `fact head <- …` makes facts, `fact not head <- …` ends them."""
 
     head: Node
     body: tuple[Node, ...]
     label: str | None = None
     policy: Policy | None = None
+    makes: Makes = "event"
     comments: Comments = Comments()
     span: Span = _SPAN
 

@@ -43,6 +43,7 @@ _STATEMENTS = {
     "tick": "tick 1ms.",
     "output": "output fire, alarm.",
     "rule": "rule label: head <- body.",
+    "fact": "fact linked(A, B) <- link_up(A, B).",
 }
 _LITERALS = {
     "while": "while w: not …` or `while w: collect …",

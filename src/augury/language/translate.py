@@ -25,6 +25,7 @@ from augury.algebra.nodes import (
     bound_vars,
     condition_labels,
     condition_vars,
+    made_type,
 )
 from augury.algebra.program import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
@@ -91,7 +92,7 @@ def translate(
         tuple(clauses),
         {name: _attributes(decl) for name, decl in symbols.events.items()},
         {name: _attributes(decl) for name, decl in symbols.static.items()},
-        tuple(outputs) if output_seen else tuple(dict.fromkeys(rule.type for rule in rules)),
+        tuple(outputs) if output_seen else tuple(dict.fromkeys(rule.type for rule in rules if not rule.makes)),
         symbols.tick,
         symbols.functions,
         symbols.aggregates,
@@ -260,7 +261,8 @@ class _EventRule:
             node = Select(node, where, statement.span)
         name, head_args = head
         reader.may_aggregate = body.collect is not None
-        declared = self.symbols.events.get(name)
+        makes = statement.makes if statement.makes != "event" else ""
+        declared = self.symbols.static.get(name) if makes else self.symbols.events.get(name)
         types = [a.type for a in declared.attributes] if declared else []
         types += ["any"] * len(head_args)
         args = tuple(reader.head_argument(a, t) for a, t in zip(head_args, types, strict=False))
@@ -272,6 +274,8 @@ class _EventRule:
         counts[name] = counts.get(name, 0) + 1
         label = statement.label or (name if counts[name] == 1 else f"{name}#{counts[name]}")
         covers = tuple(r.label for r in body.relatives)
+        if makes:
+            return Rule(label, made_type(name, makes), args, node, covers, collect, statement.span, name)
         return Rule(label, name, args, node, covers, collect, statement.span)
 
     def _no_event(self, statement: s.EventRule) -> None:

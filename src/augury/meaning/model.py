@@ -25,6 +25,7 @@ from augury.errors import RunError
 from augury.meaning.history import standing
 from augury.meaning.patterns import World
 from augury.meaning.rows import Named, Proof, Row, Scalars
+from augury.knowledge.timeline import Statement, timeline, told
 from augury.meaning.static import Static
 from augury.model import (
     Event,
@@ -78,10 +79,11 @@ def evaluate(
     """All derived events that the standing history entails, with every derivation, up to the clock."""
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
-    facts = list(facts)
-    facts_varying = varying(plan, facts)
+    said = told(facts)
+    known = list(timeline(said))
+    facts_varying = varying(plan, known)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
-    world = World(scalars, Static(plan.clauses, facts, scalars, lambda *_: None))
+    world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None))
     world.static.report = world.report
     derived = plan.derived
     inputs: dict[Predicate, list[Event]] = {}
@@ -101,6 +103,9 @@ def evaluate(
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
         _Answer(world, stratum, seeds, derivations).run()
+        if any(rule.makes for rule in rules):
+            known = list(timeline([*made(plan, world.events), *said]))
+            world.static = Static(plan.clauses, known, scalars, world.report)
     found = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
     found.sort(key=lambda e: e.order)
     outputs = [e for e in found if e.type in plan.outputs]
@@ -113,6 +118,14 @@ def evaluate(
         {what: len(rows) for what, rows in world.errors.items()},
         found,
     )
+
+
+def made(plan: Plan, events: Mapping[Predicate, Sequence[Event]]) -> Iterator[Statement]:
+    """What events say of facts: each holds, or ends, from the end of the event on. At one time, that it holds."""
+    for (name, _), (makes, ends) in plan.made.items():
+        for type, retract in ((ends, True), (makes, False)):
+            for event in events.get(type, ()):
+                yield Statement(Fact(name, event.args, event.end), retract)
 
 
 class _Answer:

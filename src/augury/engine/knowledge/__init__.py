@@ -25,6 +25,7 @@ from augury.algebra.transitive import transitive
 from augury.engine import kernels as k
 from augury.engine.frame import Context, Report
 from augury.engine.kernels import Array
+from augury.engine.knowledge.changes import Changing
 from augury.engine.knowledge.expand import expanded
 from augury.engine.knowledge.relation import Relation
 from augury.engine.knowledge.rows import Distinct
@@ -32,7 +33,9 @@ from augury.engine.knowledge.solve import Mode, Solver, TooMany
 from augury.engine.reach import Reach
 from augury.engine.table import NONE
 from augury.engine.values import Dictionary
+from augury.knowledge.facts import Facts
 from augury.knowledge.table import FactTable, tables_of
+from augury.knowledge.timeline import StatementTable
 from augury.meaning.rows import Scalars
 from augury.model import Fact
 
@@ -47,7 +50,7 @@ class Knowledge:
     """The facts and static rules of a run."""
 
     def __init__(
-        self, clauses: Iterable[Clause], facts: Iterable[Fact | FactTable], scalars: Scalars, report: Report
+        self, clauses: Iterable[Clause], facts: Iterable[Fact], scalars: Scalars, report: Report
     ) -> None:
         self.words = Dictionary()
         self.context = Context(scalars, self, self.words, report)
@@ -63,19 +66,14 @@ class Knowledge:
             self.clauses[predicate] = [one for clause in listed for one in expanded(clause, group)]
         self.closures = transitive(self.clauses)
         self.solver = Solver(self)
-        self._reach: dict[Predicate, tuple[int, Reach]] = {}
+        self.changes = Changing(self)
+        self._reach: dict[Predicate, Reach] = {}
         self._whole: dict[Predicate, Distinct | None] = {}
         self._bounds: dict[Predicate, list[int]] = {}
         self._below: dict[Predicate, set[Predicate]] = {}
         self.version = 0  # how often facts have changed
         self._kept_words = 0
-        loose: list[Fact] = [*own]
-        for given in facts:
-            if isinstance(given, FactTable):
-                self.take(given)
-            else:
-                loose.append(given)
-        for table in tables_of(loose):
+        for table in [*tables_of(own), *Facts.of(facts).told]:
             self.take(table)
         self._kept_words = self.words.n
 
@@ -91,10 +89,16 @@ class Knowledge:
                 found.append(Fact(clause.name, tuple(a.value for a in clause.args if isinstance(a, Const))))
         return iter(found)
 
-    def take(self, table: FactTable) -> None:
-        """Takes in a table of facts, before anything is asked."""
-        k.count_work(len(table))
-        self.relation(table.name, table.arity).take(table)
+    def take(self, table: FactTable | StatementTable) -> None:
+        """Takes in a table of facts, or of statements about them, before anything is asked."""
+        if isinstance(table, FactTable):
+            k.count_work(len(table))
+            self.relation(table.name, table.arity).take(table)
+        elif table.retract is None:
+            self.take(table.facts)
+        else:
+            self.changes.say(table)
+            self.changes.settle()
 
     def relation(self, name: str, arity: int) -> Relation:
         found = self.relations.get((name, arity))
@@ -152,14 +156,18 @@ class Knowledge:
         """The times at which answers of a predicate may change."""
         found = self._bounds.get(predicate)
         if found is None:
-            times = {t for p in self.below(predicate) if p in self.relations for t in self.relations[p].bounds}
-            found = self._bounds[predicate] = sorted(times)
+            lists = [r.bounds for p in self.below(predicate) if (r := self.relations.get(p)) is not None and r.bounds]
+            if len(lists) == 1:
+                return lists[0]
+            found = self._bounds[predicate] = sorted({time for bounds in lists for time in bounds})
         return found
 
     def _epochs(self, predicate: Predicate, at: Array) -> Array:
         bounds = self.bounds(predicate)
         if not bounds:
             return np.full(len(at), FAR, np.int64)
+        if len(at) and int(at.min()) >= bounds[-1]:
+            return np.full(len(at), bounds[-1], np.int64)
         times = np.array([FAR, *bounds], np.int64)
         return times[np.searchsorted(times, at, side="right") - 1]
 
@@ -193,14 +201,20 @@ class Knowledge:
 
     def reach(self, predicate: Predicate) -> Reach:
         """The index of a transitive predicate over the facts that hold last."""
-        tip = self._tip(predicate)
         found = self._reach.get(predicate)
-        if found is None or found[0] != tip:
+        if found is None:
             facts = self.relations.get(self.closures[predicate])
-            source, target = facts.standing(tip) if facts is not None else (NONE, NONE)
+            source, target = facts.standing(self._tip(predicate)) if facts is not None else (NONE, NONE)
             k.count_work(len(source))
-            found = self._reach[predicate] = (tip, Reach(source, target))
-        return found[1]
+            found = self._reach[predicate] = Reach(source, target)
+        return found
+
+    def edge(self, predicate: Predicate, codes: Array, holds: bool) -> None:
+        """A fact has come to hold, or holds no longer, from some time on without end."""
+        for closure, edge in self.closures.items():
+            if edge == predicate and closure in self._reach:
+                source, target = codes[:1].copy(), codes[1:].copy()
+                (self._reach[closure].add if holds else self._reach[closure].remove)(source, target)
 
     # All answers at once
 
@@ -260,7 +274,9 @@ class Knowledge:
             names = set(changed)
             touched = {p for p in self.clauses if self.below(p) & names}
         self.solver.forget(touched)
-        for found in (self._reach, self._whole, self._bounds):
+        if touched is None:
+            self._reach.clear()
+        for found in (self._whole, self._bounds):
             for predicate in list(found) if touched is None else [p for p in found if p in touched]:
                 del found[predicate]  # type: ignore[attr-defined]
 

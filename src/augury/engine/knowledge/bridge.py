@@ -29,25 +29,30 @@ class Bridge:
     ) -> tuple[Array, list[Array]]:
         """As `Knowledge.solve`, in the codes of `words`."""
         self.knowledge.tidy()
+        given = [self.translated(c, words) for c in asked]
+        which, answers = self.knowledge.solve(predicate, mode, given, at)
+        bound = iter(asked)
+        return which, [next(bound)[which] if given else self.back(c, words) for given, c in zip(mode, answers, strict=True)]
+
+    def translated(self, codes: Array, words: Dictionary) -> Array:
+        """Codes of the circuit as codes of knowledge."""
+        known = self._between(words)
+        self._into, result = _translated(codes, self._into, *known)
+        return result
+
+    def back(self, codes: Array, words: Dictionary) -> Array:
+        """Codes of knowledge as codes of the circuit."""
+        known = self._between(words)
+        self._back, result = _translated(codes, self._back, *known[::-1])
+        return result
+
+    def _between(self, words: Dictionary) -> tuple[Dictionary, Dictionary]:
+        """The two dictionaries; what was translated before is forgotten where one of them is another now."""
         own = self.knowledge.words
         if self._known is None or self._known[0] is not words or self._known[1] is not own:
             self._known = (words, own)
             self._into, self._back = _fresh(), _fresh()
-        given = [self.into(c) for c in asked]
-        which, answers = self.knowledge.solve(predicate, mode, given, at)
-        bound = iter(asked)
-        return which, [next(bound)[which] if given else self.back(c) for given, c in zip(mode, answers, strict=True)]
-
-    def into(self, codes: Array) -> Array:
-        """Codes of the circuit as codes of knowledge."""
-        assert self._known is not None
-        self._into, result = _translated(codes, self._into, *self._known)
-        return result
-
-    def back(self, codes: Array) -> Array:
-        assert self._known is not None
-        self._back, result = _translated(codes, self._back, *self._known[::-1])
-        return result
+        return self._known
 
 
 def _fresh() -> Array:

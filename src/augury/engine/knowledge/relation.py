@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,8 +15,10 @@ from augury.engine.table import grown
 from augury.engine.values import Dictionary
 from augury.knowledge.table import ALWAYS, EVER, Column, FactTable
 from augury.knowledge.table import Distinct as DistinctColumn
+from augury.knowledge.timeline import Statements
 
 Interval = tuple[int, int]
+Said = tuple[int, int, bool]  # since, until, and whether it was retracted at `since`
 
 
 class Relation:
@@ -28,6 +32,8 @@ class Relation:
         self.again = Rows(arity, words)
         self.again_times: list[Interval] = []
         self.bounds: list[int] = []  # the times at which some fact begins or ends to hold
+        self.said: dict[int, list[Said]] = {}  # of facts of which more than one thing was said
+        self.made: dict[int, tuple[Counter[int], Counter[int]]] = {}  # when events made and ended facts, how often
         self.whole_floats = self.nulls = False
 
     def __len__(self) -> int:
@@ -57,8 +63,29 @@ class Relation:
         self.since[places[fresh]], self.until[places[fresh]] = since[fresh], until[fresh]
         self._see(since[fresh], until[fresh])
         for i in np.flatnonzero(~fresh).tolist():
-            row = int(places[i])
-            self.hold(row, merged([*self.intervals(row), (int(since[i]), int(until[i]))]))
+            self.say(int(places[i]), (int(since[i]), int(until[i]), False))
+
+    def say(self, row: int, said: Said) -> None:
+        """One more statement about a fact: over which times it holds, or from when on it no longer does."""
+        if row not in self.said:
+            self.said[row] = [(since, until, False) for since, until in self.intervals(row)]
+        self.said[row].append(said)
+        self.hold(row, self.follows(row))
+
+    def follows(self, row: int) -> list[Interval]:
+        """When a fact holds, by what events made of it and by what was said of it."""
+        found = Statements()
+        made, ended = self.made.get(row, ((), ()))
+        for time in ended:
+            found.add_retract(time)
+        for time in made:
+            found.add_assert(time, EVER)
+        for since, until, retract in self.said.get(row, ()):
+            if retract:
+                found.add_retract(since)
+            else:
+                found.add_assert(since, until)
+        return found.intervals()
 
     def _look_at(self, columns: Sequence[Array]) -> None:
         for column in columns:
@@ -126,6 +153,35 @@ class Relation:
             if at == len(self.bounds) or self.bounds[at] != time:
                 self.bounds.insert(at, time)
 
+    def prune(self, settled: int) -> None:
+        """Forgets facts that hold no longer, where there are many, and the times before `settled`."""
+        if self.since is None or self.until is None:
+            return
+        at = bisect.bisect_right(self.bounds, settled)
+        self.bounds = self.bounds[max(0, at - 1) :]
+        over = np.flatnonzero(self.rows.alive[: self.rows.n].astype(bool) & (self.until[: self.rows.n] <= settled))
+        for row in over.tolist():
+            self.hold(row, [i for i in self.intervals(row) if i[1] > settled])
+        if 2 * self.rows.dead < self.rows.n or self.rows.n < 1000:
+            return
+        keep = np.array([r for r in range(self.rows.n) if self.rows.alive[r] or self.said.get(r) or r in self.made], np.int64)
+        old, since, until = self.rows, self.since[keep], self.until[keep]
+        self.rows = Distinct(self.arity, self.words)
+        places = self.rows.admit([old.data[i, keep] for i in range(self.arity)], len(keep))
+        self.rows.alive[places] = old.alive[keep]
+        self.rows.dead = int((old.alive[keep] == 0).sum())
+        self.since = self.until = None
+        self._with_times(0)
+        self.since[places], self.until[places] = since, until  # type: ignore[index]
+        moved = dict(zip(keep.tolist(), places.tolist(), strict=True))
+        self.said = {moved[r]: said for r, said in self.said.items() if r in moved}
+        self.made = {moved[r]: made for r, made in self.made.items() if r in moved}
+        times = [self.again_times[r] for r in self.again.standing().tolist()]
+        kept, self.again = self.again, Rows(self.arity, self.words)
+        rows = kept.standing()
+        self.again.append([kept.data[i, rows] for i in range(self.arity)], len(rows))
+        self.again_times = times
+
     def rehash(self, words: Dictionary) -> None:
         """After its codes have changed: rows are found by their codes."""
         self.words = words
@@ -159,17 +215,6 @@ class Relation:
                 yield codes, interval
 
 
-def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """The union of intervals, as few as can be, in order."""
-    found: list[Interval] = []
-    for since, until in sorted(i for i in intervals if i[0] < i[1]):
-        if found and since <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], until))
-        else:
-            found.append((since, until))
-    return found
-
-
 def difference(before: Sequence[Interval], after: Sequence[Interval]) -> list[Interval]:
     """The times that are in one of two unions of intervals and not in the other."""
     bounds = sorted({t for i in (*before, *after) for t in i})
@@ -177,8 +222,14 @@ def difference(before: Sequence[Interval], after: Sequence[Interval]) -> list[In
     def within(time: int, intervals: Sequence[Interval]) -> bool:
         return any(since <= time < until for since, until in intervals)
 
-    pieces = [(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if within(a, before) != within(a, after)]
-    return merged(pieces)
+    found: list[Interval] = []
+    for a, b in pairwise(bounds):
+        if within(a, before) != within(a, after):
+            if found and found[-1][1] == a:
+                found[-1] = (found[-1][0], b)
+            else:
+                found.append((a, b))
+    return found
 
 
 def encoded(column: Column, words: Dictionary) -> Array:

@@ -62,6 +62,7 @@ class Absence(Operator):
         self.standing_index = out.table.index(tuple(out.vars[v] for v in keys), high_out)
         self.blocked_by = np.array([(1, low_out, 0, START, 0), (0, END, 1, high_out, 0)], np.int64)
         self.room = np.empty((2, 64), np.int64)
+        circuit.asks(self, where)
 
     def make_links(self) -> list[Links | None]:
         return [Links(self.inputs[0].table, self.out.table, LEFT), None]
@@ -70,6 +71,8 @@ class Absence(Operator):
         self.drop_children(0)
         lost = self.losses(1)
         again = self.unwatched(lost) if len(lost) else NONE
+        if len(self.stale(1)):
+            again = self.all_anew()
         new, absent = self.gains(0), self.gains(1)
         if len(absent):
             self.block(absent)
@@ -77,6 +80,13 @@ class Absence(Operator):
             new = np.sort(np.concatenate([new, again]))
         if len(new):
             self.admit(new)
+
+    def all_anew(self) -> Array:
+        """Facts have changed by which occurrences block rows: all rows are looked at again."""
+        out = self.out.table
+        out.kill(np.flatnonzero(out.alive[: out.n]))
+        self.witness[:], self.watchers = -1, None
+        return np.flatnonzero(self.inputs[0].table.alive[: self.seen[0]])
 
     def unwatched(self, lost: Array) -> Array:
         """The rows that stand and whose witness is gone."""

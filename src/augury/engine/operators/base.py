@@ -31,6 +31,7 @@ class Operator(ABC):
         self.seen = [0] * len(inputs)
         self.lost: list[list[Array]] = [[] for _ in inputs]
         self.scheduled = False
+        self.revised: list[tuple[int, int]] = []  # over which times facts that it asks for have changed
         self.touched = 0  # how many rows it has looked at, so that tests can see what a step costs
         self.order = circuit.add(self)
         for port, view in enumerate(inputs):
@@ -50,6 +51,20 @@ class Operator(ABC):
         self.lost[port].append(rows)
         if not self.scheduled:
             self.circuit.schedule(self)
+
+    def revise(self, lo: int, hi: int) -> None:
+        """Facts that it asks for have changed from `lo` up to, not including, `hi`."""
+        self.revised.append((lo, hi))
+        self.wake()
+
+    def stale(self, port: int) -> Array:
+        """The rows of an input that it has taken in, that stand, and for which facts have changed."""
+        spans, self.revised = self.revised, []
+        if not spans:
+            return NONE
+        lo, hi = min(s[0] for s in spans), max(s[1] for s in spans)
+        rows = self.inputs[port].table.ending(lo, hi)
+        return rows[rows < self.seen[port]]
 
     def losses(self, port: int) -> Array:
         """The rows of an input that have died since the last step."""
@@ -98,6 +113,7 @@ class Operator(ABC):
         """Makes anew what is not in tables."""
         self.seen = [view.table.n for view in self.inputs]
         self.lost = [[] for _ in self.inputs]
+        self.revised = []
         for links in self.links:
             if links is not None:
                 links.drop()

@@ -66,6 +66,7 @@ class Collect(Operator):
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.room = np.empty((2, 64), np.int64)
+        circuit.asks(self, collect.where)
 
     @property
     def window(self) -> str:
@@ -84,7 +85,7 @@ class Collect(Operator):
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
                 touched.update(others)
-        changed = [self.losses(1), self.gains(1)]
+        changed = [self.losses(1), self.stale(1), self.gains(1)]
         for q in changed:
             if len(q):
                 touched.update(dict.fromkeys(self.rows_around(q)))

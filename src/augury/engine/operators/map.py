@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from augury.algebra.nodes import Condition
 from augury.algebra.terms import Expr
 from augury.engine.frame import Frame, View, frame_of, store
+from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import LEFT, RIGHT
+from augury.engine.table import END, FIELDS, LEFT, RIGHT, START
+from augury.engine.values import OPEN
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -37,13 +41,46 @@ class Map(Operator):
     ) -> None:
         self.args, self.labels, self.longest, self.where, self.after = args, labels, longest, where, after
         super().__init__(circuit, (source,), out, rule)
+        circuit.asks(self, where)
 
     def step(self) -> None:
         self.drop_children(0)
+        stale = self.stale(0)
+        if len(stale):
+            self.again(stale)
         rows = self.gains(0)
         if len(rows):
             self.circuit.context.name_events = self.name_events
             store(self.mapped(frame_of(self.inputs[0], rows)), self.out)
+
+    def again(self, rows: Array) -> None:
+        """Rows for which facts have changed: what they gave and no longer give is taken back, what is new is given."""
+        out, links = self.out.table, self.links[0]
+        assert links is not None
+        self.touched += len(rows)
+        self.circuit.context.name_events = self.name_events
+        frame = self.mapped(frame_of(self.inputs[0], rows))
+        before = [child for row in rows.tolist() for child in links.of(row)]
+        fields = [START, END, LEFT, *range(FIELDS, out.width)]
+        old = {out.data[fields, child].tobytes(): child for child in before}
+        kept, seen = np.ones(len(frame), bool), dict[bytes, None]()
+        columns = [frame.start, frame.end, frame.left, *self._given(frame)]
+        for i, row in enumerate(np.stack(columns, axis=1)):
+            content = row.tobytes()
+            kept[i] = content not in old and content not in seen
+            seen[content] = None
+        gone = np.array(sorted(child for content, child in old.items() if content not in seen), np.int64)
+        if len(gone):
+            out.kill(gone)
+        store(frame.where(kept), self.out)
+
+    def _given(self, frame: Frame) -> list[Array]:
+        """What a frame stores, in the order of the fields."""
+        found = {at: frame.vars.get(name, np.full(len(frame), OPEN)) for name, at in self.out.vars.items()}
+        for name, (s, e) in self.out.labels.items():
+            found[s], found[e] = frame.labels.get(name, (np.zeros(len(frame), np.int64),) * 2)
+        blank = np.zeros(len(frame), np.int64)
+        return [found.get(at, blank) for at in range(FIELDS, self.out.table.width)]
 
     def mapped(self, frame: Frame) -> Frame:
         context = self.circuit.context

@@ -32,7 +32,7 @@ def check_arity(plan: Plan, findings: Findings) -> None:
 
 def head_of(rule: Span) -> Span:
     """The head of a rule or clause, without its label."""
-    return rule.part(r"^(?:rule\s+\w+\s*:\s*)?(?P<it>.*?)\s*(?:<-|←|:-|$)")
+    return rule.part(r"^(?:rule\s+\w+\s*:\s*)?(?:fact\s+(?:not\s+)?)?(?P<it>.*?)\s*(?:<-|←|:-|$)")
 
 
 def scans(rule: Rule) -> list[Scan]:
@@ -117,7 +117,11 @@ def _check_static(plan: Plan, findings: Findings) -> None:
         for arity, span in others if name not in plan.static else ():
             findings.add("W302", f"`{name}` has {counted(arity, 'argument')} here and {first} elsewhere: these are two static predicates", head_of(span),
                          Note("elsewhere", head_of(elsewhere)))  # fmt: skip
+    made = [rule for rule in plan.rules if rule.makes]
+    for rule in made:
+        defined.setdefault(rule.makes, {}).setdefault(len(rule.args), rule.span)
     uses = [(clause.name, len(clause.args), head_of(clause.span)) for clause in plan.clauses]
+    uses += [(rule.makes, len(rule.args), head_of(rule.span)) for rule in made]
     uses += [(atom.name, len(atom.args), atom.span.part(r"^(?:not\s+)?(?P<it>.*)")) for atom, _ in static_atoms(plan)]
     for name, arity, span in uses:
         declared = plan.static.get(name)

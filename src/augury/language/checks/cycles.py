@@ -8,7 +8,7 @@ from augury.algebra.nodes import UNRESTRICTED, Follow, Join, Label, Node, Repeat
 from augury.algebra.place import place
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import interval_table
-from augury.algebra.strata import Edge, components, cycle, edges, recursive_parts
+from augury.algebra.strata import Edge, components, cycle, edges, fact_edges, recursive_parts
 from augury.algebra.terms import Build, computes, variables
 from augury.errors import Findings, Note
 from augury.language.checks.arity import head_of
@@ -18,18 +18,19 @@ _WORDS = {
     "negation": "the absence that it asks for",
     "grouping": "what it collects",
     "temporal": "the event that {} is counted from",
+    "facts": "facts that it makes",
 }
 
 
 def check_cycles(plan: Plan, findings: Findings) -> None:
     derived = plan.derived
-    found = [e for rule in plan.rules for e in edges(rule) if e.reads in derived]
+    found = [e for rule in plan.rules for e in edges(rule) if e.reads in derived] + fact_edges(plan)
     reads: dict[Predicate, set[Predicate]] = {}
     for edge in found:
         reads.setdefault(edge.head, set()).add(edge.reads)
     for group in components(derived, reads):
         inside = [e for e in found if e.head in group and e.reads in group]
-        wrong = [e for e in inside if e.kind in _WORDS and (e.kind == "temporal" or not _ends_before(e, plan.tick))]
+        wrong = [e for e in inside if e.kind in _WORDS and (e.kind in ("temporal", "facts") or not _ends_before(e, plan.tick))]
         for edge in sorted(wrong, key=lambda e: e.span.start)[:1]:
             _unstratified(edge, group, reads, findings)
         if inside:
@@ -48,6 +49,8 @@ def _unstratified(
     hint = (
         "count from an event that does not depend on this rule"
         if edge.kind == "temporal"
+        else "a recursion over facts is a static rule, written with `:-`"
+        if edge.kind == "facts"
         else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
     words = _WORDS[edge.kind].format(edge.span.quoted)

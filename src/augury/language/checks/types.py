@@ -95,7 +95,8 @@ class _Types:
         if rule.collect:
             self._where(rule.collect.where, scope)
         for i, arg in enumerate(rule.args):
-            self._column("event", rule.type, len(rule.args), i, arg, scope, computed=True)
+            what, name = ("static", rule.makes) if rule.makes else ("event", rule.type)
+            self._column(what, name, len(rule.args), i, arg, scope, computed=True)
 
     def clauses(self, clauses: Iterable[Clause]) -> None:
         for number, clause in enumerate(clauses):

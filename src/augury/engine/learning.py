@@ -1,0 +1,129 @@
+"""A session learns: facts that are asserted and retracted while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.algebra.program import static_calls
+from augury.engine.answers import Answers
+from augury.engine.arrivals import Arrived
+from augury.engine.circuit import Circuit
+from augury.engine.events import Events
+from augury.engine.frame import LONGEST
+from augury.engine.kernels import Array
+from augury.engine.table import END, START
+from augury.errors import DataError, RunError, nearest
+from augury.knowledge.facts import check_facts, facts_from
+from augury.knowledge.timeline import Statement
+from augury.model import Fact
+
+if TYPE_CHECKING:
+    from augury.engine.session import Session
+
+
+@dataclass
+class Learnt(Arrived):
+    """Statements about facts, as a step."""
+
+    statements: list[Statement] = field(default_factory=list)
+
+    def apply(self, circuit: Circuit) -> None:
+        circuit.learned(circuit.knowledge.changes.say(self.statements))
+        circuit.run()
+
+
+def statements_from(session: Session, facts: Any) -> list[Statement]:
+    """What is said of facts, in any form that facts come in. What says no time holds from now on."""
+    plan = session.program.plan
+    told = facts_from(list(facts.items()) if hasattr(facts, "items") else facts, plan, session.clock)
+    check_facts(told, plan)
+    found: list[Statement] = []
+    for table in told.told:
+        for one in table:
+            fact = one.fact if one.fact.since is not None else Fact(one.fact.name, one.fact.args, session.now, one.fact.until)
+            for time in (fact.since, fact.until):
+                if time is not None and abs(time) >= LONGEST:
+                    raise DataError(f"a time too far from the origin: {session.clock.show(time)}")
+            found.append(Statement(fact, one.retract))
+    return found
+
+
+def known_name(session: Session, name: str) -> None:
+    asked = {n for n, _ in static_calls(session.program.plan)} | set(session.program.plan.static)
+    if name not in asked:
+        close = nearest(name, asked)
+        hint = f"did you mean `{close}`?" if close else f"it asks for {', '.join(sorted(asked)) or 'none'}"
+        raise RunError(f"nothing in the program asks for facts of `{name}`", hint=hint)
+
+
+def sorted_out(session: Session, statements: Iterable[Statement]) -> Learnt:
+    """Without what comes too late: nothing that is settled changes any more."""
+    arrived, settled = Learnt(session.arrivals, unnamed=session.arrivals.unnamed), session.settled
+    for one in statements:
+        since = one.fact.since
+        late = settled is not None and (since is None or since <= settled)
+        (arrived.late if late else arrived.statements).append(one)  # type: ignore[arg-type]
+        arrived.count += 1
+    return arrived
+
+
+def allow(session: Session, names: set[str]) -> None:
+    """Lets facts change that the circuit was not wired for: conditions on them are placed as they are written."""
+    circuit = session.circuit
+    new = names - circuit.may_change - {name for name, _ in circuit.plan.made}
+    if not new:
+        return
+    if session.grown or session.pruned:
+        listed = ", ".join(repr(name) for name in sorted(names | circuit.may_change))
+        raise RunError(
+            f"the facts of `{min(new)}` change for the first time, and some of the past is forgotten or was told to other rules",
+            hint=f"say which facts may change when the session opens: changing=[{listed}]",
+        )
+    _rewire(session, circuit, circuit.may_change | names)
+
+
+def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
+    """The same session on a circuit that is wired anew, and told all events again."""
+    old.knowledge.changes.unmake()
+    new = Circuit(old.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
+    new.errors = old.errors
+    by_id, tombstones = session.arrivals.by_id, session.arrivals.tombstones
+    unnamed, shown = session.arrivals.unnamed, {c: None for one in session.answers for c in _contents(one, one.standing())}
+    for type, events in old.inputs.items():
+        _copy(events, new, type)
+    errors = dict(old.errors)
+    new.run()
+    new.errors.clear()
+    new.errors.update(errors)  # what could not be computed was reported the first time
+    new.settle()
+    session._wire(new)
+    for one in session.answers:
+        rows = np.flatnonzero(one.events.out.table.alive[: one.events.out.table.n])
+        one.shown = np.zeros(len(one.events.out.table.alive), np.uint8)
+        one.shown[[r for r, c in zip(rows.tolist(), _contents(one, rows), strict=True) if c in shown]] = 1
+        one.rebuild()
+    session._index_answers()
+    moved = {id(events): new.inputs[type] for type, events in old.inputs.items()}
+    session.arrivals.by_id = {name: (moved[id(events)], row) for name, (events, row) in by_id.items()}
+    session.arrivals.tombstones, session.arrivals.unnamed = tombstones, unnamed
+
+
+def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
+    if type not in circuit.inputs:
+        circuit.inputs[type] = Events(circuit, *type, ())
+    target, table = circuit.inputs[type], events.out.table
+    for chunk in events.chunks:
+        rows = slice(chunk.first, chunk.first + chunk.count)
+        target.add(table.data[START, rows], table.data[END, rows], list(chunk.columns), chunk.ids, chunk.traces)
+    dead = np.flatnonzero(table.alive[: table.n] == 0)
+    if len(dead):
+        target.out.table.kill(dead)
+
+
+def _contents(answers: Answers, rows: Array) -> list[tuple[Any, ...]]:
+    circuit, table = answers.events.circuit, answers.events.out.table
+    return [circuit.event((table, row)).content for row in rows.tolist()]

@@ -1,0 +1,140 @@
+"""Facts that change: what is said of a fact, one statement after the other, and when it holds by that."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from augury.errors import DataError
+from augury.knowledge.table import ALWAYS, EVER, FactTable, column_of, tables_of
+from augury.model import Fact, Value, order_key
+
+ASIDE = ("op", "time", "valid_from", "valid_to")  # what a row says of its fact, unless it is declared as an argument
+
+
+class Statements:
+    """What is said of one fact.
+
+    It holds at `x` where it was asserted over `[since, until)` with `since <= x < until`, and not retracted at a time `t`
+    with `since < t <= x`. Of an assertion and a retraction at the same time, the one that was said later stands.
+    """
+
+    def __init__(self) -> None:
+        self._asserts: dict[int, int] = {}  # the greatest `until` of each `since`
+        self._retracts: set[int] = set()
+
+    def add_assert(self, since: int = ALWAYS, until: int = EVER) -> None:
+        self._retracts.discard(since)
+        self._asserts[since] = max(until, self._asserts.get(since, until))
+
+    def add_retract(self, time: int) -> None:
+        self._asserts.pop(time, None)
+        self._retracts.add(time)
+
+    def intervals(self) -> list[tuple[int, int]]:
+        """When the fact holds: the fewest intervals `[since, until)`, in order."""
+        retracts = sorted(self._retracts)
+        found: list[tuple[int, int]] = []
+        for since, until in sorted(self._asserts.items()):
+            after = bisect_right(retracts, since)
+            until = min(until, retracts[after]) if after < len(retracts) else until
+            if found and since <= found[-1][1]:
+                found[-1] = (found[-1][0], max(until, found[-1][1]))
+            elif since < until:
+                found.append((since, until))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """That a fact holds; with `retract`, that it no longer holds from its `since` on."""
+
+    fact: Fact
+    retract: bool = False
+
+
+def statement(name: str, args: tuple[Value, ...], op: object, since: int | None, until: int | None) -> Statement:
+    """What a row says. `op` is assert, which it is where there is none, or retract."""
+    if op in (None, "", "assert"):
+        return Statement(Fact(name, args, since, until))
+    if op != "retract":
+        raise DataError(f"unknown op {op!r}", hint="it is assert or retract")
+    if since is None:
+        raise DataError("a retract needs a time", hint="give it as `time`, or as `valid_from`")
+    if until is not None:
+        raise DataError("a retract has no `valid_to`", hint="the fact no longer holds from its time on, until it is asserted again")  # fmt: skip
+    return Statement(Fact(name, args, since), True)
+
+
+@dataclass(frozen=True)
+class StatementTable:
+    """Statements about one predicate, in the order in which they were said."""
+
+    facts: FactTable
+    retract: Any = None  # whether a row retracts; None where none does
+
+    @property
+    def predicate(self) -> tuple[str, int]:
+        return self.facts.name, self.facts.arity
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def __iter__(self) -> Iterator[Statement]:
+        flags = [False] * len(self) if self.retract is None else self.retract.tolist()
+        for fact, retract in zip(self.facts, flags, strict=True):
+            yield Statement(fact, retract)
+
+
+def statement_tables(statements: Iterable[Statement]) -> list[StatementTable]:
+    """Single statements as tables, one a predicate."""
+    groups: dict[tuple[str, int], list[Statement]] = {}
+    for one in statements:
+        groups.setdefault((one.fact.name, len(one.fact.args)), []).append(one)
+    found: list[StatementTable] = []
+    for group in groups.values():
+        flags = np.array([s.retract for s in group], bool)
+        found += [StatementTable(t, flags if flags.any() else None) for t in tables_of(s.fact for s in group)]
+    return found
+
+
+def timeline(statements: Iterable[Statement]) -> Iterator[Fact]:
+    """Statements as facts with the intervals in which they hold.
+
+    `open() from 2`, `retract open() at 5`, `open() from 7` → `open()` in [2, 5) and from 7 on.
+    """
+    said: dict[Hashable, tuple[Fact, Statements]] = {}
+    for one in statements:
+        fact = one.fact
+        _, about = said.setdefault((fact.name, fact_key(fact.args)), (fact, Statements()))
+        since = ALWAYS if fact.since is None else fact.since
+        if one.retract:
+            about.add_retract(since)
+        else:
+            about.add_assert(since, EVER if fact.until is None else fact.until)
+    for fact, about in said.values():
+        for since, until in about.intervals():
+            yield Fact(fact.name, fact.args, None if since == ALWAYS else since, None if until == EVER else until)
+
+
+def told(facts: Iterable[Fact]) -> list[Statement]:
+    """Facts as statements, those of which something is retracted as they were said."""
+    tables = getattr(facts, "told", None)
+    return [Statement(f) for f in facts] if tables is None else [one for table in tables for one in table]
+
+
+def fact_key(args: tuple[Value, ...]) -> Hashable:
+    """Equal for the arguments of one fact: where their order keys are."""
+    return tuple(a if type(a) in (int, str, float) else order_key(a) for a in args)
+
+
+def settled(tables: Iterable[StatementTable]) -> FactTable:
+    """What the statements about one predicate come to."""
+    given = list(tables)
+    found = tables_of(timeline(s for table in given for s in table))
+    name, arity = given[0].predicate
+    return found[0] if found else FactTable(name, tuple(column_of([]) for _ in range(arity)), 0)
