@@ -276,7 +276,7 @@ class Local:
             assert length is not None
             rows = list(_sliced(rows, size, clock.length(length)))
             plan = sliced(plan)
-        work = Work(plan, clock, self.layout, tuple(pipeline.facts), pipeline.retention, pipeline.longest, True, size,
+        work = Work(plan, clock, self.layout, pipeline.shipped, pipeline.retention, pipeline.longest, True, size,
                     forward=pipeline.forwarded(spread, stage))  # fmt: skip
         parts: dict[int, list[Row]] = {}
         for row in rows:
@@ -380,7 +380,8 @@ class Local:
                 if name in remembered and self.chance.random() < 0.4:
                     token, steps, data = pickle.loads(remembered[name])
                     late: list[Any] = []
-                    session = give(Program(live.session.program.plan), data, late=late.append)
+                    shared = {"knowledge": live.session.shared, "facts": live.session.facts} if live.session.shared else {}
+                    session = give(Program(live.session.program.plan), data, late=late.append, **shared)
                     state._LIVE[name] = state.Live(session, token, steps, late, dict(session.errors), len(session.rejected), live.about)  # fmt: skip
                 elif self.chance.random() < 0.5:
                     remembered[name] = pickle.dumps((live.token, live.steps, live.session.snapshot()))
@@ -394,7 +395,7 @@ class Local:
         for stage in spread.stages:
             own = frozenset(self.layout.codes[t] for t in pipeline.own(spread, stage))
             work = Work(
-                spread.plan_of(stage), clock, self.layout, tuple(pipeline.facts), pipeline.retention, pipeline.longest, True,
+                spread.plan_of(stage), clock, self.layout, pipeline.shipped, pipeline.retention, pipeline.longest, True,
                 emit=emit, forward=pipeline.forwarded(spread, stage),
             )  # fmt: skip
             found.append((stage, Operator(self, work, stage, frozenset(told), buckets), own))

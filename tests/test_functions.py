@@ -6,6 +6,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Optional, cast
@@ -16,8 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augury
-from augury.algebra.aggregates import AGGREGATES, AggregateFunction, aggregate, aggregate_of
-from augury.algebra.scalar import FUNCTIONS, TYPES, Function, RowError, apply, function, type_of
+from augury.algebra.aggregates import AGGREGATES, AggregateFunction, aggregate_of
+from augury.algebra.nodes import Join
+from augury.algebra.place import place
+from augury.algebra.program import Plan
+from augury.algebra.register import aggregate, function, type_of
+from augury.algebra.scalar import FUNCTIONS, TYPES, Function, RowError, apply
+from augury.algebra.sharing import canonical, sharing
 from augury.clock import Duration, Timestamp
 from augury.errors import ProgramError, RunError
 from augury.model import Event, Value
@@ -253,6 +259,111 @@ def test_what_is_not_pure_is_never_computed_ahead() -> None:
     assert apply(impure, (4,)) == 8
     assert calls == [1]
     assert not aggregate(len, name="size", pure=False).pure
+
+
+@dataclass
+class Counted:
+    """A function `big` that counts what it is called with."""
+
+    pure: bool
+    calls: list[Any] = field(default_factory=list)
+
+    def plan(self, text: str) -> Plan:
+        return augury.compile(text, functions=[self.function]).plan
+
+    def session(self, text: str, **settings: Any) -> augury.Session:
+        return augury.compile(text, functions=[self.function]).session(clock="logical", **settings)
+
+    @property
+    def function(self) -> Function:
+        return cast(Function, function(self.big, types=("int",), result="bool", pure=self.pure))
+
+    def big(self, x: int) -> bool:
+        self.calls.append(x)
+        return x > 1
+
+
+TWO_RULES = "e(X) <- a(X) WHERE big(X).\nf(Y) <- a(Y) WHERE big(Y)."
+
+
+def test_two_rules_do_not_share_what_is_not_pure() -> None:
+    for pure, shared, calls in ((True, [("e", "f")], [2]), (False, [], [2, 2])):
+        counted = Counted(pure)
+        plan = counted.plan(TWO_RULES)
+        assert [s.rules for s in sharing(plan)] == shared
+        assert (len({canonical(rule.body) for rule in plan.rules}) == 1) is pure
+        assert len({canonical(plan.rules[0].body) for _ in range(2)}) == 1
+        session = counted.session(TWO_RULES)
+        assert sorted(c.event.type for c in session.push(Event("a", (2,), 1))) == ["e", "f"]
+        assert counted.calls == calls
+
+
+def test_a_rule_that_comes_later_asks_anew() -> None:
+    counted = Counted(False)
+    session = counted.session("e(X) <- a(X) WHERE big(X).")
+    session.push(Event("a", (2,), 1))
+    for _ in range(2):  # what a rule that is gone has asked is not kept either
+        session.add_rules("f(X) <- a(X) WHERE big(X).")
+        session.remove_rule("f")
+    assert counted.calls == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("body", "pure", "impure"),
+    [
+        ("a(X) SEQ b(Y) WHERE big(X)", 0, 1),
+        ("a(X) SEQ b(Y) WHERE (big(X) or X > 3)", 0, 1),
+        ("a(X) SEQ b(Y) WHERE (Z = big(X), Z, Y > 3)", 0, 2),
+        ("o: a(X), p: b(Y), o before p, big(X)", 1, 2),
+        ("o: a(X), b(Y), w: extend(o, 5s), while w: not (c(Z) WHERE big(Z))", 0, 1),
+        ("o: a(X), b(Y), w: extend(o, 5s), while w: not (c(Z) WHERE big(X))", 0, 1),
+    ],
+)
+def test_what_is_not_pure_stays_where_it_is_written(body: str, pure: int, impure: int) -> None:
+    """How many conditions are tested at the join: the others could be, and are, on one of its parts alone."""
+    for is_pure, count in ((True, pure), (False, impure)):
+        [rule] = Counted(is_pure).plan(f"e(X, Y) <- {body}.").rules
+        top = place(rule.body)
+        assert isinstance(top, Join)
+        assert len(top.where) == count
+
+
+@pytest.mark.parametrize("policy", ["", "[recent]", "[chronological]"])
+def test_only_rows_that_ask_are_asked_for(policy: str) -> None:
+    """Events that find no partner are never tested; a pure function is called for them ahead."""
+    events = [Event("a", (x,), x) for x in (1, 2, 3)]
+    for pure, ahead, later in ((True, [1, 2, 3], [1, 2, 3, 2]), (False, [], [2])):
+        counted = Counted(pure)
+        session = counted.session(f"e(X) <- a(X) SEQ{policy} b(X) WHERE big(X).")
+        session.push(events)
+        assert counted.calls == ahead
+        session.push(Event("b", (2,), 9))
+        assert counted.calls == later
+        assert [e.args for e in session.events()] == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("e(big(X)) <- a(X).", [1, 2, 3]),
+        ("e(big(X), big(X)) <- a(X).", [1, 1, 2, 2, 3, 3]),
+        ("e(X) <- (a(X) OR c(X)) WHERE big(X).", [1, 2, 3, 5]),
+        ("e <- (a(_) WHERE big(2)) ^ 2.", [2, 2, 2]),
+        ("e(X, Y) <- a(X) SEQ (b(Y) WHERE big(Y)).", [7]),
+        ("e(X) <- NOT(c(Y) WHERE big(Y)).[a(X), b(_)].", [5]),
+        ("e(X) <- a(X) WHERE (p(X), big(X)). p(2).", [2]),
+        ("e(count(X)) <- b(_), last 3: collect a(X), big(X).", [1, 2, 3]),
+    ],
+)
+def test_once_for_each_row(text: str, calls: list[int]) -> None:
+    counted = Counted(False)
+    session = counted.session(text)
+    for x in (1, 2, 3):
+        session.push(Event("a", (x,), x, id=f"a{x}"))
+    session.push([Event("c", (5,), 5), Event("b", (7,), 8)])
+    assert sorted(counted.calls) == calls
+    session.push(augury.Revocation("a1"))
+    assert sorted(counted.calls) == calls
 
 
 def test_the_functions_of_the_language_are_pure() -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augury.algebra.scalar import FUNCTIONS, RowError, apply, compare, distances_km
+from augury.algebra.scalar import FUNCTIONS, RowError, apply, compare
+from augury.algebra.sphere import distances_km
 from augury.engine import near
 from augury.engine.near import Near, placed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -16,7 +16,8 @@ from augury import compile
 from augury.algebra.aggregates import AGGREGATES
 from augury.algebra.nodes import AnyOf, Compare, Condition, Follow, Holds, Label, Node, Scan, Select, Within
 from augury.algebra.place import placed
-from augury.algebra.scalar import FUNCTIONS, function
+from augury.algebra.register import function
+from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, show
 from augury.clock import Clock, Duration, Timestamp
 from augury.meaning.patterns import World
@@ -340,6 +341,17 @@ def test_a_registered_function_is_left_out_whatever_its_name(spark: SparkSession
     args = (("e", 2), [(F.col("c0"), "string"), (F.col("c1"), "int")], F.col("start"), F.col("end"), LOGICAL)
     assert keep([pattern], *args) is not None
     assert keep([pattern], *args, {"abs": function(lambda x: x, name="abs")}) is None
+
+
+def test_what_is_not_pure_is_left_to_the_engine(spark: SparkSession) -> None:
+    """Even where Spark has the function, and for what stands after it, which is not asked where it fails."""
+    args = (("e", 1), [(F.col("c0"), "int")], F.col("start"), F.col("end"), LOGICAL)
+    called = Compare("<", Apply("abs", (Var("X"),), pure=False), Const(2))
+    assert keep([Select(Scan("e", (Var("X"),)), (called, Compare(">", Var("X"), Const(0))))], *args) is None
+    pure = Compare("<", Apply("abs", (Var("X"),)), Const(2))
+    assert keep([Select(Scan("e", (Var("X"),)), (pure,))], *args) is not None
+    impure = {"abs": replace(FUNCTIONS["abs"], pure=False)}
+    assert keep([Select(Scan("e", (Var("X"),)), (pure,))], *args, impure) is None
 
 
 def test_an_overflow_on_the_way_is_seen(spark: SparkSession) -> None:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError, RunError
 from augury.knowledge import rdf
-from augury.knowledge.rdf import ENDINGS, Form, Triples, literal_value, read_rdf
+from augury.knowledge.literals import literal_value, value_of
+from augury.knowledge.rdf import ENDINGS, Form, Triples, read_rdf
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Schema, Triple, closure
 from augury.model import Iri, Term, Value
 from augury.sources import Skipped
@@ -322,7 +323,7 @@ def test_lines_are_read_as_pyoxigraph_reads_them(tmp_path_factory: pytest.TempPa
         lines.append(f'<{E}a> <{E}p> "{spelt}"{kind}{f" <{E}g>" if named else ""} .\n')
     found = read(tmp_path_factory.mktemp("rdf"), "".join(lines), "a.nq")
     expected = [
-        (rdf.value_of(q.object), isinstance(q.graph_name, ox.NamedNode))
+        (value_of(q.object), isinstance(q.graph_name, ox.NamedNode))
         for q in ox.parse("".join(lines), ox.RdfFormat.N_QUADS)
     ]
     assert [(o, g >= 0) for (_, _, o), g in zip(found, found.graph, strict=True)] == expected

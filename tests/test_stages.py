@@ -21,7 +21,6 @@ import augury
 from augury.algebra.nodes import Instant, walk
 from augury.algebra.stages import Stages, needed, stages
 from augury.clock import Clock
-from augury.knowledge.facts import facts_from
 from augury.meaning import evaluate
 from augury.model import Event, Fact, HistoryItem, OrderKey, Revocation, content_id, give_ids
 from augury.notation import read_event
@@ -198,7 +197,7 @@ def told_of(case: Case) -> Told:
     clock, settings = case.clock(program), case.settings
     prefixes = program.plan.prefixes
     history = [item_from(read_event(line, clock, prefixes), program.plan, clock) for line in case.events]
-    facts = facts_from(list(settings.get("facts", {}).items()), program.plan, clock)
+    facts = case.facts(program, clock)
     until = None if (t := settings.get("until")) is None else clock.read(t)
     return Told(program, history, clock, facts, until, settings.get("retention"))
 

@@ -1,14 +1,14 @@
 """Augury: complex event processing with knowledge."""
 
-from augury.algebra.aggregates import aggregate
-from augury.algebra.scalar import function
+from augury.algebra.register import aggregate, function
 from augury.engine.session import Session
 from augury.errors import AuguryError, DataError, Diagnostic, ProgramError, RunError
+from augury.knowledge.graphs import rdf
 from augury.model import Change, Event, Fact, Iri, Revocation, Term
 from augury.program import Program, compile
 from augury.run import Result, run
 
 __all__ = [
     "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Result",
-    "Revocation", "RunError", "Session", "Term", "aggregate", "compile", "function", "run",
+    "Revocation", "RunError", "Session", "Term", "aggregate", "compile", "function", "rdf", "run",
 ]  # fmt: skip

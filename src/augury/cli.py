@@ -25,6 +25,7 @@ from augury.engine.batch import Answer
 from augury.errors import AuguryError, Findings, ProgramError, RunError, Source, counted
 from augury.explain import FORMATS as EXPLAIN_FORMATS
 from augury.job import Job, check_registered, load_functions, report
+from augury.knowledge.graphs import Graph
 from augury.language.read import read
 from augury.language.show import show_module
 from augury.meaning import Model
@@ -46,8 +47,15 @@ events_option = click.option(
     help="Events: a path or type=path, a file or a folder; CSV, JSON lines or Parquet; - is standard input.",
 )
 facts_option = click.option(
-    "--facts", multiple=True, metavar="NAME=SRC", help="Facts of a static predicate: CSV or JSON lines."
+    "--facts",
+    multiple=True,
+    metavar="NAME=SRC",
+    help="Facts of a static predicate: CSV, JSON lines, Parquet, Arrow, or a database and a query (shop.duckdb:SELECT …).",
 )
+rdf_option = click.option(
+    "--rdf", multiple=True, metavar="SRC", help="An RDF graph with what RDFS entails: Turtle, N-Triples, N-Quads, TriG, RDF/XML or JSON-LD."
+)  # fmt: skip
+rdf_plain_option = click.option("--rdf-plain", multiple=True, metavar="SRC", help="An RDF graph just as it is.")
 functions_option = click.option(
     "--functions", multiple=True, metavar="FILE.py", help="Python file with functions and aggregates to register."
 )
@@ -104,6 +112,8 @@ history_options = options(
     program_files,
     events_option,
     facts_option,
+    rdf_option,
+    rdf_plain_option,
     functions_option,
     policy_option,
     time_option,
@@ -165,6 +175,10 @@ def _fact_sources(facts: Iterable[str]) -> list[tuple[str, str]]:
             raise click.UsageError(f"--facts {text}: write it as NAME=SRC")
         pairs.append((name, path))
     return pairs
+
+
+def _graphs(rdf: Iterable[str], plain: Iterable[str]) -> list[Graph]:
+    return [*(Graph(path) for path in rdf), *(Graph(path, entailment=False) for path in plain)]
 
 
 def _compile(paths: Iterable[str], facts: Iterable[str], functions: Iterable[str], policy: str | None) -> Program:
@@ -254,8 +268,8 @@ def explain(
     help="By default a table on a terminal, else by the name of the output, else JSON lines.",
 )
 def run(
-    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
-    time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError,
+    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
+    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError,
     engine: str | None, master: str, conf: tuple[str, ...], partitions: int | None, show_changes: bool,
     emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | Literal["parquet"] | None,
 ) -> None:  # fmt: skip
@@ -274,10 +288,10 @@ def run(
         check_folder(output, compiled.plan.outputs if len(compiled.plan.outputs) > 1 else ())
     in_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
     if _engine(engine, [option for option, given in in_order.items() if given]) == "spark":
-        settings = Settings(compiled, events, _fact_sources(facts), clock, on_error, time)
+        settings = Settings(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
         run_on_spark(settings, master, conf, partitions, until, retention, output, format_)
         return
-    job = Job(compiled, events, _fact_sources(facts), clock, on_error, time)
+    job = Job(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
     engine = engine or "embedded"
     columns = _width(output)
     if show_changes:
@@ -343,6 +357,7 @@ class Settings:
     program: Program
     events: tuple[str, ...]
     facts: list[tuple[str, str]]
+    rdf: list[Graph]
     clock: Kind | None
     on_error: OnError
     time: str
@@ -366,7 +381,7 @@ def run_on_spark(
             from augury.spark.job import SparkJob
         with working("reading events"):
             job = SparkJob(
-                spark, settings.program, sources, settings.facts, settings.clock, settings.on_error,
+                spark, settings.program, sources, settings.facts, settings.rdf, settings.clock, settings.on_error,
                 until=until, retention=retention, partitions=partitions,
             )  # fmt: skip
         with working("evaluating on Spark"):
@@ -377,13 +392,15 @@ def run_on_spark(
                 errors = found.errors
         if format_ != "parquet":
             _show(found.events, format_, job.clock, plan, output, job.missing)
-        report(plan, job.skipped, job.facts, [], errors)
+        report(plan, job.skipped, job.facts, job.graphs, [], errors)
 
 
 @cli.command()
 @program_files
 @events_option
 @facts_option
+@rdf_option
+@rdf_plain_option
 @functions_option
 @policy_option
 @time_option
@@ -413,8 +430,8 @@ def run_on_spark(
 )
 @spark_options
 def stream(
-    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
-    time: str, clock: Kind | None, retention: str | None, on_error: OnError, checkpoint: str, output: str,
+    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
+    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, retention: str | None, on_error: OnError, checkpoint: str, output: str,
     format_: Literal["jsonl", "csv", "parquet"], lateness: str, late: str | None, longest: str | None,
     emit: Literal["early", "final"], trigger: str, buckets: int | None, master: str, conf: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -436,7 +453,7 @@ def stream(
     from augury.spark.session import open_session
 
     order = live.Order(
-        compiled, [SourceFile.parse(e, time) for e in events], _fact_sources(facts), Path(checkpoint), output, format_,
+        compiled, [SourceFile.parse(e, time) for e in events], _fact_sources(facts), _graphs(rdf, rdf_plain), Path(checkpoint), output, format_,
         lateness, emit, late, trigger, clock, on_error, longest, retention,
     )  # fmt: skip
     parts = buckets or live.remembered(order.checkpoint).get("buckets") or 2 * (os.cpu_count() or 1)
@@ -455,7 +472,7 @@ def stream(
             counts = running.tally
             if sys.stderr.isatty():
                 say(str(counts))
-            report(compiled.plan, running.skipped, running.pipeline.facts, [], counts.errors, counts.skipped)
+            report(compiled.plan, running.skipped, running.pipeline.facts, running.graphs, [], counts.errors, counts.skipped)
             if late is None:
                 tell("late", counts.examples, count=counts.late)
 
@@ -491,12 +508,13 @@ def _format_of(output: str) -> Format | Literal["parquet"]:
 @click.option("--all", "every", is_flag=True, help="Every derivation, not just one.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "mermaid"]), default="text")
 def why(
-    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None,
-    time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, wanted: str, every: bool,
+    program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
+    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, wanted: str, every: bool,
     format_: str,
 ) -> None:  # fmt: skip
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
-    job = Job(_compile(program, facts, functions, policy), events, _fact_sources(facts), clock, on_error, time)
+    compiled = _compile(program, facts, functions, policy)
+    job = Job(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
     model = job.evaluate(until, as_of, retention, engine="embedded")
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
     if not found:

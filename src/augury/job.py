@@ -13,10 +13,12 @@ from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
 from augury.engine import batch
 from augury.errors import DataError, RunError, counted
-from augury.knowledge.facts import check_facts, read_fact_file, without_facts
+from augury.knowledge.facts import Facts, without_facts
+from augury.knowledge.graphs import Graph, Graphs, read_facts
+from augury.language.show import Printer
 from augury.language.symbols import unregistered
 from augury.meaning import Model, Replay, admitted, evaluate, replay
-from augury.model import Event, Fact, HistoryItem
+from augury.model import Event, HistoryItem
 from augury.notation import show_event
 from augury.program import Program, check_clock
 from augury.settings import choose_clock, first_time, length
@@ -62,6 +64,7 @@ class Job:
         program: Program,
         events: Iterable[str],
         facts: Iterable[tuple[str, str]] = (),
+        rdf: Iterable[Graph] = (),
         clock: Kind | None = None,
         on_error: OnError = "stop",
         time: str = "time",
@@ -74,10 +77,7 @@ class Job:
         check_clock(self.program, self.clock.kind)
         self.history: list[HistoryItem] = read_events(raw, plan, self.clock, self.skipped)
         self.late: list[HistoryItem] = []
-        self.facts: list[Fact] = []
-        for name, path in facts:
-            self.facts += read_fact_file(name, path, plan, self.clock, self.skipped)
-        check_facts(self.facts, plan)
+        self.facts, self.graphs = read_facts(facts, rdf, plan, self.clock, self.skipped)
 
     def time(self, option: str, text: str | None) -> int | None:
         """The time that an option names."""
@@ -106,7 +106,7 @@ class Job:
         with working(f"evaluating {len(self.history):,} events"):
             settings = (
                 self.clock,
-                self.facts,
+                self.known(engine),
                 self.time("--until", until),
                 self.time("--as-of", as_of),
                 self.length("--retention", retention),
@@ -126,7 +126,7 @@ class Job:
         with working(f"replaying {len(self.history):,} events"):
             settings = (
                 self.clock,
-                self.facts,
+                self.known(engine),
                 self.time("--until", until),
                 self.length("--retention", retention),
                 emit,
@@ -138,6 +138,12 @@ class Job:
                 found = replay(self.program.plan, self.history, *settings)
         self.late += found.late
         return found
+
+    def known(self, engine: str) -> Facts:
+        """The facts, with those of the graphs; the reference has them by the plainest way."""
+        plan = self.program.plan
+        more = self.graphs.facts(plan, self.facts) if engine == "embedded" else self.graphs.closed(plan)
+        return self.facts + more
 
     def missing(self) -> list[str]:
         """The input types that rules read and of which there was no event."""
@@ -151,18 +157,27 @@ class Job:
 
     def report(self, model: Model) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
-        report(self.program.plan, self.skipped, self.facts, [why for _, why in model.rejected], model.errors)
+        report(self.program.plan, self.skipped, self.facts, self.graphs, [why for _, why in model.rejected], model.errors)
         tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])
 
 
 def report(
-    plan: Plan, skipped: Skipped, facts: list[Fact], rejected: list[str], errors: Mapping[tuple[str, str], int],
+    plan: Plan, skipped: Skipped, facts: Facts, graphs: Graphs, rejected: list[str], errors: Mapping[tuple[str, str], int],
     count: int | None = None,
 ) -> None:  # fmt: skip
     """What a run has left out, on standard error; `count` says how much was skipped where not all of it is at hand."""
     tell("skipped", skipped.problems, count=count)
-    empty = without_facts(facts, plan)
-    tell("static predicates without facts", [f"`{name}`: give them with --facts {name}=FILE" for name in empty])
+    empty = [n for n in without_facts(facts, plan) if n not in graphs.predicates and n not in plan.queries]
+    meant = graphs.misspelt(empty)
+    printer = Printer()
+    printer.prefixes |= plan.prefixes
+    shown = printer.name
+    tell("static predicates without facts", [
+        f"`{shown(name)}`: did you mean `{shown(meant[name])}`?" if name in meant
+        else f"`{shown(name)}`: give its graph with --rdf FILE" if ":" in name
+        else f"`{name}`: give them with --facts {name}=FILE"
+        for name in empty
+    ])  # fmt: skip
     tell("rejected", rejected)
     problems = [f"rule `{rule}`: {why} ({counted(n, 'time')})" for (rule, why), n in errors.items()]
     tell("rows that could not be computed", problems)

@@ -167,6 +167,10 @@ def _compiled(
         _read_policy(policy, findings) if policy else None,
     )
     check(plan, findings)
+    if plan.queries:
+        from augury.knowledge.sparql import check_queries
+
+        check_queries(plan, findings)
     findings.raise_errors()
     return Program(plan, findings.sorted(), tuple(modules), functions, facts)
 

@@ -11,7 +11,8 @@ from augury.clock import Clock, Kind
 from augury.engine import batch
 from augury.engine.arrivals import is_tables
 from augury.errors import RunError, counted
-from augury.knowledge.facts import check_facts, facts_from
+from augury.knowledge.facts import Facts, check_facts, facts_from
+from augury.knowledge.graphs import Graphs
 from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
@@ -72,6 +73,7 @@ def run(
     clock: Kind | None = None,
     policy: str | None = None,
     facts: FactsIn = (),
+    rdf: Any = (),
     until: Any = None,
     as_of: Any = None,
     retention: str | None = None,
@@ -79,19 +81,19 @@ def run(
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
 
-    Events are `Event` objects or dicts in the JSON form, or tables by type; facts are `Fact` objects or, by name, tuples or
-    dicts. `engine` is "embedded", or "reference" for the slow one that says what a program means.
+    Events are `Event` objects or dicts in the JSON form, or tables by type; facts are `Fact` objects or, by name, tuples,
+    dicts, tables, paths or queries; `rdf` are graphs: paths, or `augury.rdf(…)`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
-    given_facts: list[Any] = list(facts.items()) if isinstance(facts, Mapping) else list(facts)
+    given_facts: Any = facts if isinstance(facts, Mapping | Facts) else list(facts)
     if not isinstance(program, Program):
-        names = {f.name if isinstance(f, Fact) else f[0] for f in given_facts}
+        names = {f if isinstance(f, str) else f.name if isinstance(f, Fact) else f[0] for f in given_facts}
         program = compile(program, policy=policy, facts=names)
     elif policy is not None:
         program = program.with_policy(policy)
     if is_tables(events):
-        return _run_tables(program, events, given_facts, clock, until, as_of, retention, engine)  # type: ignore[arg-type]
+        return _run_tables(program, events, given_facts, rdf, clock, until, as_of, retention, engine)  # type: ignore[arg-type]
     if isinstance(events, Event | Revocation | Mapping | str) or not isinstance(events, Iterable):
         raise RunError(f"events are a list of events, or tables by type, not {type(events).__name__}")
     given = list(events)
@@ -101,6 +103,8 @@ def run(
     known = facts_from(given_facts, program.plan, chosen)
     check_facts(known, program.plan)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
+    graphs = Graphs.of(rdf)
+    known += graphs.facts(program.plan, known) if engine == "embedded" else graphs.closed(program.plan)
     settings = (chosen, known, time["until"], time["as_of"], length(retention, program.plan.tick))
     if engine == "embedded":
         return Result(program, batch.evaluate(program, history, *settings), chosen)
@@ -108,14 +112,13 @@ def run(
 
 
 def _run_tables(
-    program: Program, tables: Mapping[str, Any], facts: list[Any], clock: Kind | None, until: Any, as_of: Any,
+    program: Program, tables: Mapping[str, Any], facts: Any, rdf: Any, clock: Kind | None, until: Any, as_of: Any,
     retention: str | None, engine: str,
 ) -> Result:  # fmt: skip
     """Whole tables go straight into a session."""
     if engine != "embedded" or as_of is not None:
         raise RunError("tables run on the embedded engine, as of now", hint="give a list of events for anything else")
-    known = dict(facts) if facts and isinstance(facts[0], tuple) else facts
-    session = program.session(clock=clock, facts=known, retention=retention)
+    session = program.session(clock=clock, facts=facts, rdf=rdf, retention=retention)
     session.push(tables)
     if until is not None:
         session.advance(until)

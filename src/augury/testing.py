@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from augury.algebra.aggregates import AggregateFunction
@@ -27,13 +28,15 @@ from augury.algebra.scalar import Function
 from augury.clock import SECOND, Clock
 from augury.engine import batch
 from augury.errors import DataError, misspelt
-from augury.knowledge.facts import facts_from
+from augury.knowledge.facts import Facts, facts_from
+from augury.knowledge.graphs import Graphs
+from augury.knowledge.rdf import Triples, read_rdf
 from augury.meaning import evaluate, replay
 from augury.model import Event, HistoryItem, OrderKey
 from augury.notation import read_event, show_event
 from augury.program import Program, compile
 from augury.settings import length
-from augury.sources import item_from
+from augury.sources import Skipped, item_from
 
 _KEYS = {
     "name",
@@ -48,6 +51,7 @@ _KEYS = {
     "as_of",
     "retention",
     "facts",
+    "rdf",
     "emit",
     "lateness",
 }
@@ -73,6 +77,12 @@ class Case:
     def clock(self, program: Program) -> Clock:
         return Clock(self.settings.get("clock", "logical"), program.plan.tick or SECOND)
 
+    def facts(self, program: Program, clock: Clock, engine: str = "embedded") -> Facts:
+        """The facts of the case, with those of its graph."""
+        known = facts_from(list(self.settings.get("facts", {}).items()), program.plan, clock)
+        graphs = Graphs.of(_turtle(self.settings["rdf"])) if "rdf" in self.settings else Graphs(())
+        return known + (graphs.facts(program.plan, known) if engine == "embedded" else graphs.closed(program.plan))
+
     def check(self, functions: Iterable[Function | AggregateFunction] = (), engine: str = "embedded") -> None:
         """Runs the case on an executor; raises AssertionError with both answers where they differ."""
         program = self.compiled(functions)
@@ -80,7 +90,7 @@ class Case:
         prefixes = program.plan.prefixes
         history = [item_from(read_event(line, clock, prefixes), program.plan, clock) for line in self.events]
         _check_types(history, program)
-        facts = facts_from(list(settings.get("facts", {}).items()), program.plan, clock)
+        facts = self.facts(program, clock, engine)
         until, as_of = (None if (t := settings.get(k)) is None else clock.read(t) for k in ("until", "as_of"))
         retention = length(settings.get("retention"), program.plan.tick)
         if self.expected is not None:
@@ -101,6 +111,14 @@ class Case:
             found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in replayed.changes]
             wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]
             assert found == wanted, _difference("changes", wanted, found)
+
+
+def _turtle(text: str) -> Triples:
+    """The graph of a case."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "case.ttl"
+        path.write_text(text, encoding="utf-8")
+        return read_rdf(str(path), Skipped())
 
 
 def _check_types(history: Iterable[HistoryItem], program: Program) -> None:

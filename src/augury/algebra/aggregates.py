@@ -5,26 +5,14 @@ The order matters only to `first`, `last` and `list`: sums of floats are exact b
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
-from augury.algebra.scalar import (
-    RowError,
-    annotated,
-    column_of,
-    from_python,
-    opened_all,
-    opening,
-    return_annotation,
-    rule_name,
-    type_of,
-)
+from augury.algebra.scalar import RowError, column_of, from_python
 from augury.clock import Duration
-from augury.errors import RunError
 from augury.model import MAX_INT, MIN_INT, Value, order_key, show_value
 
 
@@ -40,48 +28,6 @@ class AggregateFunction:
     registered: bool = False
     vectorised: bool = False  # takes an array
     pure: bool = True
-
-
-def aggregate(
-    python: Callable[[Any], Any] | None = None, *, name: str | None = None, argument: Any = None, result: Any = None,
-    vectorised: bool = False, pure: bool = True,
-) -> Any:  # fmt: skip
-    """Makes a Python function of a list usable as an aggregate; types are read from its annotations, or given.
-
-    `argument` is the type of a single value. A `vectorised` aggregate is given an array: of numbers or booleans where all
-    values are, else of objects. One that is not `pure` may give something else for the same values.
-
-    >>> @aggregate
-    ... def median(values: list[float]) -> float:
-    ...     return sorted(values)[len(values) // 2]
-    >>> median.argument, median.result
-    ('number', 'number')
-    """
-
-    def register(call: Callable[[Any], Any]) -> AggregateFunction:
-        called = rule_name("aggregate", call, name)
-        where = f"the aggregate `{called}`"
-        takes = _element(call, where) if argument is None else argument
-        gives = return_annotation(call) if result is None else result
-        return AggregateFunction(
-            called, type_of(takes, where, argument is not None), type_of(gives, where, result is not None),
-            opening(call, [takes], opened_all), (getattr(call, "__doc__", "") or "").strip(), True, vectorised, pure,
-        )  # fmt: skip
-
-    return register(python) if python is not None else register
-
-
-def _element(call: Callable[[Any], Any], where: str) -> Any:
-    """What a function of a list says about the elements of its list."""
-    try:
-        parameters = list(inspect.signature(call).parameters.values())
-        inspect.signature(call).bind([])
-    except ValueError:  # some functions of C do not tell
-        return Any
-    except TypeError:
-        raise RunError(f"{where} must take one argument, the list of the values") from None
-    inside = [t for t in get_args(annotated(call, parameters[:1])[0]) if t is not Ellipsis]
-    return inside[0] if len(inside) == 1 else Any
 
 
 def _numbers(values: list[Value]) -> list[Fraction]:

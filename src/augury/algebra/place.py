@@ -8,7 +8,7 @@ candidates that meet every condition decidable at that operator (SEMANTICS 5).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from augury.algebra.nodes import (
@@ -25,6 +25,7 @@ from augury.algebra.nodes import (
     Label,
     Node,
     NoneInside,
+    Relates,
     Relative,
     Repeat,
     Rule,
@@ -37,17 +38,22 @@ from augury.algebra.nodes import (
     bound_vars,
     condition_labels,
     condition_vars,
+    conditions,
     event_types,
     walk,
+    walk_all,
 )
 from augury.algebra.program import Plan
 from augury.algebra.strata import static_reads
-from augury.algebra.terms import Build, Var, variables
+from augury.algebra.terms import Build, Var, is_pure, variables
 from augury.model import Fact
 
 
 def place(node: Node, varying: Collection[str] = ()) -> Node:
-    """The pattern with its conditions and windows placed; conditions on facts in `varying` stay as written."""
+    """The pattern with its conditions and windows placed.
+
+    Conditions on facts in `varying`, and those with a function that is not pure, stay where they are written.
+    """
     match node:
         case Select():
             result = place(node.input, varying)
@@ -55,7 +61,8 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
                 if isinstance(condition, NoneInside):
                     pattern, where = _correlated(condition.pattern, bound_vars(result), varying)
                     condition = replace(condition, pattern=pattern, where=where)
-                result = _attach(condition, result) if _varies(condition, varying) else _sink(condition, result)
+                stays = _varies(condition, varying) or not _is_pure(condition)
+                result = _attach(condition, result) if stays else _sink(condition, result)
             return result
         case Within():
             inner = place(node.input, varying)
@@ -187,6 +194,29 @@ def _varies(condition: Condition, varying: Collection[str]) -> bool:
         case AnyOf():
             return any(_varies(c, varying) for option in condition.options for c in option)
     return False
+
+
+def _is_pure(condition: Condition) -> bool:
+    """Whether a condition calls no function that may give something else the next time."""
+    match condition:
+        case Compare():
+            return is_pure(condition.left) and is_pure(condition.right)
+        case Holds() | Unless():
+            return all(is_pure(a) for a in condition.args)
+        case AnyOf():
+            return all(_is_pure(c) for option in condition.options for c in option)
+        case NoneInside():
+            return all(map(_is_pure, (*condition.where, *_inside(condition.pattern))))
+        case Relates() | Spans() | Relative():
+            return True
+
+
+def _inside(pattern: Node) -> Iterator[Condition]:
+    """The conditions of a pattern, absences included."""
+    for node in walk_all(pattern):
+        yield from conditions(node)
+        if isinstance(node, Join):
+            yield from node.absent_where
 
 
 def _attach(condition: Condition, node: Node) -> Node:

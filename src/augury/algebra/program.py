@@ -9,6 +9,7 @@ from functools import cached_property
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import AnyOf, Clause, Condition, Holds, Rule, Unless, conditions, event_types, made_type, walk_all
 from augury.algebra.scalar import Function
+from augury.errors import NOWHERE, Span
 
 Predicate = tuple[str, int]
 
@@ -20,13 +21,22 @@ class Attribute:
 
 
 @dataclass(frozen=True)
+class Query:
+    """A query in SPARQL, and how many arguments stand beside it."""
+
+    text: str
+    arity: int
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Plan:
     """What executors run. `declared` has the attributes of declared events, `static` those of declared facts.
 
     `given` are derived types that are made elsewhere and given as sets, with the greatest length of their events, in
     microseconds, where it is bounded: a stage of a program has them. `hidden` is how many arguments at the end of every
     event are no part of it: its slice of time. `aliases` are types whose events are those of another type with more
-    arguments: what facts say of them.
+    arguments: what facts say of them. `queries` are those in SPARQL, by the static predicate that stands for each.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -41,6 +51,7 @@ class Plan:
     given: Mapping[Predicate, int | None] = field(default_factory=dict)
     hidden: int = 0
     aliases: Mapping[Predicate, Predicate] = field(default_factory=dict)
+    queries: Mapping[str, Query] = field(default_factory=dict)
 
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:

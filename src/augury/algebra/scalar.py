@@ -6,23 +6,16 @@ run counts and reports it.
 
 from __future__ import annotations
 
-import inspect
 import math
-import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from functools import wraps
-from types import NoneType, UnionType
-from typing import Any, TypeAlias, Union, get_args, get_origin
+from typing import Any
 
+from augury.algebra.sphere import Array, distance_km, distances_km
 from augury.clock import Duration, Timestamp, show_timestamp
-from augury.errors import RunError, counted, nearest
-from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, from_json, has_null, order_key, show_value, type_name
-
-Array: TypeAlias = Any  # a NumPy array
+from augury.model import MAX_INT, MIN_INT, Iri, Value, from_json, has_null, order_key, show_value, type_name
 
 TYPES = ("int", "float", "number", "string", "bool", "timestamp", "duration", "iri", "term", "list", "any")
 
@@ -72,177 +65,6 @@ class Function:
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)
-
-
-# Functions from Python
-
-
-def function(
-    python: Callable[..., Any] | None = None, *, name: str | None = None, types: Iterable[Any] | None = None,
-    result: Any = None, vectorised: bool = False, pure: bool = True,
-) -> Any:  # fmt: skip
-    """Makes a Python function usable in rules; types are read from its annotations, or given.
-
-    A type is one of the language, such as "timestamp", or one of Python: float, str, datetime, …. Parameters with a default
-    may be left out. A `vectorised` function is given arrays, an element for each row, and gives an array as long. One that
-    reads a clock, a service or a random number is not `pure`: a replay may then differ from the first run.
-
-    >>> @function
-    ... def index(t: float, h: float) -> float:
-    ...     return t + h
-    >>> function(math.hypot, types=("float", "float"), result="float").types
-    ('float', 'float')
-    """
-
-    def register(call: Callable[..., Any]) -> Function:
-        called = rule_name("function", call, name)
-        where = f"the function `{called}`"
-        given = None if types is None else (types,) if isinstance(types, str | type) else tuple(types)
-        parameters = _parameters(call, where, given)
-        declared = annotated(call, parameters) if given is None else given
-        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        optional = sum(p.default is not p.empty for p in parameters) + variadic
-        gives = return_annotation(call) if result is None else result
-        return Function(
-            called, tuple(type_of(t, where, given is not None) for t in declared),
-            type_of(gives, where, result is not None), opening(call, declared, opened_all if vectorised else opened),
-            (getattr(call, "__doc__", "") or "").strip(), optional, variadic, registered=True, vectorised=vectorised,
-            pure=pure,
-        )  # fmt: skip
-
-    return register(python) if python is not None else register
-
-
-def rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:
-    """The name by which rules call something from Python."""
-    if not callable(call):
-        raise RunError(f"{call!r} is not a Python function", hint=f"decorate a function with @augury.{what}")
-    found = getattr(call, "__name__", type(call).__name__) if name is None else name
-    if not re.fullmatch(r"[^\W\d_A-Z]\w*", str(found)):
-        raise RunError(
-            f"rules cannot call a{'n' if what[0] in 'aeiou' else ''} {what} `{found}`",
-            hint='a name begins with a small letter; give one with name="…"',
-        )
-    return str(found)
-
-
-def _parameters(call: Callable[..., Any], where: str, given: Sequence[Any] | None) -> list[inspect.Parameter]:
-    """What a rule gives a function, by position."""
-    try:
-        signature = inspect.signature(call)
-    except (ValueError, TypeError):
-        if given is None:
-            raise RunError(f"Python does not tell the parameters of {where}", hint=_GIVE_TYPES) from None
-        return []
-    found: list[inspect.Parameter] = []
-    for p in signature.parameters.values():
-        if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD:
-            found.append(p)
-        elif p.kind is p.KEYWORD_ONLY and p.default is p.empty:
-            raise RunError(f"{where} needs `{p.name}` by name, but rules give arguments by position",
-                           hint=f"give `{p.name}` a default, or move it before the `*`")  # fmt: skip
-    return found if given is None else _typed(found, where, len(given))
-
-
-def _typed(found: list[inspect.Parameter], where: str, types: int) -> list[inspect.Parameter]:
-    """The parameters that so many types are for; those with a default may go without."""
-    variadic = bool(found) and found[-1].kind is inspect.Parameter.VAR_POSITIONAL
-    if variadic and types > len(found):
-        return []  # it takes just as many as there are types
-    if types > len(found) or any(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in found[types:]):
-        raise RunError(f"{where} has {counted(len(found), 'parameter')}, but {counted(types, 'type')}",
-                       hint="give one type for each parameter; that of *args holds for the rest")  # fmt: skip
-    return found[:types]
-
-
-_PYTHON = {
-    int: "int", float: "number", str: "string", bool: "bool", list: "list", tuple: "list", Iri: "iri", Term: "term",
-    datetime: "timestamp", Timestamp: "timestamp", timedelta: "duration", Duration: "duration",
-}  # fmt: skip
-_GIVE_TYPES = 'say them: function(types=("float", "string"), result="float")'
-
-
-def annotated(call: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> tuple[Any, ...]:
-    return tuple(_evaluated(p.annotation, call) for p in parameters)
-
-
-def return_annotation(call: Callable[..., Any]) -> Any:
-    try:
-        return _evaluated(inspect.signature(call).return_annotation, call)
-    except (ValueError, TypeError):
-        return inspect.Parameter.empty
-
-
-def _evaluated(annotation: Any, call: Callable[..., Any]) -> Any:
-    """What an annotation written as text stands for; the text itself where it names a type of the language."""
-    plain = inspect.unwrap(call)
-    scope = getattr(plain, "__globals__", None) or getattr(type(plain).__call__, "__globals__", {})
-    for _ in range(2):  # text may be quoted once more, to be read later
-        if isinstance(annotation, str) and annotation not in TYPES:
-            with suppress(Exception):
-                annotation = eval(annotation, scope)
-    return annotation
-
-
-def type_of(given: Any, where: str, declared: bool = False) -> str:
-    """The type of the language that an annotation or a declaration stands for; any, where only Python knows it.
-
-    The float of an annotation is a number, since an integer may stand for it; a declared one is a float.
-    """
-    if isinstance(given, str):
-        if given not in TYPES:
-            guess = nearest(given, TYPES)
-            meant = f"did you mean `{guess}`? " if guess else ""
-            raise RunError(f"`{given}` is not a type, in {where}", hint=f"{meant}the types are {', '.join(TYPES)}")
-        return "number" if given == "float" and not declared else given
-    kinds = {"float" if declared and t is float else _python_type(t) for t in _options(given)}
-    if declared and kinds == {"any"} and given is not Any:
-        raise RunError(f"{given!r} is not a type, in {where}", hint=f"the types are {', '.join(TYPES)}")
-    return kinds.pop() if len(kinds) == 1 else "number" if kinds <= {"int", "float", "number"} and kinds else "any"
-
-
-def _python_type(annotation: Any) -> str:
-    plain = get_origin(annotation) or annotation
-    return next((name for python, name in _PYTHON.items() if python is plain), "any")
-
-
-def _options(annotation: Any) -> tuple[Any, ...]:
-    """The types of a union but for None, which every type allows."""
-    if get_origin(annotation) in (Union, UnionType):
-        return tuple(t for t in get_args(annotation) if t is not NoneType)
-    return (annotation,)
-
-
-def opening(call: Callable[..., Any], declared: Sequence[Any], opened: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A function that is given datetime and timedelta of Python where it asks for them."""
-    asks = [any(t is datetime or t is timedelta for t in _options(given)) for given in declared]
-    if not any(asks):
-        return call
-
-    @wraps(call)
-    def given(*args: Any) -> Any:
-        return call(*(opened(a) if asks[min(i, len(asks) - 1)] else a for i, a in enumerate(args)))
-
-    return given
-
-
-def opened(value: Any) -> Any:
-    """A time as Python has it; other values as they are."""
-    try:
-        match value:
-            case Timestamp():
-                return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us)
-            case Duration():
-                return timedelta(microseconds=value.us)
-    except OverflowError:
-        raise RowError(f"{show_value(value)} is beyond the times of Python") from None
-    return value
-
-
-def opened_all(values: Any) -> Any:
-    """Times of a list or an array as Python has them."""
-    found = [opened(v) for v in values]
-    return found if isinstance(values, list) else _objects(found)
 
 
 def from_python(value: Any) -> Value:
@@ -387,76 +209,12 @@ def _substring(text: Value, start: Value, length: Value = None) -> Value:
     return _text(text)[at:] if length is None else _text(text)[at : at + int(_number(length))]
 
 
-# Distances, made of sums, products and roots alone: these are the same on every machine, one by one and in columns
-
-EARTH_KM = 6378.137  # the radius of E 9.1
-_RAD = math.pi / 180
-
-
 def _distance_km(lat1: Value, lon1: Value, lat2: Value, lon2: Value) -> Any:
-    """The haversine formula (43) of E 9.1, with differences taken in degrees, where they are nearly exact."""
     phi1, phi2 = float(_number(lat1)), float(_number(lat2))
     for phi in (phi1, phi2):
         if not -90 <= phi <= 90:
             raise RowError(f"{show_value(phi)} is not a latitude, from -90 to 90")
-    across = math.fmod(abs(math.fmod(float(_number(lon1)), 360) - math.fmod(float(_number(lon2)), 360)), 360)
-    up, over = _sin_degrees(abs(phi1 - phi2) / 2), _sin_degrees(min(across, 360 - across) / 2)
-    a = min(up * up + _sin_degrees(90 - abs(phi1)) * _sin_degrees(90 - abs(phi2)) * (over * over), 1.0)
-    s = math.sqrt(a)
-    if s < 0.5:
-        return _arc_sine(s, a) * (2 * EARTH_KM)
-    z = (1 - s) / 2
-    return (math.pi / 2 - 2 * _arc_sine(math.sqrt(z), z)) * (2 * EARTH_KM)
-
-
-def _sin_degrees(x: float) -> Any:
-    """The sine of 0 to 90 degrees."""
-    return _sine(x * _RAD) if x <= 45 else _cosine((90 - x) * _RAD)
-
-
-def distances_km(lat1: Array, lon1: Array, lat2: Array, lon2: Array) -> Array:
-    """`distance_km` of columns; NaN where there is none."""
-    import numpy as np
-
-    def sin_degrees(x: Array) -> Array:
-        return np.where(x <= 45, _sine(x * _RAD), _cosine((90 - x) * _RAD))
-
-    if any(np.asarray(c).dtype.kind not in "iuf" for c in (lat1, lon1, lat2, lon2)):
-        raise TypeError("a column that is not of numbers")
-    phi1, turn1, phi2, turn2 = (np.asarray(c, np.float64) for c in (lat1, lon1, lat2, lon2))
-    with np.errstate(all="ignore"):
-        across = np.fmod(np.abs(np.fmod(turn1, 360) - np.fmod(turn2, 360)), 360)
-        up, over = sin_degrees(np.abs(phi1 - phi2) / 2), sin_degrees(np.minimum(across, 360 - across) / 2)
-        a = up * up + sin_degrees(90 - np.abs(phi1)) * sin_degrees(90 - np.abs(phi2)) * (over * over)
-        a = np.minimum(a, 1.0)
-        s = np.sqrt(a)
-        near = s < 0.5
-        z = np.where(near, a, (1 - s) / 2)
-        arc = _arc_sine(np.where(near, s, np.sqrt(z)), z)
-        found = np.where(near, arc, math.pi / 2 - 2 * arc) * (2 * EARTH_KM)
-    return np.where((np.abs(phi1) <= 90) & (np.abs(phi2) <= 90), found, np.nan)
-
-
-# The polynomials of fdlibm, of a number or a column: sine and cosine up to 45 degrees, arc sine up to a half
-
-
-def _sine(x: Any) -> Any:
-    z = x * x
-    r = 8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))  # fmt: skip
-    return x + x * z * (-1.66666666666666324348e-01 + z * r)
-
-
-def _cosine(x: Any) -> Any:
-    z = x * x
-    r = 4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 + z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11))))  # fmt: skip
-    return 1 - (z / 2 - z * z * r)
-
-
-def _arc_sine(x: Any, z: Any) -> Any:
-    """The arc sine of x, whose square is z."""
-    p = z * (1.66666666666666657415e-01 + z * (-3.25565818622400915405e-01 + z * (2.01212532134862925881e-01 + z * (-4.00555345006794114027e-02 + z * (7.91534994289814532176e-04 + z * 3.47933107596021167570e-05)))))  # fmt: skip
-    q = 1 + z * (-2.40339491173441421878e00 + z * (2.02094576023350569471e00 + z * (-6.88283971605453293030e-01 + z * 7.70381505559019352791e-02)))  # fmt: skip
-    return x + x * (p / q)
+    return distance_km(phi1, float(_number(lon1)), phi2, float(_number(lon2)))
 
 
 def _square_roots(x: Array) -> Array:
@@ -589,10 +347,10 @@ def column_of(values: Sequence[Value]) -> Array:
     import numpy as np
 
     kinds = {type(v) for v in values}
-    return np.array(values) if kinds <= {int, float} or kinds == {bool} else _objects(values)
+    return np.array(values) if kinds <= {int, float} or kinds == {bool} else array_of_objects(values)
 
 
-def _objects(values: Sequence[Any]) -> Array:
+def array_of_objects(values: Sequence[Any]) -> Array:
     import numpy as np
 
     array = np.empty(len(values), object)

@@ -11,7 +11,10 @@ from augury.algebra.terms import Apply, Build, Const, Var
 
 
 def canonical(node: object, names: dict[str, str] | None = None) -> str:
-    """A pattern with its variables and labels renamed in the order in which they appear: equal for equal sub-plans."""
+    """A pattern with its variables and labels renamed in the order in which they appear: equal for equal sub-plans.
+
+    A call that is not pure has a form of its own, so that two rules never share what it gave.
+    """
     names = {} if names is None else names
     match node:
         case Var():
@@ -22,7 +25,8 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
             return repr(node)
         case Build() | Apply() | Scan():
             head = node.functor if isinstance(node, Build) else node.function if isinstance(node, Apply) else node.type
-            return f"{type(node).__name__} {head}({','.join(canonical(a, names) for a in node.args)})"
+            own = f" #{id(node)}" if isinstance(node, Apply) and not node.pure else ""
+            return f"{type(node).__name__} {head}{own}({','.join(canonical(a, names) for a in node.args)})"
         case Label():
             names[f"label {node.label}"] = f"L{len(names)}"
             return canonical(node.input, names)

@@ -36,7 +36,7 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.program import Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes
-from augury.algebra.strata import strata
+from augury.algebra.strata import fact_edges, strata
 from augury.algebra.terms import Var
 
 How = Literal["key", "slices", "one"]
@@ -80,10 +80,12 @@ class Stages:
 def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
     """The plan with just the rules that some outputs rest on."""
     wanted, open_types = set[Predicate](), [t for t in plan.derived if t[0] in set(outputs)]
+    facts = fact_edges(plan)
     while open_types:
         type = open_types.pop()
         if type not in wanted:
             wanted.add(type)
+            open_types += [e.reads for e in facts if e.head == type]
             open_types += [t for rule in plan.derived.get(type, ()) for t in rule_reads(rule) if t in plan.derived]
     rules = tuple(rule for rule in plan.rules if rule.predicate in wanted)
     return replace(plan, rules=rules, outputs=tuple(o for o in plan.outputs if o in set(outputs)))
@@ -128,8 +130,26 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True) -> Stages:
         _note(made, types, number)
         return True
 
+    makers = _makers(plan)
+
+    def place_with_facts(rules: tuple[Rule, ...], types: tuple[Predicate, ...]) -> None:
+        """Rules that ask for facts that others make: these run beside them, in one bucket."""
+        together = tuple(dict.fromkeys([m for rule in rules for m in makers[rule.predicate]] + list(rules)))
+        reads = {t for rule in together for t in rule_reads(rule) if t in made and t not in types}
+        first = max((n for t in reads for n in made[t]), default=0)
+        at = next((n for n in range(first, len(builders)) if builders[n].how == "one" and all(
+            m < n or (m == n and len(made[t]) == 1) for t in reads for m in made[t])), None)  # fmt: skip
+        if at is None:
+            builders.append(_Builder("one"))
+            at = len(builders) - 1
+        builders[at].rules += tuple(r for r in together if r not in builders[at].rules)
+        _note(made, types, at)
+
     for stratum in strata(plan):
-        if not stratum.rules:
+        if not any(not rule.makes for rule in stratum.rules):
+            continue
+        if any(makers[type] for type in stratum.types):
+            place_with_facts(stratum.rules, stratum.types)
             continue
         if not place(stratum.rules, stratum.types, stratum.recursive):
             for rule in stratum.rules:
@@ -138,6 +158,22 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True) -> Stages:
     spread = {t for t, where in made.items() if len(where) > 1}
     spread |= {t for b in builders if b.how == "key" for t, held in b.heads.items() if not held}
     return Stages(plan, made_stages, frozenset(spread), lengths)
+
+
+def _makers(plan: Plan) -> dict[Predicate, tuple[Rule, ...]]:
+    """For each type the rules that make the facts that its rules ask for, and those that make what these ask for."""
+    edges = fact_edges(plan)
+    found: dict[Predicate, tuple[Rule, ...]] = {}
+    for type in plan.derived:
+        below, open_types = dict[Predicate, None](), [type]
+        while open_types:
+            asking = open_types.pop()
+            for edge in edges:
+                if edge.head == asking and edge.reads not in below:
+                    below[edge.reads] = None
+                    open_types.append(edge.reads)
+        found[type] = tuple(rule for t in reversed(below) for rule in plan.derived[t])
+    return found
 
 
 def _note(made: dict[Predicate, set[int]], types: Iterable[Predicate], number: int) -> None:
@@ -164,12 +200,13 @@ class _Builder:
         return True
 
     def stage(self, number: int, plan: Plan, bounds: Mapping[Predicate, int | None]) -> Stage:
-        gives = tuple(sorted({rule.predicate for rule in self.rules}))
+        gives = tuple(sorted({rule.predicate for rule in self.rules if not rule.makes}))
         read = {t for rule in self.rules for t in rule_reads(rule)} | set(gives)
         if self.how == "key":
             keys = {t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read)}
             return Stage(number, self.rules, "key", keys, gives)
-        why = _reason(self.rules[0])
+        makers = [rule for rule in self.rules if rule.makes]
+        why = f"facts of `{makers[0].makes}` are made by a rule" if makers else _reason(self.rules[0])
         lengths = [bounds.get(t) for t in gives] if self.how == "slices" else []
         longest = max((b for b in lengths if b is not None), default=None)
         return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read)), gives, longest, why)
@@ -259,7 +296,7 @@ def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:
         return None
     bounds = event_lengths(stages.plan, longest)
     recursive = {label for s in strata(stages.plan) if s.recursive for label in (r.label for r in s.rules)}
-    if any(rule.label in recursive for rule in stage.rules) or not _sliceable(stage.rules, False, bounds):
+    if any(rule.label in recursive or rule.makes for rule in stage.rules) or not _sliceable(stage.rules, False, bounds):
         return None
     return max((b for t in stage.gives if (b := bounds.get(t)) is not None), default=None)
 

@@ -50,11 +50,15 @@ class Build:
 
 @dataclass(frozen=True)
 class Apply:
-    """A function of the scalar table, arithmetic included, applied to arguments."""
+    """A function of the scalar table, arithmetic included, applied to arguments.
+
+    One that is not `pure` may give something else the next time: it stays where it is written, and is like no other.
+    """
 
     function: str
     args: tuple[Expr, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    pure: bool = field(default=True, repr=False)
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,11 @@ def labels(*exprs: Expr) -> set[str]:
 def computes(expr: Expr) -> bool:
     """Whether the expression makes a value that none of its variables has."""
     return any(isinstance(part, Apply | Moment | Aggregate) for part in walk(expr))
+
+
+def is_pure(expr: Expr) -> bool:
+    """Whether the expression gives the same for the same values."""
+    return all(part.pure for part in walk(expr) if isinstance(part, Apply))
 
 
 def show(expr: Expr, outer: int = 0) -> str:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from rich.console import Console
 
-from augury.bench import charts, compare, extras, paper_r, paper_v
+from augury.bench import charts, compare, extras, knowledge, paper_r, paper_v
 from augury.bench.measure import Settings
 from augury.bench.report import as_json, table
 from augury.bench.rows import Row
@@ -21,6 +21,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "P": compare.EXPERIMENTS,
     "R": paper_r.EXPERIMENTS,
     "V": paper_v.EXPERIMENTS,
+    "knowledge": knowledge.EXPERIMENTS,
     "extras": extras.EXPERIMENTS,
 }
 ALL: Mapping[str, Experiment] = {name: run for group in GROUPS.values() for name, run in group.items()} | extras.LONG
@@ -41,6 +42,12 @@ TITLES = {
     "V3c": "V figure 3c: negation and revision",
     "V4": "V figure 4: taking back a chain of derived events",
     "V5": "V figure 5: prices of shares with corrections",
+    "chains": "V figure 3a: complex events with a chain of companies behind each",
+    "reach": "Which nodes of a graph reach which",
+    "rdfs": "A million triples with what RDFS entails",
+    "background": "S figure 17: a detection, by how much is known beside what it needs",
+    "enrich": "Events joined with a table of a million rows",
+    "near": "Stations within 50 km of events",
     "latency": "P1, one event at a time",
     "batches": "P1, by the number of events pushed at once",
     "answers": "P1, answers counted and looked at",

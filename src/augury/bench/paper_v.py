@@ -24,21 +24,23 @@ DAYS = 12_500  # trading days of about fifty years, the length of the paper's se
 REVISED = 0.05
 
 
-def reasoning(events: int, companies: int) -> Workload:
-    """A rise of the first company, then of the last: each pair is an answer as a chain of suppliers links the two."""
-    rules = """static linked(supplier: int, customer: int).
+REASONING = f"""{HEADER}static linked(supplier: int, customer: int).
 event risen(company: int).
 supplies(X, Y) :- linked(X, Y).
 supplies(X, Z) :- linked(X, Y), supplies(Y, Z).
 trend(A, B) <- (risen(A) SEQ risen(B)).10 WHERE supplies(A, B).
 """
+
+
+def reasoning(events: int, companies: int) -> Workload:
+    """A rise of the first company, then of the last: each pair is an answer as a chain of suppliers links the two."""
     pairs = events // 2
     # A pair has a second to itself: no company of one pair is near one of the next.
     time = BEGIN + np.repeat(np.arange(pairs), 2) * 1000 + np.tile([0, 5], pairs)
     columns = {"time": time, "company": np.tile([0, companies - 1], pairs)}
     steps = tables(np.zeros(2 * pairs, np.int64), ["risen"], columns)
     facts = {"linked": [(i, i + 1) for i in range(companies - 1)]}
-    return Workload(HEADER + rules, steps, 2 * pairs, pairs, facts)
+    return Workload(REASONING, steps, 2 * pairs, pairs, facts)
 
 
 def operator(events: int, name: str) -> Workload:

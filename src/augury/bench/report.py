@@ -32,7 +32,7 @@ def table(title: str, rows: Sequence[Row]) -> Table:
     shown.add_column("of", no_wrap=True)
     for column in ("result", "events", "answers", "warm-up"):
         shown.add_column(column, justify="right", no_wrap=True)
-    aims = any(row.target is not None for row in rows)
+    aims = any(row.met is not None for row in rows)
     for column in ("ratio", "target") if aims else ():
         shown.add_column(column, justify="right", no_wrap=True)
     shown.add_column("check")
@@ -52,9 +52,10 @@ def table(title: str, rows: Sequence[Row]) -> Table:
 
 
 def aim(row: Row) -> str:
-    if row.target is None:
+    if row.met is None:
         return ""
-    return f"{row.target:g} [green]met[/]" if row.met else f"{row.target:g} [bold red]missed[/]"
+    bound = f"≥ {row.least:g}" if row.target is None else f"{row.target:g}"
+    return f"{bound} [green]met[/]" if row.met else f"{bound} [bold red]missed[/]"
 
 
 def check(row: Row) -> str:

@@ -14,7 +14,8 @@ THROUGHPUT = "K events/CPU s"
 class Row:
     """One figure. Rows of one `figure` belong together in a table and a chart; `series` are the bars of one `case`.
 
-    `base` is what the figure stands beside; `target` is what their ratio, or the figure alone, should not exceed.
+    `base` is what the figure stands beside; `target` is what their ratio, or the figure alone, should not exceed, `least`
+    what it should reach.
     """
 
     figure: str
@@ -29,6 +30,7 @@ class Row:
     note: str = ""
     base: float | None = None
     target: float | None = None
+    least: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -38,7 +40,9 @@ class Row:
     def met(self) -> bool | None:
         """Whether the target is met, where there is one."""
         reached = self.value if self.ratio is None else self.ratio
-        return None if self.target is None else reached <= self.target
+        if self.target is None:
+            return None if self.least is None else reached >= self.least
+        return reached <= self.target
 
     @property
     def right(self) -> bool:

@@ -34,7 +34,7 @@ class Workload:
     steps: Sequence[Tables | Revoke]
     events: int
     expected: int
-    facts: Mapping[str, Sequence[tuple[int, ...]]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def revises(self) -> bool:

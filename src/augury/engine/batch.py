@@ -65,7 +65,7 @@ def _session(
 ) -> Session:
     asked = None if retention is None else show_duration(retention)
     late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
-    return Session(program, clock=clock, facts=list(facts), retention=asked, emit=emit, lateness=late)
+    return Session(program, clock=clock, facts=facts, retention=asked, emit=emit, lateness=late)
 
 
 def answer_of(session: Session, until: int | None) -> Model:

@@ -36,6 +36,7 @@ from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.values import Dictionary
 from augury.engine.wiring import Wiring
 from augury.knowledge.facts import Facts
+from augury.knowledge.graphs import entailing
 from augury.meaning.rows import Scalars
 from augury.model import Event, Fact, content_id
 from augury.optimiser import optimise
@@ -60,8 +61,10 @@ class Circuit:
         self.facts = Facts.of(facts)
         self.words = Words(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
-        self.knowledge = knowledge or Knowledge(plan.clauses, self.facts, scalars, self.report)
-        self.context = Context(scalars, self.knowledge, self.words.dictionary, self.report, Bridge(self.knowledge))
+        self.knowledge = knowledge or Knowledge(
+            (*plan.clauses, *entailing(self.facts.predicates)), self.facts, scalars, self.report
+        )
+        self.context = Context(scalars, self.knowledge, self.words.dictionary, self.report, Bridge(self.knowledge, scalars, self.report))
         self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
         self.operators: list[Operator] = []

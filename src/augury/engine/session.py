@@ -21,11 +21,13 @@ from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.horizon import compact
 from augury.engine.kernels import Array
+from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, known_name, sorted_out, statements_from
 from augury.engine.table import NONE
 from augury.engine.trace import trace_of
 from augury.errors import DataError, RunError, nearest
 from augury.knowledge.facts import check_facts, facts_from
+from augury.knowledge.graphs import Graphs
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.program import Program, check_clock, read_text
 from augury.settings import choose_clock, first_time, length
@@ -49,8 +51,10 @@ class Session:
         lateness: str | None = None,
         retention: str | None = None,
         longest: str | None = None,
-        facts: Mapping[str, Iterable[Any]] | Iterable[Fact] = (),
+        facts: Mapping[str, Any] | Iterable[Any] = (),
+        rdf: Any = (),
         changing: Iterable[str] = (),
+        knowledge: Knowledge | None = None,
         revisable: bool | str = True,
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
@@ -58,11 +62,12 @@ class Session:
             raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
         self.opened = self.program = program  # the program it was opened with, and with the rules that came since
         self.emit, self.revisable = emit, revisable
-        self._clock_asked, self._given_facts = clock, facts
+        self._clock_asked, self._given_facts, self._graphs = clock, facts, Graphs.of(rdf)
         self.retention = length(retention, program.plan.tick)
         self._lateness_asked = length(lateness, program.plan.tick)
         self.longest = length(longest, program.plan.tick)
         self._late = late
+        self.shared = knowledge  # what other sessions have, too: nothing in it may change
         self.changing = {changing} if isinstance(changing, str) else set(changing)
         self.pruned = False  # whether some of the past is forgotten
         self.late: list[HistoryItem] = []
@@ -89,17 +94,18 @@ class Session:
             asked, program = self._clock_asked, self.program
             self._clock = asked if isinstance(asked, Clock) else choose_clock(program, asked, first)
             check_clock(program, self.clock.kind)
-            given = self._given_facts
-            listed: list[Any] = list(given.items()) if isinstance(given, Mapping) else list(given)
-            self.facts = facts_from(listed, program.plan, self.clock)
-            check_facts(self.facts, program.plan)
+            told = facts_from(self._given_facts, program.plan, self.clock)
+            check_facts(told, program.plan)
+            self.facts = told + self._graphs.facts(program.plan, told)
             self.lateness = None if self._lateness_asked is None else self.clock.length(self._lateness_asked)
             asked_revision = length(self.revisable, program.plan.tick) if isinstance(self.revisable, str) else None
             # How old a revoked event may be: as old as a late one, unless it was said.
             self.revision = self.lateness if asked_revision is None else self.clock.length(asked_revision)
             for name in sorted(self.changing):
                 known_name(self, name)
-            self._wire(Circuit(program.plan, self.clock, self.facts, self.retention, self.longest, self.changing))
+            self._wire(
+                Circuit(program.plan, self.clock, self.facts, self.retention, self.longest, self.changing, self.shared)
+            )
         assert self._circuit is not None
         return self._circuit
 
@@ -404,7 +410,8 @@ class Session:
             try:
                 self._grow(program, after)
             except BaseException:
-                self._take_over(snapshot.give(self.opened, before))
+                shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
+                self._take_over(snapshot.give(self.opened, before, **shared))
                 raise
             self.grown.append(("add", _text_of(rules), after))
             return self._finish()

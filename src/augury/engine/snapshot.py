@@ -58,7 +58,7 @@ def take(session: Session) -> bytes:
             session.lateness,
             session.retention,
             session.longest,
-            session.facts,
+            None if session.shared is not None else session.facts,
             session.revisable,
             sorted(circuit.may_change),
         ),
@@ -126,11 +126,14 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
         raise RunError("the snapshot is of another program", hint="restore it with the program that it was taken of")
     late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
     kept = None if retention is None else show_duration(retention)
+    if facts is not None:
+        settings["facts"] = facts
+    elif "knowledge" not in settings:
+        raise RunError("the snapshot is of a session that shared its knowledge", hint="give its facts and knowledge")
     session = Session(
         program,
         clock=clock,
         emit=emit,
-        facts=facts,
         revisable=revisable,
         changing=changing,
         lateness=late,

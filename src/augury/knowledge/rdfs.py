@@ -19,7 +19,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from augury.knowledge.rdf import Array, Pairs, Triples, distinct, is_resource, split, tables_of_pairs
+from augury.knowledge.literals import is_resource
+from augury.knowledge.rdf import Array, Pairs, Triples, distinct, split, tables_of_pairs
 from augury.knowledge.table import FactTable
 from augury.model import Iri, Value
 
@@ -77,11 +78,11 @@ class Schema:
             if word.text not in words:
                 words[word.text] = len(self.terms)
                 self.terms.append(word)
-        self._type, self._subclass, self._subproperty, self._domain, self._range = (words[name] for name in names)
+        self.type, self._subclass, self._subproperty, self._domain, self._range = (words[name] for name in names)
         self._resource = np.array([type(term) is Iri for term in self.terms], bool)
         self._said = triples.pairs
         self._closed = {k: self._said.get(k, NONE) for k in (self._subclass, self._subproperty, self._domain, self._range)}  # fmt: skip
-        self.types: Pairs = self._said.get(self._type, NONE)
+        self.types: Pairs = self._said.get(self.type, NONE)
         self.subproperties: dict[int, list[int]] = {}
         self._close()
 
@@ -94,15 +95,15 @@ class Schema:
         """The pairs of a property and of its subproperties; of `rdf:type`, all types."""
         if p in self._closed:
             return self._closed[p]
-        if p == self._type:
+        if p == self.type:
             return self.types_expanded()
         below = self.subproperties.get(p)
         return self._union(map(self._own, [p, *below])) if below else self._own(p)
 
     def pairs(self) -> dict[int, Pairs]:
         """The pairs of every property that has any, `rdf:type` with `types` alone."""
-        found = {p: self.instances(p) for p in {*self._said, *self.subproperties} - {self._type} if self._named(p)}
-        return {p: rows for p, rows in {**found, **self._closed, self._type: self.types}.items() if len(rows[0])}
+        found = {p: self.instances(p) for p in {*self._said, *self.subproperties} - {self.type} if self._named(p)}
+        return {p: rows for p, rows in {**found, **self._closed, self.type: self.types}.items() if len(rows[0])}
 
     def _named(self, p: int) -> bool:
         """Whether a triple can have this predicate: a blank node or a literal cannot be one."""
@@ -129,7 +130,7 @@ class Schema:
             before = self._size()
             self._close_hierarchy()
             self._find_types()
-            if self._size() == before or not any(self._feeds(self._type, k) for k in self._closed):
+            if self._size() == before or not any(self._feeds(self.type, k) for k in self._closed):
                 return
 
     def _size(self) -> int:
@@ -151,11 +152,11 @@ class Schema:
     def _find_types(self) -> None:
         """rdfs2, 3 and 7 into `rdf:type`; again only where types have a domain or range themselves."""
         typed = [self._closed[k][0] for k in (self._domain, self._range)]
-        again = any(self._feeds(self._type, p) for p in distinct(np.concatenate(typed)).tolist())
+        again = any(self._feeds(self.type, p) for p in distinct(np.concatenate(typed)).tolist())
         size = -1
         while size != len(self.types[0]):
             size = len(self.types[0])
-            parts = [self.types, *map(self._own, self.subproperties.get(self._type, []))]
+            parts = [self.types, *map(self._own, self.subproperties.get(self.type, []))]
             for p, c in _rows(self._closed[self._domain]):
                 parts.append(_all_with(self._ends(p, 0), c))
             for p, c in _rows(self._closed[self._range]):
@@ -172,15 +173,15 @@ class Schema:
         """The pairs of a property without those of its subproperties, the vocabulary apart."""
         if p in self._closed:
             return self._closed[p]
-        return self.types_expanded() if p == self._type else self._said.get(p, NONE)
+        return self.types_expanded() if p == self.type else self._said.get(p, NONE)
 
     def _ends(self, p: int, side: int) -> Array:
         """The different subjects, or objects, of a property and its subproperties."""
         marked = np.zeros(len(self.terms), bool)
         below = (p, *self.subproperties.get(p, ()))
         for q in below:
-            marked[(self.types if q == self._type else self._own(q))[side]] = True
-        if side == 1 and self._type in below:
+            marked[(self.types if q == self.type else self._own(q))[side]] = True
+        if side == 1 and self.type in below:
             classes = np.zeros(len(self.terms), bool)
             classes[self.types[1]] = True
             marked[self.supers[1][classes[self.supers[0]]]] = True

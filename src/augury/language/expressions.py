@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Relates, Spans, Unless
+from augury.algebra.program import Query
 from augury.algebra.relations import ALLEN
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Duration
 from augury.errors import Span, counted
 from augury.language import syntax as s
+from augury.language.queries import query_name, with_prefixes
 from augury.language.show import show_node
 from augury.language.symbols import MOMENTS, Symbols
 from augury.model import Iri
@@ -71,8 +73,9 @@ class Expressions:
                     "E209", "`_` has no value that could be used", node.span, "give the variable a name, in both places"
                 )
             case s.Name():
-                if arithmetic and node.text in self.symbols.functions and self.symbols.functions[node.text].takes(0):
-                    return Apply(node.text, (), node.span)
+                function = self.symbols.functions.get(node.text) if arithmetic else None
+                if function is not None and function.takes(0):
+                    return Apply(node.text, (), node.span, function.pure)
                 return Const(node.text, node.span)
             case s.Arith():
                 return Apply(node.op, tuple(self.value(a, True) for a in node.args), node.span)
@@ -115,7 +118,7 @@ class Expressions:
             if not function.takes(count):
                 self.error("E206", f"`{node.name}` takes {_arity(function)}, not {count}", node.span)
                 return _WRONG
-            return Apply(node.name, tuple(self.value(a, True) for a in node.args), node.span)
+            return Apply(node.name, tuple(self.value(a, True) for a in node.args), node.span, function.pure)
         if node.name in symbols.functors:
             return Build(node.name, tuple(self.value(a) for a in node.args), node.span)
         known = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
@@ -255,7 +258,13 @@ class Expressions:
         """A static predicate, or a function that is true or false."""
         symbols = self.symbols
         name, args = (node.name, node.args) if isinstance(node, s.Call) else (node.text, ())
-        if symbols.is_static(name):
+        if name == "sparql" and not symbols.is_static(name) and isinstance(node, s.Call):
+            return self._query(node)
+        if symbols.is_property(name) and len(args) != 2:
+            self.error("E206", f"`{show_node(node)}` has {counted(len(args), 'argument')}: a property has a subject and an object", node.span,
+                       "declare it as `static`, if its facts are not those of a graph")  # fmt: skip
+            return []
+        if symbols.is_static(name) or symbols.is_property(name):
             return [Holds(name, self.static_args(name, args), node.span)]
         if name in symbols.functions and isinstance(node, s.Call):
             return [Compare("=", self._call(node), Const(True), node.span)]
@@ -277,6 +286,17 @@ class Expressions:
             )
         symbols.unknown("static predicate", name, node.span.part(r"^[^(]+"), known, hint)
         return []
+
+    def _query(self, node: s.Call) -> list[Condition]:
+        """`sparql("SELECT …", X, Y)`: the answers of a query, as facts."""
+        if not node.args or not isinstance(node.args[0], Const) or not isinstance(node.args[0].value, str):
+            self.error("E230", "`sparql` begins with its query, a string", node.span,
+                       'write `sparql("SELECT ?x WHERE { … }", X)`')  # fmt: skip
+            return []
+        text = with_prefixes(node.args[0].value, self.symbols.prefixes)
+        name, arity = query_name(text), len(node.args) - 1
+        self.symbols.queries.setdefault(name, Query(text, arity, node.args[0].span))
+        return [Holds(name, tuple(self.match(a) for a in node.args[1:]), node.span)]
 
     def static_args(self, name: str, args: tuple[s.Node, ...]) -> tuple[Expr, ...]:
         declared = self.symbols.static.get(name)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction
+from augury.algebra.program import Query
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, TYPES, Function
 from augury.errors import Findings, Note, Span, counted, nearest
@@ -27,12 +28,17 @@ class Symbols:
     clauses: dict[str, Span] = field(default_factory=dict)
     facts: set[str] = field(default_factory=set)
     made: dict[str, Span] = field(default_factory=dict)  # facts that rules make of events
+    queries: dict[str, Query] = field(default_factory=dict)
     functors: set[str] = field(default_factory=set)
     prefixes: dict[str, str] = field(default_factory=dict)
     tick: int | None = None
 
     def is_static(self, name: str) -> bool:
         return name in self.clauses or name in self.static or name in self.facts or name in self.made
+
+    def is_property(self, name: str) -> bool:
+        """Whether a name is an IRI that nothing else defines: a property, whose facts come from RDF."""
+        return ":" in name and not self.is_static(name) and not self.is_event(name) and name not in self.functions
 
     def is_event(self, name: str) -> bool:
         return name in self.heads or name in self.events

@@ -97,6 +97,7 @@ def translate(
         symbols.functions,
         symbols.aggregates,
         symbols.prefixes,
+        queries=symbols.queries,
     )
 
 
@@ -365,6 +366,8 @@ class _EventRule:
             case s.Binary(op="AND" | "OR"):
                 return self._is_condition(node.left) and self._is_condition(node.right)
             case s.Call(name=name):
+                if name == "sparql" and not symbols.is_event(name):
+                    return True
                 return symbols.is_static(name) or (self._tests(name) and not symbols.is_event(name))
             case s.Name(text=name):
                 return symbols.is_static(name)

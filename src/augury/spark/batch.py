@@ -101,7 +101,7 @@ class Detections(Outputs):
             frame = self._sliced(frame, size, pipeline.clock.length(length))
             plan = sliced(plan)
         work = Work(
-            plan, pipeline.clock, pipeline.layout, tuple(pipeline.facts), pipeline.retention, pipeline.longest,
+            plan, pipeline.clock, pipeline.layout, pipeline.shipped, pipeline.retention, pipeline.longest,
             pipeline.trace, size, forward=pipeline.forwarded(spread, stage),
         )  # fmt: skip
         if stage.how == "one":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -11,16 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.program import Plan, Predicate, static_calls
+from augury.algebra.program import Plan, Predicate
 from augury.clock import Clock, show_duration
 from augury.engine.answers import Changes
 from augury.engine.columns import Columns, as_lists, columns_of, decoded, hex_ids
 from augury.engine.frame import LONGEST
 from augury.engine.session import Emit, Session
+from augury.engine.snapshot import give
 from augury.engine.trace import Again
-from augury.model import Fact
 from augury.program import Program
 from augury.spark.layout import FAMILY, Layout, batches
+from augury.spark.shipped import Shipped
 
 
 def _ignore(item: Any) -> None:
@@ -40,7 +41,7 @@ class Work:
     plan: Plan
     clock: Clock
     layout: Layout
-    facts: tuple[Fact, ...] = ()
+    facts: Shipped = field(default_factory=Shipped)
     retention: int | None = None
     longest: int | None = None
     trace: bool = True
@@ -52,11 +53,16 @@ class Work:
         def text(us: int | None) -> str | None:
             return None if us is None else show_duration(us)
 
-        asked = static_calls(self.plan)  # what other stages ask for is no concern of this one
         return Session(
-            Program(self.plan), clock=self.clock, emit=self.emit, facts=[f for f in self.facts if (f.name, len(f.args)) in asked],
-            retention=text(self.retention), longest=text(self.longest), late=late or _ignore,
+            Program(self.plan), clock=self.clock, emit=self.emit, facts=self.facts.asked(self.plan),
+            knowledge=self.facts.knowledge(self.plan, self.clock), retention=text(self.retention), longest=text(self.longest), late=late or _ignore,
         )  # fmt: skip
+
+    def restored(self, data: bytes, late: Callable[[Any], None]) -> Session:
+        """The session of a snapshot; what its worker knows already is not in it."""
+        knowledge = self.facts.knowledge(self.plan, self.clock)
+        known = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
+        return give(Program(self.plan), data, late=late, **known)
 
     @property
     def extra(self) -> tuple[str, ...]:

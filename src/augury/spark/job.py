@@ -16,8 +16,9 @@ from pyspark.sql import functions as F
 from augury.clock import Clock, Kind
 from augury.engine.events import Coded
 from augury.errors import AuguryError, DataError, RunError
-from augury.knowledge.facts import read_fact_file
-from augury.model import Event, Fact, Value
+from augury.knowledge.facts import Facts
+from augury.knowledge.graphs import Graph, read_facts
+from augury.model import Event, Value
 from augury.program import Program, check_clock
 from augury.sources import OnError, Skipped, SourceFile
 from augury.spark.batch import Detections
@@ -46,6 +47,7 @@ class SparkJob:
         program: Program,
         events: Iterable[SourceFile],
         facts: Iterable[tuple[str, str]] = (),
+        rdf: Iterable[Graph] = (),
         clock: Kind | None = None,
         on_error: OnError = "stop",
         *,
@@ -61,8 +63,9 @@ class SparkJob:
             sources = Opened(spark, program, clock, on_error).all(given)
             chosen = clock_of(program, sources, clock)
             check_clock(program, chosen.kind)
+            known, self.graphs = read_facts(facts, rdf, program.plan, chosen, self.skipped)
             self.pipeline = Pipeline(
-                program, sources, clock=chosen.kind, facts=read_facts(facts, program, chosen, self.skipped),
+                program, sources, clock=chosen.kind, facts=known + self.graphs.facts(program.plan, known),
                 retention=retention, on_error="fail" if on_error == "stop" else "drop", exact=True,
             )  # fmt: skip
             self.detections = Detections(self.pipeline, until, partitions, False)
@@ -72,7 +75,7 @@ class SparkJob:
         return self.pipeline.clock
 
     @property
-    def facts(self) -> list[Fact]:
+    def facts(self) -> Facts:
         return self.pipeline.facts
 
     @cached_property
@@ -121,10 +124,6 @@ class SparkJob:
                 elif not source.frame.isEmpty():
                     given.add(source.parts[0].type[0])
         return sorted({name for name, _ in plan.event_types} - {name for name, _ in plan.derived} - given)
-
-
-def read_facts(facts: Iterable[tuple[str, str]], program: Program, clock: Clock, skipped: Skipped) -> list[Fact]:
-    return [fact for name, path in facts for fact in read_fact_file(name, path, program.plan, clock, skipped)]
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

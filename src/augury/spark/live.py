@@ -26,6 +26,7 @@ from augury.algebra.program import Plan
 from augury.clock import Kind, read_duration, read_timestamp, show_timestamp
 from augury.engine.session import Emit
 from augury.errors import DataError, RunError
+from augury.knowledge.graphs import Graph, read_facts
 from augury.language.show import Printer
 from augury.program import Program, check_clock
 from augury.settings import length
@@ -34,7 +35,7 @@ from augury.sources import OnError, Skipped, SourceFile
 from augury.spark.files import SKIPPED, Opened
 from augury.spark.host import ERROR
 from augury.spark.inputs import clock_of
-from augury.spark.job import fetched, plainly, read_facts
+from augury.spark.job import fetched, plainly
 from augury.spark.pipeline import Pipeline
 from augury.spark.session import Log
 from augury.spark.state import check_program
@@ -54,6 +55,7 @@ class Order:
     program: Program
     events: list[SourceFile]
     facts: list[tuple[str, str]]
+    rdf: list[Graph]
     checkpoint: Path
     output: str
     format: StreamFormat
@@ -241,7 +243,8 @@ class Live:
             clock = clock_of(order.program, found, asked)
             check_clock(order.program, clock.kind)
             self.skipped = Skipped(order.on_error)
-            facts = read_facts(order.facts, order.program, clock, self.skipped)
+            known, self.graphs = read_facts(order.facts, order.rdf, order.program.plan, clock, self.skipped)
+            facts = known + self.graphs.facts(order.program.plan, known)
             self.pipeline = Pipeline(
                 order.program, found, clock=clock.kind, facts=facts, retention=order.retention, longest=order.longest,
                 on_error="fail" if order.on_error == "stop" else "drop", exact=True,

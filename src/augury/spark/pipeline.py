@@ -11,18 +11,20 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.place import placed, varying
+from augury.algebra.place import placed, reading
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
 from augury.clock import Kind
 from augury.errors import RunError, nearest
-from augury.knowledge.facts import check_facts
+from augury.knowledge.facts import Facts, check_facts
+from augury.knowledge.graphs import Graphs
 from augury.model import Fact
 from augury.program import Program, check_clock, compile
 from augury.settings import length
 from augury.sinks import attribute_names
 from augury.spark.facts import MANY, know
+from augury.spark.shipped import Shipped
 from augury.spark.host import ERROR, JOINT
 from augury.spark.inputs import Names, OnError, Source, clock_of, key_hash, layout_of, sources
 from augury.spark.pushdown import keep
@@ -41,6 +43,7 @@ class Pipeline:
         clock: Kind | None = None,
         policy: str | None = None,
         facts: Mapping[str, Any] | Iterable[Fact] = (),
+        rdf: Any = (),
         names: Names | None = None,
         retention: str | None = None,
         longest: str | None = None,
@@ -50,9 +53,9 @@ class Pipeline:
         many: int = MANY,
         exact: bool = False,
     ) -> None:
-        given_facts = dict(facts) if isinstance(facts, Mapping) else list(facts)
+        given_facts: Any = facts if isinstance(facts, Facts) else dict(facts) if isinstance(facts, Mapping) else list(facts)
         if not isinstance(program, Program):
-            program = compile(program, policy=policy, facts=[f if isinstance(f, str) else f.name for f in given_facts])
+            program = compile(program, policy=policy, facts={f if isinstance(f, str) else f.name for f in given_facts})
         elif policy is not None:
             program = program.with_policy(policy)
         if on_error not in ("fail", "drop"):
@@ -65,7 +68,9 @@ class Pipeline:
         check_clock(program, self.clock.kind)
         known = know(given_facts, program.plan, self.sources, self.clock, many)
         check_facts(known.facts, program.plan)
-        self.facts, self.sources, self.joined = known.facts, known.sources, known.joined
+        self.facts = Facts.of(known.facts)
+        self.facts += Graphs.of(rdf).facts(program.plan, self.facts)
+        self.sources, self.joined = known.sources, known.joined
         self.program = program = replace(program, plan=known.plan)
         self.layout = layout_of(program.plan, self.sources, self.clock, exact)
         self.points = all(s.points for s in self.sources)
@@ -74,7 +79,8 @@ class Pipeline:
         asked = length(longest, program.plan.tick)
         self.longest = 0 if self.points and asked is None else asked
         self.retention = length(retention, program.plan.tick)
-        self.varying = varying(program.plan, self.facts)
+        self.shipped = Shipped(self.facts)
+        self.varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
         self.slices = slices
         for source in self.sources:  # what is wrong with its columns is said now, not when the answers are asked for
             self.checked(source)
@@ -146,7 +152,7 @@ class Pipeline:
     def own(self, spread: Stages, stage: Stage) -> list[Predicate]:
         """The types whose input events come to a stage: those that it reads, and those of derived types to the first."""
         derived = spread.plan.derived
-        first = {t: min(s.number for s in spread.stages if t in s.gives) for t in derived}
+        first = {t: min(s.number for s in spread.stages if t in s.gives) for t in derived if any(t in s.gives for s in spread.stages)}  # fmt: skip
         there = {part.type for source in self.sources for part in source.parts}
         return [t for t in stage.reads if t in there and (t not in derived or first[t] == stage.number)]
 

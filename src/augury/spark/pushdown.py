@@ -258,8 +258,10 @@ class _Scope:
 
     def apply(self, expr: Apply) -> _Value | None:
         row = self.functions.get(expr.function)
+        if row is None or row.spark is None or not (row.pure and expr.pure):
+            return None
         args = self.on_clock(expr.args) if expr.function in _TIMELY else self.all_values(expr.args)
-        if row is None or row.spark is None or args is None:
+        if args is None:
             return None
         if row.name == "-" and len(args) == 1:
             args = [_Value(_big(0), args[0].kind), *args]

@@ -27,7 +27,6 @@ from augury.algebra.stages import Stage, Stages, stages
 from augury.engine.answers import Changes
 from augury.engine.arrivals import Batch
 from augury.engine.session import Emit, Session
-from augury.engine.snapshot import give
 from augury.errors import RunError
 from augury.language.show import Printer
 from augury.model import Event
@@ -43,6 +42,7 @@ from augury.spark.state import Bucket, Told
 LATE, REJECTED = -2, -3  # codes of rows that tell of events that came too late, or whose id names another event
 SHIFT = 1 << 41  # milliseconds that ticks are ahead of the epoch, where Spark's watermark begins
 _TIME = "augury_event_time"
+_FEW = 100_000  # facts that are compared one by one
 _PACKED = "bucket int, payload binary"
 
 
@@ -126,7 +126,7 @@ class Stream(Outputs):
     def _work(self, spread: Stages, stage: Stage) -> Work:
         pipeline = self.pipeline
         return Work(
-            spread.plan_of(stage), pipeline.clock, pipeline.layout, tuple(pipeline.facts), pipeline.retention,
+            spread.plan_of(stage), pipeline.clock, pipeline.layout, pipeline.shipped, pipeline.retention,
             pipeline.longest, pipeline.trace, emit=self.emit, forward=pipeline.forwarded(spread, stage),
         )  # fmt: skip
 
@@ -215,7 +215,7 @@ class Stream(Outputs):
             "clock": self.pipeline.clock.kind,
             "retention": self.pipeline.retention,
             "longest": self.pipeline.longest,
-            "facts": _digest(sorted(map(repr, work.facts))),
+            "facts": _facts_digest(work),
             "reading_of_the_rules": _digest(work.plan.rules),
             "kinds": {f"{t[0]}/{t[1]}": list(self.pipeline.layout.kinds[t]) for t in sorted(stage.reads)},
         }
@@ -232,6 +232,12 @@ def written(program: Program, stage: Stage) -> Iterator[tuple[Any, Any]]:
         for statement in module.statements:
             if statement.span in spans:
                 yield spans[statement.span], statement
+
+
+def _facts_digest(work: Work) -> str:
+    """Equal for the same facts; where they are few, in whatever order they were given."""
+    told = work.facts.facts.told
+    return work.facts.digest if sum(map(len, told)) > _FEW else _digest(sorted(repr(one) for t in told for one in t))
 
 
 def _digest(value: object) -> str:
@@ -385,7 +391,7 @@ class Processor(StatefulProcessor):
         return self.work.session(late.append)
 
     def _restore(self, data: bytes, late: list[Any]) -> Session:
-        return give(Program(self.work.plan), data, late=late.append)
+        return self.work.restored(data, late.append)
 
     def _frontier(self, watermark: int) -> int | None:
         """Nothing more ends at or before it; Spark's watermark is 0 until it has seen something."""

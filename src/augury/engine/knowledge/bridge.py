@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.program import Predicate
+from augury.engine.frame import Report
 from augury.engine.kernels import Array
 from augury.engine.table import grown
 from augury.engine.values import NULL, OPEN, Dictionary
+from augury.meaning.rows import Scalars
 
 if TYPE_CHECKING:
     from augury.engine.knowledge import Knowledge
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 class Bridge:
     """Asks knowledge in the codes of another dictionary. Numbers that are whole have the same code in both."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self.knowledge = knowledge
+    def __init__(self, knowledge: Knowledge, scalars: Scalars, report: Report) -> None:
+        self.knowledge, self.scalars, self.report = knowledge, scalars, report
         self._known: tuple[Dictionary, Dictionary] | None = None
         self._into, self._back = _fresh(), _fresh()
 
@@ -29,6 +31,8 @@ class Bridge:
     ) -> tuple[Array, list[Array]]:
         """As `Knowledge.solve`, in the codes of `words`."""
         self.knowledge.tidy()
+        own = self.knowledge.context
+        own.scalars, own.report = self.scalars, self.report
         given = [self.translated(c, words) for c in asked]
         which, answers = self.knowledge.solve(predicate, mode, given, at)
         bound = iter(asked)

@@ -1,0 +1,234 @@
+"""Functions and aggregates from Python: their types are read from annotations, or given."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.scalar import TYPES, Function, RowError, array_of_objects
+from augury.clock import Duration, Timestamp
+from augury.errors import RunError, counted, nearest
+from augury.model import Iri, Term, show_value
+
+
+def function(
+    python: Callable[..., Any] | None = None, *, name: str | None = None, types: Iterable[Any] | None = None,
+    result: Any = None, vectorised: bool = False, pure: bool = True,
+) -> Any:  # fmt: skip
+    """Makes a Python function usable in rules; types are read from its annotations, or given.
+
+    A type is one of the language, such as "timestamp", or one of Python: float, str, datetime, …. Parameters with a default
+    may be left out. A `vectorised` function is given arrays, an element for each row, and gives an array as long. One that
+    reads a clock, a service or a random number is not `pure`: it is called for each row that asks for it, and a replay may
+    differ from the first run.
+
+    >>> @function
+    ... def index(t: float, h: float) -> float:
+    ...     return t + h
+    >>> function(math.hypot, types=("float", "float"), result="float").types
+    ('float', 'float')
+    """
+
+    def register(call: Callable[..., Any]) -> Function:
+        called = _rule_name("function", call, name)
+        where = f"the function `{called}`"
+        given = None if types is None else (types,) if isinstance(types, str | type) else tuple(types)
+        parameters = _parameters(call, where, given)
+        declared = _annotated(call, parameters) if given is None else given
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        optional = sum(p.default is not p.empty for p in parameters) + variadic
+        gives = _return_annotation(call) if result is None else result
+        return Function(
+            called, tuple(type_of(t, where, given is not None) for t in declared),
+            type_of(gives, where, result is not None), _opening(call, declared, _opened_all if vectorised else _opened),
+            (getattr(call, "__doc__", "") or "").strip(), optional, variadic, registered=True, vectorised=vectorised,
+            pure=pure,
+        )  # fmt: skip
+
+    return register(python) if python is not None else register
+
+
+def aggregate(
+    python: Callable[[Any], Any] | None = None, *, name: str | None = None, argument: Any = None, result: Any = None,
+    vectorised: bool = False, pure: bool = True,
+) -> Any:  # fmt: skip
+    """Makes a Python function of a list usable as an aggregate; types are read from its annotations, or given.
+
+    `argument` is the type of a single value. A `vectorised` aggregate is given an array: of numbers or booleans where all
+    values are, else of objects. One that is not `pure` may give something else for the same values.
+
+    >>> @aggregate
+    ... def median(values: list[float]) -> float:
+    ...     return sorted(values)[len(values) // 2]
+    >>> median.argument, median.result
+    ('number', 'number')
+    """
+
+    def register(call: Callable[[Any], Any]) -> AggregateFunction:
+        called = _rule_name("aggregate", call, name)
+        where = f"the aggregate `{called}`"
+        takes = _element(call, where) if argument is None else argument
+        gives = _return_annotation(call) if result is None else result
+        return AggregateFunction(
+            called, type_of(takes, where, argument is not None), type_of(gives, where, result is not None),
+            _opening(call, [takes], _opened_all), (getattr(call, "__doc__", "") or "").strip(), True, vectorised, pure,
+        )  # fmt: skip
+
+    return register(python) if python is not None else register
+
+
+def _rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:
+    """The name by which rules call something from Python."""
+    if not callable(call):
+        raise RunError(f"{call!r} is not a Python function", hint=f"decorate a function with @augury.{what}")
+    found = getattr(call, "__name__", type(call).__name__) if name is None else name
+    if not re.fullmatch(r"[^\W\d_A-Z]\w*", str(found)):
+        raise RunError(
+            f"rules cannot call a{'n' if what[0] in 'aeiou' else ''} {what} `{found}`",
+            hint='a name begins with a small letter; give one with name="…"',
+        )
+    return str(found)
+
+
+def _parameters(call: Callable[..., Any], where: str, given: Sequence[Any] | None) -> list[inspect.Parameter]:
+    """What a rule gives a function, by position."""
+    try:
+        signature = inspect.signature(call)
+    except (ValueError, TypeError):
+        if given is None:
+            raise RunError(f"Python does not tell the parameters of {where}", hint=_GIVE_TYPES) from None
+        return []
+    found: list[inspect.Parameter] = []
+    for p in signature.parameters.values():
+        if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD:
+            found.append(p)
+        elif p.kind is p.KEYWORD_ONLY and p.default is p.empty:
+            raise RunError(f"{where} needs `{p.name}` by name, but rules give arguments by position",
+                           hint=f"give `{p.name}` a default, or move it before the `*`")  # fmt: skip
+    return found if given is None else _typed(found, where, len(given))
+
+
+def _typed(found: list[inspect.Parameter], where: str, types: int) -> list[inspect.Parameter]:
+    """The parameters that so many types are for; those with a default may go without."""
+    variadic = bool(found) and found[-1].kind is inspect.Parameter.VAR_POSITIONAL
+    if variadic and types > len(found):
+        return []  # it takes just as many as there are types
+    if types > len(found) or any(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in found[types:]):
+        raise RunError(f"{where} has {counted(len(found), 'parameter')}, but {counted(types, 'type')}",
+                       hint="give one type for each parameter; that of *args holds for the rest")  # fmt: skip
+    return found[:types]
+
+
+def _element(call: Callable[[Any], Any], where: str) -> Any:
+    """What a function of a list says about the elements of its list."""
+    try:
+        parameters = list(inspect.signature(call).parameters.values())
+        inspect.signature(call).bind([])
+    except ValueError:  # some functions of C do not tell
+        return Any
+    except TypeError:
+        raise RunError(f"{where} must take one argument, the list of the values") from None
+    inside = [t for t in get_args(_annotated(call, parameters[:1])[0]) if t is not Ellipsis]
+    return inside[0] if len(inside) == 1 else Any
+
+
+# Types
+
+_PYTHON = {
+    int: "int", float: "number", str: "string", bool: "bool", list: "list", tuple: "list", Iri: "iri", Term: "term",
+    datetime: "timestamp", Timestamp: "timestamp", timedelta: "duration", Duration: "duration",
+}  # fmt: skip
+_GIVE_TYPES = 'say them: function(types=("float", "string"), result="float")'
+
+
+def _annotated(call: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> tuple[Any, ...]:
+    return tuple(_evaluated(p.annotation, call) for p in parameters)
+
+
+def _return_annotation(call: Callable[..., Any]) -> Any:
+    try:
+        return _evaluated(inspect.signature(call).return_annotation, call)
+    except (ValueError, TypeError):
+        return inspect.Parameter.empty
+
+
+def _evaluated(annotation: Any, call: Callable[..., Any]) -> Any:
+    """What an annotation written as text stands for; the text itself where it names a type of the language."""
+    plain = inspect.unwrap(call)
+    scope = getattr(plain, "__globals__", None) or getattr(type(plain).__call__, "__globals__", {})
+    for _ in range(2):  # text may be quoted once more, to be read later
+        if isinstance(annotation, str) and annotation not in TYPES:
+            with suppress(Exception):
+                annotation = eval(annotation, scope)
+    return annotation
+
+
+def type_of(given: Any, where: str, declared: bool = False) -> str:
+    """The type of the language that an annotation or a declaration stands for; any, where only Python knows it.
+
+    The float of an annotation is a number, since an integer may stand for it; a declared one is a float.
+    """
+    if isinstance(given, str):
+        if given not in TYPES:
+            guess = nearest(given, TYPES)
+            meant = f"did you mean `{guess}`? " if guess else ""
+            raise RunError(f"`{given}` is not a type, in {where}", hint=f"{meant}the types are {', '.join(TYPES)}")
+        return "number" if given == "float" and not declared else given
+    kinds = {"float" if declared and t is float else _python_type(t) for t in _options(given)}
+    if declared and kinds == {"any"} and given is not Any:
+        raise RunError(f"{given!r} is not a type, in {where}", hint=f"the types are {', '.join(TYPES)}")
+    return kinds.pop() if len(kinds) == 1 else "number" if kinds <= {"int", "float", "number"} and kinds else "any"
+
+
+def _python_type(annotation: Any) -> str:
+    plain = get_origin(annotation) or annotation
+    return next((name for python, name in _PYTHON.items() if python is plain), "any")
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    """The types of a union but for None, which every type allows."""
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(t for t in get_args(annotation) if t is not NoneType)
+    return (annotation,)
+
+
+# Times
+
+
+def _opening(call: Callable[..., Any], declared: Sequence[Any], opened: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function that is given datetime and timedelta of Python where it asks for them."""
+    asks = [any(t is datetime or t is timedelta for t in _options(given)) for given in declared]
+    if not any(asks):
+        return call
+
+    @wraps(call)
+    def given(*args: Any) -> Any:
+        return call(*(opened(a) if asks[min(i, len(asks) - 1)] else a for i, a in enumerate(args)))
+
+    return given
+
+
+def _opened(value: Any) -> Any:
+    """A time as Python has it; other values as they are."""
+    try:
+        match value:
+            case Timestamp():
+                return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us)
+            case Duration():
+                return timedelta(microseconds=value.us)
+    except OverflowError:
+        raise RowError(f"{show_value(value)} is beyond the times of Python") from None
+    return value
+
+
+def _opened_all(values: Any) -> Any:
+    """Times of a list or an array as Python has them."""
+    found = [_opened(v) for v in values]
+    return found if isinstance(values, list) else array_of_objects(found)

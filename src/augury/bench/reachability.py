@@ -1,0 +1,223 @@
+"""Which nodes of a large graph reach which: the index, questions by the batch, and changes of single edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import augury
+from augury.bench.measure import Settings, best, give, steady, timed
+from augury.bench.paper_r import HEADER
+from augury.bench.rows import THROUGHPUT, Row
+from augury.bench.streams import BEGIN, SEED, Ints
+from augury.bench.workload import Tables, Workload, pa, tables
+from augury.engine.reach import Reach
+
+NODES, EDGES = 100_000, 1_000_000
+QUESTIONS = 400_000
+SOURCES = 20  # nodes of which all that they reach is found edge by edge
+CHANGES = 10  # edges that come, and as many that go
+AFTER = 1_000  # questions after each change
+
+LOOKUPS = "K lookups/CPU s"
+MANY_LOOKUPS = 1000  # thousands
+BUILD = 3.0  # seconds
+SHARE = 0.1  # of a build: what a change may cost with the questions after it
+
+FACTS = f"{HEADER}static linked(a: int, b: int).\nevent pair(a: int, b: int, answer: int).\n"
+REACHES = f"""{FACTS}reaches(X, Y) :- linked(X, Y).
+reaches(X, Z) :- linked(X, Y), reaches(Y, Z).
+found(A, B) <- pair(A, B, _) WHERE reaches(A, B).
+"""
+FORETOLD = FACTS + "found(A, B) <- pair(A, B, 1).\n"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Edges between nodes from 0 up to, not including, `nodes`."""
+
+    nodes: int
+    source: Ints
+    target: Ints
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {"linked": pa.table({"a": self.source, "b": self.target})}
+
+
+def random_graph(nodes: int, edges: int, rng: np.random.Generator) -> Graph:
+    """Any node to any: nearly all reach each other."""
+    return Graph(nodes, rng.integers(0, nodes, edges), rng.integers(0, nodes, edges))
+
+
+def random_dag(nodes: int, edges: int, rng: np.random.Generator) -> Graph:
+    """From one node to a later one."""
+    ends = np.sort(rng.integers(0, nodes, (2, edges)), axis=0)
+    apart = ends[0] < ends[1]
+    return relabelled(Graph(nodes, ends[0][apart], ends[1][apart]), rng)
+
+
+def sparse_dag(nodes: int, edges: int, rng: np.random.Generator) -> Graph:
+    """From one node to a later one, less than two from each: some pairs are hard to tell."""
+    return random_dag(nodes, max(1, 3 * nodes // 2), rng)
+
+
+def tree(nodes: int, edges: int, rng: np.random.Generator) -> Graph:
+    """From parents to children; of as many edges as the others, so that there are more nodes."""
+    child = np.arange(1, edges + 1)
+    return relabelled(Graph(edges + 1, (rng.random(edges) * child).astype(np.int64), child), rng)
+
+
+def rings(nodes: int, edges: int, rng: np.random.Generator) -> Graph:
+    """Rings of a hundred nodes, with edges from one ring to a later one, few enough that some reach few."""
+    size = min(100, max(2, nodes // 4))
+    node = np.arange(nodes - nodes % size)
+    around = (node // size) * size + (node + 1) % size
+    more = random_dag(len(node) // size, edges - len(node), np.random.default_rng(SEED))
+    inside = rng.integers(0, size, (2, len(more.source)))
+    return relabelled(
+        Graph(
+            len(node),
+            np.concatenate([node, more.source * size + inside[0]]),
+            np.concatenate([around, more.target * size + inside[1]]),
+        ),
+        rng,
+    )
+
+
+def relabelled(graph: Graph, rng: np.random.Generator) -> Graph:
+    """The same graph with numbers and an order of edges that tell nothing."""
+    number, order = rng.permutation(graph.nodes), rng.permutation(len(graph.source))
+    return Graph(graph.nodes, number[graph.source][order], number[graph.target][order])
+
+
+GRAPHS: Mapping[str, Callable[[int, int, np.random.Generator], Graph]] = {
+    "random": random_graph,
+    "random DAG": random_dag,
+    "sparse DAG": sparse_dag,
+    "tree": tree,
+    "cyclic": rings,
+}
+
+
+def reached(graph: Graph, start: int) -> Ints:
+    """The nodes that a node reaches, edge by edge."""
+    order = np.argsort(graph.source, kind="stable")
+    ends = graph.target[order]
+    first = np.searchsorted(graph.source[order], np.arange(graph.nodes + 1))
+    seen = np.zeros(graph.nodes, bool)
+    border = np.array([start])
+    while len(border):
+        count = first[border + 1] - first[border]
+        at = np.arange(int(count.sum())) + np.repeat(first[border] - np.cumsum(count) + count, count)
+        border = np.unique(ends[at])
+        border = border[~seen[border]]
+        seen[border] = True
+    return np.flatnonzero(seen)
+
+
+def questions(graph: Graph, count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    return rng.integers(0, graph.nodes, count), rng.integers(0, graph.nodes, count)
+
+
+def asked(x: Ints, y: Ints, answer: Ints, begin: int = BEGIN) -> list[Tables]:
+    """Questions as events, after a first one by itself."""
+    columns = {"time": begin + np.arange(len(x)), "a": x, "b": y, "answer": answer}
+    parts = [{name: values[part] for name, values in columns.items()} for part in (slice(1), slice(1, None))]
+    return [step for part in parts for step in tables(np.zeros(len(part["a"]), np.int64), ["pair"], part)]
+
+
+def reach(settings: Settings) -> Iterator[Row]:
+    """For each graph: the index, questions to it, to knowledge and by a rule, and changes."""
+    shrink = min(1.0, settings.events / 1_000_000)
+    for case, draw in GRAPHS.items():
+        rng = np.random.default_rng(SEED)
+        graph = draw(max(20, int(NODES * shrink)), max(60, int(EDGES * shrink)), rng)
+        x, y = questions(graph, max(50, int(QUESTIONS * shrink)), rng)
+        index, build, row = built(case, graph, settings)
+        yield row
+        cpu, answer = best(partial(index.reaches, x, y), settings.repeat)
+        yield Row("reach", case, "Reach.reaches", len(x) / cpu / 1000, LOOKUPS, len(x), least=MANY_LOOKUPS)
+        yield from by_rule(case, graph, x, y, answer, settings)
+        yield from changing(case, graph, build, rng, settings)
+
+
+def built(case: str, graph: Graph, settings: Settings) -> tuple[Reach, float, Row]:
+    """The index, how long it takes, and whether it says what paths say."""
+    starts = np.random.default_rng(SEED).choice(graph.nodes, min(SOURCES, graph.nodes), replace=False)
+
+    def build() -> Reach:
+        made = Reach(graph.source, graph.target)
+        made.reaches(starts[:1], starts[:1])
+        return made
+
+    seconds, index = best(build, settings.repeat)
+    expected = [reached(graph, start) for start in starts.tolist()]
+    everyone = np.arange(graph.nodes)
+    wrong = 0
+    for start, nodes in zip(starts.tolist(), expected, strict=True):
+        found = np.flatnonzero(index.reaches(np.full(graph.nodes, start), everyone))
+        wrong += len(np.setxor1d(found, nodes))
+    answers = sum(map(len, expected))
+    note = f"{graph.nodes:,} nodes, {len(graph.source):,} edges"
+    row = Row(
+        "reach", case, "index", seconds, "CPU s", len(graph.source), answers + wrong, answers, note=note, target=BUILD
+    )
+    return index, seconds, row
+
+
+def by_rule(case: str, graph: Graph, x: Ints, y: Ints, answer: Ints, settings: Settings) -> Iterator[Row]:
+    """The condition of a rule: all of the rule, what it costs more than being told the answer, and knowledge alone."""
+    expected = int(np.sum(answer))
+    steps = asked(x, y, answer.astype(np.int64))
+    work = Workload(REACHES, steps, len(x), expected, graph.facts)
+    told = Workload(FORETOLD, steps, len(x), expected)
+    took, without = steady(work, settings), steady(told, settings)
+    note = f"facts {took.load:.2f} s, index {took.first:.2f} s"
+    rate = len(x) / took.cpu / 1000
+    yield Row("reach", case, "rule", rate, THROUGHPUT, len(x), took.answers, expected, note=note)
+    more = max(took.cpu - without.cpu, 1e-9)
+    yield Row("reach", case, "its condition", len(x) / more / 1000, LOOKUPS, len(x), without.answers, expected, least=MANY_LOOKUPS)  # fmt: skip
+    session: Any = settings.open(augury.compile(REACHES), facts=graph.facts)
+    knowledge, at = session.circuit.knowledge, np.full(len(x), BEGIN)
+    given = [knowledge.words.encode_column(column) for column in (x, y)]
+    solve = partial(knowledge.solve, ("reaches", 2), (True, True))
+    solve([column[:1] for column in given], at[:1])
+    cpu, (which, _) = best(partial(solve, given, at), settings.repeat)
+    yield Row(
+        "reach", case, "Knowledge.solve", len(x) / cpu / 1000, LOOKUPS, len(x), len(which), expected, least=MANY_LOOKUPS
+    )
+
+
+def changing(case: str, graph: Graph, build: float, rng: np.random.Generator, settings: Settings) -> Iterator[Row]:
+    """An edge comes or goes, then there are a thousand questions: what that costs beside an index."""
+    session: Any = settings.open(augury.compile(REACHES), facts=graph.facts, changing=["linked"])
+    count = max(10, int(AFTER * min(1.0, settings.events / 1_000_000)))
+    nothing = np.zeros(count, np.int64)
+
+    def ask(now: int) -> None:
+        x, y = questions(graph, count, rng)
+        give(session, tables(nothing, ["pair"], {"time": np.full(count, now), "a": x, "b": y, "answer": nothing}))
+
+    def step(change: Callable[..., Any], ends: Ints, now: int) -> None:
+        change("linked", *ends.tolist(), at=now)
+        ask(now)
+
+    ask(BEGIN)
+    came = [rng.integers(0, graph.nodes, 2) for _ in range(CHANGES)]
+    gone = [np.array([graph.source[at], graph.target[at]]) for at in rng.integers(0, len(graph.source), CHANGES)]
+    for series, change, edges, begin in (
+        ("an edge comes", session.assert_fact, came, BEGIN + 1),
+        ("an edge goes", session.retract_fact, gone, BEGIN + 1 + CHANGES),
+    ):
+        costs = [timed(partial(step, change, ends, begin + number))[0] for number, ends in enumerate(edges)]
+        note = f"at most {max(costs) / max(build, 1e-9):.2f}"
+        cost = 1000 * float(np.median(costs))
+        yield Row("reach", case, series, cost, "CPU ms", count, note=note, base=1000 * build, target=SHARE)
+
+
+EXPERIMENTS = {"reach": reach}

@@ -1,0 +1,167 @@
+"""RDF graphs as facts: the triples of the predicates that a program asks for, with what RDFS entails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augury.algebra.nodes import Clause, Holds
+from augury.algebra.program import Plan, Predicate, static_calls
+from augury.algebra.terms import Var
+from augury.clock import Clock
+from augury.errors import DataError, RunError, nearest
+from augury.knowledge.facts import Facts, check_facts, read_fact_file
+from augury.knowledge.rdf import Pairs, Triples, read_rdf, tables_of_pairs
+from augury.knowledge.rdfs import SUBCLASS, TYPE, VOCABULARY, Schema, closure
+from augury.knowledge.sparql import answers
+from augury.knowledge.table import FactTable
+from augury.knowledge.timeline import StatementTable
+from augury.sources import Skipped
+
+DIRECT = f"direct {TYPE.text}"  # what is said of an instance, or follows from the properties it has
+ABOVE = f"entailed {SUBCLASS.text}"
+NONE = np.empty(0, np.int32)
+MANY = 2_000_000  # types of instances that are not worth having all
+
+
+@dataclass(frozen=True)
+class Graph:
+    """An RDF graph of a run: a path, or triples; with or without what RDFS entails."""
+
+    source: str | Path | Triples
+    entailment: bool = True
+
+
+def rdf(source: str | Path | Triples, *, entailment: bool = True) -> Graph:
+    """An RDF graph for `rdf=`; without `entailment`, just the triples that it has."""
+    return Graph(source, entailment)
+
+
+class Graphs:
+    """The graphs of a run. Those with entailment are entailed together: a schema in one file speaks of data in another."""
+
+    def __init__(self, graphs: Iterable[Graph], skipped: Skipped | None = None) -> None:
+        self.skipped = skipped or Skipped()
+        read = [(_triples(graph.source, self.skipped), graph.entailment) for graph in graphs]
+        self.given = bool(read)
+        self.entailing = Triples.joined([t for t, entails in read if entails]) if any(e for _, e in read) else None
+        self.plain = Triples.joined([t for t, entails in read if not entails]) if not all(e for _, e in read) else None
+
+    @staticmethod
+    def of(given: Any, skipped: Skipped | None = None) -> Graphs:
+        """Graphs from a path, triples, a `Graph`, or a list of them."""
+        if isinstance(given, Graphs):
+            return given
+        listed = [given] if isinstance(given, str | Path | Graph | Triples) else list(given or ())
+        for one in listed:
+            if not isinstance(one, str | Path | Graph | Triples):
+                raise RunError(f"a graph is a path or augury.rdf(…), not {type(one).__name__}")
+        return Graphs([one if isinstance(one, Graph) else Graph(one) for one in listed], skipped)
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        return None if self.entailing is None else Schema(self.entailing)
+
+    def facts(self, plan: Plan, known: Facts | None = None) -> Facts:
+        """The facts of the predicates and queries that a program asks for, those aside that are known."""
+        if not self.given:
+            self._refuse_queries(plan, known)
+            return Facts()
+        asked = {name for name, arity in static_calls(plan) if arity == 2}
+        tables = [] if self.plain is None else self.plain.tables(asked)
+        if self.schema is not None:
+            tables += [*self.schema.tables(asked - {TYPE.text}), *(self._types(self.schema) if TYPE.text in asked else ())]
+        tables += [answers(name, query.text, self._all_triples) for name, query in plan.queries.items()]
+        return Facts(StatementTable(table) for table in tables)
+
+    def _types(self, schema: Schema) -> Iterator[FactTable]:
+        """The types of instances: all of them, or what they follow from where there are many."""
+        if schema.expanded_size() <= MANY:
+            yield from _tables(schema, TYPE.text, schema.types_expanded())
+            return
+        yield from _tables(schema, DIRECT, schema.types)
+        yield from _tables(schema, ABOVE, schema.supers)
+
+    def closed(self, plan: Plan) -> Facts:
+        """The same facts by the naive closure: what the reference works with."""
+        if not self.given:
+            self._refuse_queries(plan, None)
+            return Facts()
+        asked = {name for name, arity in static_calls(plan) if arity == 2}
+        found = Triples.of(closure(self.entailing)) if self.entailing is not None else None
+        parts = [t for t in (self.plain, found) if t is not None]
+        whole = Triples.joined(parts)
+        tables = [table for part in parts for table in part.tables(asked)]
+        tables += [answers(name, query.text, lambda: whole) for name, query in plan.queries.items()]
+        return Facts(StatementTable(table) for table in tables)
+
+    def _all_triples(self) -> Triples:
+        """The triples with all that they entail, for queries that look at any of them."""
+        parts = [t for t in (self.plain, self.entailing) if t is not None]
+        if self.schema is not None:
+            parts.append(_entailed(self.schema))
+        return Triples.joined(parts)
+
+    def _refuse_queries(self, plan: Plan, known: Facts | None) -> None:
+        answered = {name for name, _ in known.predicates} if known is not None else set()
+        if plan.queries.keys() - answered:
+            raise DataError("the program asks `sparql`, but no graph is given", hint="give one with --rdf FILE, or rdf=…")
+
+    def misspelt(self, empty: Iterable[str]) -> dict[str, str]:
+        """For static predicates without facts, the property that may have been meant."""
+        found = {name: nearest(name, self.predicates) for name in empty if ":" in name}
+        return {name: close for name, close in found.items() if close}
+
+    @cached_property
+    def predicates(self) -> set[str]:
+        """The names of all predicates that there are, or that something follows for."""
+        schema = self.schema
+        found = {word.text for word in VOCABULARY} if self.given else set()
+        found |= {getattr(schema.terms[p], "text", "") for p in schema.subproperties} if schema is not None else set()
+        for triples in (self.plain, self.entailing):
+            if triples is not None:
+                found |= {getattr(triples.terms[p], "text", "") for p in triples.pairs}
+        return found
+
+
+def entailing(predicates: Iterable[Predicate]) -> list[Clause]:
+    """The rules by which types are inherited, where facts have them unexpanded."""
+    if (DIRECT, 2) not in predicates:
+        return []
+    x, c, d = Var("X"), Var("C"), Var("D")
+    return [
+        Clause(TYPE.text, (x, c), (Holds(DIRECT, (x, c)),)),
+        Clause(TYPE.text, (x, c), (Holds(DIRECT, (x, d)), Holds(ABOVE, (d, c)))),
+    ]
+
+
+def _triples(source: str | Path | Triples, skipped: Skipped) -> Triples:
+    return source if isinstance(source, Triples) else read_rdf(str(source), skipped)
+
+
+def _tables(schema: Schema, name: str, pairs: Pairs) -> Iterator[FactTable]:
+    """Pairs of a property under another name."""
+    for table in tables_of_pairs(schema.terms, {schema.type: pairs}):
+        yield replace(table, name=name)
+
+
+def _entailed(schema: Schema) -> Triples:
+    """All that a schema entails, as triples."""
+    pairs = {**schema.pairs(), schema.type: schema.types_expanded()}
+    subject, object = (np.concatenate([NONE, *(rows[i] for rows in pairs.values())]) for i in (0, 1))
+    predicate = np.repeat(np.array(list(pairs), np.int32), [len(rows[0]) for rows in pairs.values()])
+    return Triples(schema.terms, subject, predicate, object, np.full(len(subject), -1, np.int32))
+
+
+def read_facts(
+    facts: Iterable[tuple[str, str]], rdf: Iterable[Graph], plan: Plan, clock: Clock, skipped: Skipped
+) -> tuple[Facts, Graphs]:
+    """The facts of files and databases, and the graphs."""
+    known = sum((read_fact_file(name, path, plan, clock, skipped) for name, path in facts), Facts())
+    check_facts(known, plan)
+    return known, Graphs(rdf, skipped)

@@ -1,0 +1,64 @@
+"""Knowledge on its way to workers: sent as columns, and made into relations and indexes once in each of them."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterable
+from functools import cached_property
+
+from augury.algebra.program import Plan, static_calls
+from augury.clock import Clock
+from augury.engine.knowledge import Knowledge
+from augury.knowledge.facts import Facts
+from augury.knowledge.graphs import entailing
+from augury.meaning.rows import Scalars
+from augury.model import Fact
+
+_KEPT = 4  # how many bodies of knowledge a worker keeps
+_facts: dict[str, Facts] = {}
+_knowledge: dict[tuple[str, str], Knowledge] = {}
+
+
+class Shipped:
+    """The facts of a run as bytes, which a worker reads once, however many tasks and buckets it works for."""
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        self.data = pickle.dumps(Facts.of(facts), protocol=5)
+        self.digest = hashlib.blake2b(self.data, digest_size=16).hexdigest()
+
+    @cached_property
+    def facts(self) -> Facts:
+        if self.digest not in _facts:
+            _make_room(_facts)
+            _facts[self.digest] = pickle.loads(self.data)
+        return _facts[self.digest]
+
+    def __getstate__(self) -> tuple[bytes, str]:
+        return self.data, self.digest
+
+    def __setstate__(self, state: tuple[bytes, str]) -> None:
+        self.data, self.digest = state
+
+    def asked(self, plan: Plan) -> Facts:
+        """The facts that a stage asks for: what others ask for is no concern of it."""
+        asked = static_calls(plan)
+        return Facts(t for t in self.facts.told if t.predicate in asked or " " in t.facts.name)
+
+    def knowledge(self, plan: Plan, clock: Clock) -> Knowledge | None:
+        """What the sessions of a worker share; None where facts change, so that each has its own."""
+        if plan.made:
+            return None
+        key = (self.digest, repr((plan.clauses, sorted(static_calls(plan)), clock)))
+        if key not in _knowledge:
+            _make_room(_knowledge)
+            facts = self.asked(plan)
+            clauses = (*plan.clauses, *entailing(facts.predicates))
+            scalars = Scalars(plan.functions, plan.aggregates, clock)
+            _knowledge[key] = Knowledge(clauses, facts, scalars, lambda *_: None)
+        return _knowledge[key]
+
+
+def _make_room(kept: dict) -> None:  # type: ignore[type-arg]
+    while len(kept) >= _KEPT:
+        del kept[next(iter(kept))]

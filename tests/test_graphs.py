@@ -1,0 +1,134 @@
+"""RDF graphs behind conditions: entailed lazily or at once, beside the naive closure; queries; what is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import augury
+from augury.clock import Clock
+from augury.errors import DataError, ProgramError, RunError
+from augury.knowledge import graphs
+from augury.knowledge.graphs import Graphs
+from augury.knowledge.rdf import Triples
+from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE
+from augury.meaning import evaluate
+from augury.model import Event, Iri, OrderKey, Value
+
+FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
+CLOCK = Clock()
+EX = "http://ex.org/"
+PROGRAM = f"""
+prefix ex: <{EX}>.
+types(X, C) <- a(X) WHERE rdf:type(X, C).
+of(X, C) <- a(C) WHERE rdf:type(X, C).
+is(X, C) <- b(X, C) WHERE rdf:type(X, C).
+isnt(X, C) <- b(X, C) WHERE not rdf:type(X, C).
+every(X, C) <- c WHERE rdf:type(X, C).
+p(X, Y) <- a(X) WHERE ex:p(X, Y).
+sub(X, Y) <- a(X) WHERE rdfs:subClassOf(X, Y).
+"""
+
+
+def ex(name: str) -> Iri:
+    return Iri(EX + name)
+
+
+names = st.sampled_from("xyzCDE").map(ex)
+properties = st.sampled_from([ex("p"), ex("q"), TYPE, TYPE, SUBCLASS, SUBCLASS, SUBPROPERTY, DOMAIN, RANGE])
+triples = st.lists(st.tuples(names | st.sampled_from([ex("p"), ex("q")]), properties, names | st.sampled_from([ex("p"), ex("q"), 1, "t"])), max_size=14)  # fmt: skip
+
+
+def contents(events: list[Event]) -> set[OrderKey]:
+    return {e.content for e in events}
+
+
+@pytest.mark.parametrize("many", [0, 10**6], ids=["lazily", "at once"])
+@settings(max_examples=1000 if FUZZ else 60)
+@given(triples, st.lists(st.tuples(names, names), max_size=4))
+def test_conditions_see_what_is_entailed(many: int, said: list[tuple[Value, Value, Value]], asked: list[tuple[Value, Value]]) -> None:
+    program, graph = augury.compile(PROGRAM), Graphs.of(Triples.of(said) if said else Triples.of([(ex("x"), ex("q"), ex("y"))]))
+    told = [Event("c", (), 1)]
+    for i, (x, c) in enumerate(asked):
+        told += [Event("a", (x,), 2 + i), Event("b", (x, c), 2 + i), Event("a", (c,), 2 + i)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graphs, "MANY", many)
+        session = program.session(clock=CLOCK, rdf=graph)
+        session.push(told)
+    wanted = evaluate(program.plan, told, CLOCK, graph.closed(program.plan))
+    assert contents(session.events()) == contents(wanted.events)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "schema.ttl").write_text(
+        f"@prefix ex: <{EX}> .\n@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\nex:C rdfs:subClassOf ex:D .\n"
+    )
+    (tmp_path / "data.nt").write_text(f"<{EX}x> <{TYPE.text}> <{EX}C> .\n")
+    return tmp_path
+
+
+ASKS = f"prefix ex: <{EX}>.\nout(X) <- a(X) WHERE rdf:type(X, ex:D)."
+
+
+def found(*given: object) -> list[Event]:
+    return list(augury.run(ASKS, [Event("a", (ex("x"),), 1)], clock="logical", rdf=list(given)))
+
+
+def test_a_schema_in_one_file_speaks_of_data_in_another(folder: Path) -> None:
+    assert [e.args for e in found(folder / "schema.ttl", str(folder / "data.nt"))] == [(ex("x"),)]
+    assert not found(folder / "data.nt")
+
+
+def test_without_entailment_a_graph_is_just_what_it_says(folder: Path) -> None:
+    assert not found(folder / "schema.ttl", augury.rdf(folder / "data.nt", entailment=False))
+    assert not found(augury.rdf(folder / "schema.ttl", entailment=False), augury.rdf(folder / "data.nt", entailment=False))
+
+
+def test_the_reference_agrees(folder: Path) -> None:
+    given = [folder / "schema.ttl", folder / "data.nt"]
+    result = augury.run(ASKS, [Event("a", (ex("x"),), 1)], clock="logical", rdf=given, engine="reference")
+    assert [e.args for e in result] == [(ex("x"),)]
+
+
+def test_why_shows_what_a_type_follows_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "MANY", 0)
+    session = augury.compile(ASKS).session(clock="logical", rdf=[folder / "schema.ttl", folder / "data.nt"])
+    session.push(Event("a", (ex("x"),), 1))
+    shown = session.why(session.events()[0])
+    assert "direct" in shown and "entailed" in shown
+    restored = augury.compile(ASKS).restore(session.snapshot())
+    assert len(restored.push(Event("a", (ex("x"),), 2))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ('o() <- a WHERE sparql("SELECT ?x { ?x ?p", X).', "E230", "malformed SPARQL"),
+        ('o(X) <- a WHERE sparql("SELECT ?x ?y { ?x ?y ?z }", X).', "E206", "the query gives 2 columns, but 1 argument"),
+        ('o(X) <- a WHERE sparql("SELECT ?x { SERVICE <http://e.org/> { ?x ?y ?z } }", X).', "E230", "another machine"),
+        ('o() <- a WHERE sparql("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }").', "E230", "begins with SELECT or ASK"),
+        ("o(X) <- a WHERE sparql(X).", "E230", "begins with its query"),
+        ("o(X) <- a WHERE rdf:type(X).", "E206", "a property has a subject and an object"),
+        ("o(X) <- a WHERE xx:type(X, Y).", "E101", "`xx` is not a declared prefix"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(text: str, code: str, message: str) -> None:
+    with pytest.raises(ProgramError) as error:
+        augury.compile(text)
+    assert [(d.code, message in d.message) for d in error.value.diagnostics if d.code.startswith("E")] == [(code, True)]
+
+
+def test_a_query_without_a_graph_is_refused() -> None:
+    with pytest.raises(DataError, match="no graph is given") as error:
+        augury.run('o(X) <- a, sparql("SELECT ?x { ?x ?p ?o }", X).', [Event("a", (), 1)], clock="logical")
+    assert "--rdf" in error.value.hint
+
+
+def test_a_graph_is_a_path() -> None:
+    with pytest.raises(RunError, match="a graph is a path"):
+        augury.run(ASKS, [Event("a", (ex("x"),), 1)], rdf=[3])
