@@ -102,3 +102,25 @@ def test_times_of_a_fact_may_be_several_intervals() -> None:
     assert answers(program, told, facts, 20) == wanted(program, told, facts)
     only = [replace(f, until=f.until) for f in facts[:3]]
     assert len(answers(program, told, only, 20)) == 7
+
+
+def test_all_answers_are_made_once_the_calls_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knowledge, "FEW", 20)
+    text = "static e(x: int, y: int).\nstatic f(y: int, z: int).\np(X, Z) :- e(X, Y), f(Y, Z).\nout(X, Z) <- a(X) WHERE p(X, Z)."
+    facts = {"e": [(i, i % 7) for i in range(40)], "f": [(i, i + 1) for i in range(7)]}
+    session = augury.compile(text).session(clock=CLOCK, facts=facts)
+    known = session.circuit.knowledge
+    assert [c.event.args for c in session.push(Event("a", (3,), 1))] == [(3, 4)]
+    assert ("p", 2) not in known._whole and known.solver.size
+    found = session.push([Event("a", (i,), 2) for i in range(10)])
+    assert [c.event.args for c in found] == [(i, i % 7 + 1) for i in range(10)]
+    assert known._whole["p", 2] is not None and known._whole["p", 2].n == 40
+
+
+def test_why_shows_the_way_through_a_long_chain() -> None:
+    text = "static e(x: int, y: int).\np(X, Y) :- e(X, Y).\np(X, Z) :- e(X, Y), p(Y, Z).\nout(X, Y) <- b(X, Y) WHERE p(X, Y)."
+    session = augury.compile(text).session(clock=CLOCK, facts={"e": [(i, i + 1) for i in range(1500)]})
+    session.push(Event("b", (0, 1500), 1))
+    lines = session.why(session.events()[0]).splitlines()
+    assert [line.strip(" │├└─") for line in lines[3:6]] == ["p(0, 1500)", "e(0, 1)", "e(1, 2)"]
+    assert lines[-2].endswith("… 1,489 more") and lines[-1].endswith("e(1499, 1500)")

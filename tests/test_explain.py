@@ -86,6 +86,10 @@ rule calm
             └─ collect while w
                └─ overdue(_)
 
+knowledge
+  near/2
+            facts, looked up by argument 1 and 2
+
 on Spark
   stage 1   by key: localised.argument 1, reported.argument 1, wind.argument 1
             rules increase, overdue, gust
@@ -132,3 +136,29 @@ def test_left_associativity_is_shown() -> None:
 def test_an_unknown_format() -> None:
     with pytest.raises(augury.RunError, match="unknown format `svg`\n  hint: there is text, json, mermaid"):
         augury.compile(PROGRAM).explain("svg")
+
+
+def test_knowledge() -> None:
+    text = augury.compile(
+        """
+        static store(id: string, region: string).
+        fact linked(A, B) <- link_up(A, B).
+        chain(X, Y) :- linked(X, Y).
+        chain(X, Z) :- linked(X, Y), chain(Y, Z).
+        grade(T, hot) :- T > 30, !.
+        grade(_, cool).
+        ally(X, Y) :- store(X, R), store(Y, R).
+        peer(X, Y) :- ally(X, Y).
+        peer(X, Y) :- peer(X, Z), ally(Z, Y), X != Y.
+        trend(A, B, G) <- (up(A) SEQ up(B)).10 WHERE (chain(A, B), grade(3, G), peer(A, B)).
+        """
+    ).explain()
+    told = text[text.index("knowledge\n") : text.index("\n\non Spark")].splitlines()
+    assert dict(zip([t.strip() for t in told[1::2]], [t.strip() for t in told[2::2]], strict=True)) == {
+        "ally/2": "rules: goal by goal, tabled; all at once where its facts are few, or its calls many",
+        "chain/2": "transitive: an index of reachability over `linked`; changes with events",
+        "grade/2": "rules: goal by goal, tabled",
+        "linked/2": "facts, looked up by argument 1, or by 1 and 2; changes with events",
+        "peer/2": "recursive: goal by goal, tabled; all at once where its facts are few, or its calls many",
+        "store/2": "facts, looked up by argument 1, or by 1 and 2, or by 2",
+    }

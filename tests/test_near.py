@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import augury
 from augury.algebra.scalar import FUNCTIONS, RowError, apply, compare
 from augury.algebra.sphere import distances_km
 from augury.engine import near
@@ -173,3 +174,44 @@ def test_columns_and_single_values_are_equal_to_the_last_bit() -> None:
             part = slice(first, first + size)
             assert distances_km(*(c[part] for c in given)).tolist() == found[part].tolist()
     assert distances_km(*(c[::3] for c in given)).tolist() == found[::3].tolist()
+
+
+# Behind conditions
+
+
+PLACES = """
+static station(name: string, lat: float, lon: float).
+event at(lat: float, lon: float, km: float).
+near(N) <- at(X, Y, K) WHERE (station(N, A, B), distance_km(A, B, X, Y) < K).
+nearest(N) <- at(X, Y, K) WHERE (station(N, A, B), 2 * K >= distance_km(X, Y, A, B)).
+far(N) <- at(X, Y, K) WHERE (station(N, A, B), distance_km(A, B, X, Y) > K).
+"""
+places = st.tuples(st.sampled_from([0, 10, 10.5, -89.9, 90]), st.sampled_from([0, 0.1, 179.9, -180, 45]))
+
+
+@settings(max_examples=40)
+@given(st.lists(places, max_size=6), st.lists(st.tuples(places, st.sampled_from([0, 15, 900.0, 30_000])), min_size=1, max_size=4), st.integers(0, 3))  # fmt: skip
+def test_conditions_find_what_is_near(stations: list[Any], asked: list[Any], wrong: int) -> None:
+    facts = {"station": [(f"s{i}", *place) for i, place in enumerate(stations)] + [("odd", 91.0, 0.0)] * (wrong == 1)}
+    told = [{"type": "at", "args": [*place, km], "time": i} for i, (place, km) in enumerate(asked)]
+    if wrong == 2:
+        told.append({"type": "at", "args": [95.0, 1.0, 10.0], "time": 9})
+    found, wanted = (augury.run(PLACES, told, clock="logical", facts=facts, engine=e) for e in ("embedded", "reference"))
+    assert {e.content for e in found} == {e.content for e in wanted}
+    assert found.errors.keys() == wanted.errors.keys()
+
+
+def test_stations_are_not_all_looked_at() -> None:
+    chance = np.random.default_rng(7)
+    facts = {"station": [(f"s{i}", float(a), float(b)) for i, (a, b) in enumerate(chance.uniform(-60, 60, (3000, 2)))]}
+    session = augury.compile(PLACES.rsplit("\n", 3)[0]).session(clock="logical", facts=facts)
+    session.push([{"type": "at", "args": [float(a), float(b), 80.0], "time": 1} for a, b in chance.uniform(-60, 60, (50, 2))])
+    (_, index), = session.circuit.knowledge.near.values()
+    assert index is not None and index.touched < 3000
+    changed = session.assert_fact("station", "new", 10.0, 10.0, at=0)
+    assert not changed
+    found = session.push({"type": "at", "args": [10.0, 10.1, 20.0], "time": 2})
+    assert "new" in {c.event.args[0] for c in found}
+    session.retract_fact("station", "new", 10.0, 10.0, at=3)
+    found = session.push({"type": "at", "args": [10.0, 10.1, 20.0], "time": 4})
+    assert "new" not in {c.event.args[0] for c in found}

@@ -527,9 +527,9 @@ def why(
     if format_ == "json":
         click.echo(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
     elif format_ == "mermaid":
-        click.echo("\n".join(tree_as_mermaid(t, job.clock) for t in trees), nl=False)
+        click.echo("\n".join(tree_as_mermaid(t, job.clock, compiled.plan.prefixes) for t in trees), nl=False)
     else:
-        click.echo("\n\n".join(show_tree(t, job.clock) for t in trees))
+        click.echo("\n\n".join(show_tree(t, job.clock, compiled.plan.prefixes) for t in trees))
     job.report(model)
 
 

@@ -37,6 +37,7 @@ from augury.algebra.nodes import (
     walk,
 )
 from augury.algebra.place import place
+from augury.algebra.answering import answering
 from augury.algebra.program import Plan, Predicate, rule_reads
 from augury.algebra.properties import Memory, all_properties, operator_key
 from augury.algebra.sharing import canonical, sharing
@@ -46,6 +47,7 @@ from augury.algebra.terms import Const, show
 from augury.clock import show_duration
 from augury.errors import RunError, Span
 from augury.language import syntax as s
+from augury.language.checks.static import call_modes
 from augury.language.show import Printer
 
 FORMATS = ("text", "json", "mermaid")
@@ -95,12 +97,14 @@ def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> st
     rules = explain_rules(plan, modules)
     match format:
         case "json":
-            return json.dumps(_as_json(plan, rules) | {"spark": _spark_json(plan)}, indent=2, ensure_ascii=False)
+            return json.dumps(_as_json(plan, rules) | {"knowledge": _knowledge_json(plan), "spark": _spark_json(plan)}, indent=2, ensure_ascii=False)
         case "mermaid":
             return mermaid(plan)
     if not rules:
         return "no event rules"
-    return "\n\n".join([*(_as_text(rule) for rule in rules), "\n".join(["on Spark", *_spark_text(plan)])])
+    known = [["knowledge", *_knowledge_text(plan)]] if call_modes(plan) else []
+    parts = [*known, ["on Spark", *_spark_text(plan)]]
+    return "\n\n".join([*(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
 
 
 def explain_rules(plan: Plan, modules: Iterable[s.Module]) -> list[Explained]:
@@ -288,6 +292,31 @@ def _as_json(plan: Plan, rules: list[Explained]) -> dict[str, Any]:
             for rule in rules
         ],
     }
+
+
+# Knowledge
+
+
+def _knowledge_text(plan: Plan) -> Iterator[str]:
+    printer = Printer()
+    printer.prefixes |= plan.prefixes
+    for one in answering(plan, call_modes(plan)):
+        name, arity = one.predicate
+        shown = f'sparql("{" ".join(plan.queries[name].text.split())[:60]}…")' if name in plan.queries else printer.name(name)
+        yield f"  {shown}/{arity}"
+        yield f"            {one.how}"
+
+
+def _knowledge_json(plan: Plan) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.predicate[0],
+            "arity": one.predicate[1],
+            "bound": [[i for i, bound in enumerate(mode) if bound] for mode in one.modes],
+            "answered": one.how,
+        }
+        for one in answering(plan, call_modes(plan))
+    ]
 
 
 def mermaid(plan: Plan) -> str:

@@ -63,7 +63,7 @@ class Result:
         """The derivation of an event as a tree; with `all`, every derivation."""
         if not isinstance(event, Event) or event.content not in {e.content for e in self.model.all_events}:
             raise RunError(f"{event} was not detected", hint="give an event of this result")
-        return show_tree(derivation_tree(self.model, event, all), self.clock)
+        return show_tree(derivation_tree(self.model, event, all), self.clock, self.program.plan.prefixes)
 
 
 def run(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from augury.clock import Clock
+from augury.language.show import Printer
 from augury.meaning import Model
 from augury.meaning.model import Derivation
 from augury.meaning.rows import Proof
 from augury.model import Event, show_value, to_json
 from augury.notation import show_event
+
+
+Namer = Callable[[str], str]
+_LONG, _DEEP = 12, 50  # how many facts side by side, and how many below one another, are shown
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,18 @@ def _because(model: Model, event: Event, all: bool, above: tuple[str, ...]) -> B
     return Because(event, tuple(found), more) if found else None
 
 
-def show_tree(tree: Because, clock: Clock) -> str:
-    return "\n".join(_lines(tree, clock, "", ""))
+def show_tree(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
+    return "\n".join(_lines(tree, clock, _namer(prefixes), "", ""))
 
 
-def _lines(tree: Because, clock: Clock, first: str, rest: str) -> Iterator[str]:
+def _namer(prefixes: Mapping[str, str] | None) -> Namer:
+    """The names of static predicates, those that are IRIs by their prefixes."""
+    printer = Printer()
+    printer.prefixes |= prefixes or {}
+    return lambda name: " ".join(printer.name(word) for word in name.split(" "))
+
+
+def _lines(tree: Because, clock: Clock, name: Namer, first: str, rest: str) -> Iterator[str]:
     given = [way for way in tree.ways if way[0].rule]
     source = f"  (input {tree.event.id})" if not tree.ways else ""
     if tree.ways and not given:
@@ -68,16 +80,26 @@ def _lines(tree: Because, clock: Clock, first: str, rest: str) -> Iterator[str]:
         for k, item in enumerate(below):
             end = k == len(below) - 1
             lead, follow = inner + ("└─ " if end else "├─ "), inner + ("   " if end else "│  ")
-            yield from _lines(item, clock, lead, follow) if isinstance(item, Because) else _proof(item, lead, follow)
+            if isinstance(item, Because):
+                yield from _lines(item, clock, name, lead, follow)
+            else:
+                yield from _proof(item, name, lead, follow)
     if tree.more:
         yield f"{rest}└─ and {tree.more} more derivation{'s' if tree.more > 1 else ''} (--all shows them)"
 
 
-def _proof(proof: Proof, first: str, rest: str) -> Iterator[str]:
-    yield f"{first}{proof.name}({', '.join(show_value(a) for a in proof.args)})"
-    for k, child in enumerate(proof.children):
+def _proof(proof: Proof, name: Namer, first: str, rest: str, depth: int = 0) -> Iterator[str]:
+    yield f"{first}{name(proof.name)}({', '.join(show_value(a) for a in proof.args)})"
+    if proof.children and depth == _DEEP:
+        yield f"{rest}└─ …"
+        return
+    shown = len(proof.children) if len(proof.children) <= _LONG else _LONG - 2
+    for k, child in enumerate(proof.children[:shown]):
         end = k == len(proof.children) - 1
-        yield from _proof(child, rest + ("└─ " if end else "├─ "), rest + ("   " if end else "│  "))
+        yield from _proof(child, name, rest + ("└─ " if end else "├─ "), rest + ("   " if end else "│  "), depth + 1)
+    if shown < len(proof.children):
+        yield f"{rest}├─ … {len(proof.children) - shown - 1:,} more"
+        yield from _proof(proof.children[-1], name, rest + "└─ ", rest + "   ", depth + 1)
 
 
 def tree_as_json(tree: Because, clock: Clock) -> dict[str, Any]:
@@ -106,8 +128,9 @@ def _proof_as_json(proof: Proof) -> dict[str, Any]:
     return {"name": proof.name, "args": [to_json(a) for a in proof.args], **below}
 
 
-def tree_as_mermaid(tree: Because, clock: Clock) -> str:
+def tree_as_mermaid(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
     """A derivation as a Mermaid diagram: events as boxes, rules on the arrows."""
+    named = _namer(prefixes)
     lines, numbers = ["flowchart BT"], itertools.count()
 
     def quoted(text: str) -> str:
@@ -125,7 +148,7 @@ def tree_as_mermaid(tree: Because, clock: Clock) -> str:
                 lines.append(f"  {visit(part)} {arrow} {name}")
             for proof in derivation.proofs:
                 fact = f"f{next(numbers)}"
-                lines.append(f"  {fact}[/{quoted(next(_proof(proof, '', '')))}/]")
+                lines.append(f"  {fact}[/{quoted(next(_proof(proof, named, '', '')))}/]")
                 lines.append(f"  {fact} {arrow} {name}")
         return name
 

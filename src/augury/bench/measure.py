@@ -85,8 +85,7 @@ def best(work: Callable[[], T], repeat: int) -> tuple[float, T]:
 def measure(workload: Workload, settings: Settings, **options: Any) -> Timing:
     """Runs a workload in new sessions of one program."""
     program = augury.compile(workload.text)
-    options |= {"facts": workload.facts} if workload.facts else {}
-    open_one = partial(settings.open, program, **options)
+    open_one = partial(settings.open, program, **options, **facts_of(workload))
     warm, _ = timed(partial(give, open_one(), warm_steps(workload.steps)))
     runs = [timed(partial(give, open_one(), workload.steps)) for _ in range(max(1, settings.repeat))]
     answers = standing(open_one(), workload.steps) if workload.revises else runs[-1][1]
@@ -128,13 +127,21 @@ class Steady:
     answers: int
 
 
-def steady(workload: Workload, settings: Settings, **options: Any) -> Steady:
-    """Runs a workload whose first step is small: what is built once, such as indexes of facts, is built in it."""
-    program = augury.compile(workload.text)
-    options |= {"facts": workload.facts} if workload.facts else {}
-    runs = [phases(partial(settings.open, program, **options), workload.steps) for _ in range(1 + settings.repeat)]
-    load, first, cpu = (min(run[i] for run in runs) for i in range(3))
-    return Steady(load, first, cpu, runs[-1][3])
+def steady(workloads: Sequence[Workload], settings: Settings, **options: Any) -> list[Steady]:
+    """Runs workloads whose first step is small: what is built once, such as indexes of facts, is built in it.
+
+    They take turns, so that one which stands beside another has met the same machine.
+    """
+    opens = [partial(settings.open, augury.compile(w.text), **options, **facts_of(w)) for w in workloads]
+    rounds = [
+        [phases(open_one, workload.steps) for open_one, workload in zip(opens, workloads, strict=True)]
+        for _ in range(1 + settings.repeat)
+    ]
+    return [Steady(*(min(run[i] for run in runs) for i in range(3)), runs[-1][3]) for runs in zip(*rounds, strict=True)]
+
+
+def facts_of(workload: Workload) -> dict[str, Any]:
+    return {"facts": workload.facts} if workload.facts else {}
 
 
 def phases(open_one: Callable[[], Session], steps: Sequence[Tables | Revoke]) -> tuple[float, float, float, int]:

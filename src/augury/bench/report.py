@@ -30,7 +30,8 @@ def table(title: str, rows: Sequence[Row]) -> Table:
     shown = Table(title=f"{title} ({unit})" if unit else title, title_justify="left", title_style="bold")
     shown.add_column("case", min_width=min(16, max(len(row.case) for row in rows)))
     shown.add_column("of", no_wrap=True)
-    for column in ("result", "events", "answers", "warm-up"):
+    warmed = any(row.warm for row in rows)
+    for column in ("result", "events", "answers", *(("warm-up",) if warmed else ())):
         shown.add_column(column, justify="right", no_wrap=True)
     aims = any(row.met is not None for row in rows)
     for column in ("ratio", "target") if aims else ():
@@ -42,11 +43,11 @@ def table(title: str, rows: Sequence[Row]) -> Table:
             "" if again else escape(row.case),
             escape(row.series),
             figures(row.value) if unit else f"{figures(row.value)} {row.unit}",
-            f"{row.events:,}",
+            f"{row.events:,}" if row.events else "",
             "" if row.answers is None else f"{row.answers:,}",
-            f"{row.warm:.2f} s" if row.warm else "",
+            *((f"{row.warm:.2f} s" if row.warm else "",) if warmed else ()),
             *(("" if row.ratio is None else f"{row.ratio:.2f}", aim(row)) if aims else ()),
-            check(row) + (f" · {escape(row.note)}" if row.note else ""),
+            " · ".join(filter(None, (check(row), escape(row.note)))),
         )
     return shown
 

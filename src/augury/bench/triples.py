@@ -27,7 +27,6 @@ TRIPLES, CLASSES, PROPERTIES = 1_000_000, 2_000, 100
 QUESTIONS = 400_000
 SECONDS, MEGABYTES = 5.0, 600.0
 LOOKUPS = "K lookups/CPU s"
-MANY_LOOKUPS = 1000  # thousands
 
 SPACE = "http://example.org/"
 RDF, RDFS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#"
@@ -133,7 +132,7 @@ def rdfs(settings: Settings) -> Iterator[Row]:
     """A process of its own reads the file, so that nothing that ran before hides what is held."""
     shrink = min(1.0, settings.events / 1_000_000)
     size, classes = max(200, int(TRIPLES * shrink)), max(10, int(CLASSES * shrink))
-    for case, domains in (("classes", False), ("and domains", True)):
+    for case, domains in (("classes", False), ("classes, domains", True)):
         given = ontology(size, classes, domains)
         asked = questions(given, max(20, int(QUESTIONS * shrink)))
         with TemporaryDirectory() as folder:
@@ -144,19 +143,16 @@ def rdfs(settings: Settings) -> Iterator[Row]:
 
 
 def rows(case: str, size: int, asked: Questions, found: dict[str, Any]) -> Iterator[Row]:
-    note = f"CPU {found['cpu']:.2f} s; {found['parts']}"
-    yield Row("rdfs", case, "file to answer", found["wall"], "s", size, note=note, target=SECONDS)
+    note = f"first answers {found['first']:.2f} CPU s of it; by the clock {found['wall']:.2f} s"
+    yield Row("rdfs", case, "file to answer", found["cpu"], "CPU s", size, note=note, target=SECONDS)
     note = f"in all {found['megabytes']:.0f} MB; the file {found['file'] / 1e6:.0f} MB"
     yield Row("rdfs", case, "memory", found["grown"], "MB", size, note=note, target=MEGABYTES)
     count = len(asked.thing)
-    yield Row(
-        "rdfs", case, "thing and class", count / found["both"] / 1000, LOOKUPS, count, found["held"], asked.held,
-        least=MANY_LOOKUPS,
-    )  # fmt: skip
-    yield Row(
-        "rdfs", case, "classes of a thing", asked.few / found["one"] / 1000, LOOKUPS, asked.few, found["classes"],
-        asked.classes, least=MANY_LOOKUPS,
-    )  # fmt: skip
+    rate = count / found["both"] / 1000
+    yield Row("rdfs", case, "thing and class", rate, LOOKUPS, count, found["held"], asked.held)
+    rate = asked.few / found["one"] / 1000
+    note = f"{asked.classes / asked.few:.0f} classes each"
+    yield Row("rdfs", case, "classes of a thing", rate, LOOKUPS, asked.few, found["classes"], asked.classes, note=note)
 
 
 def elsewhere(folder: str, repeat: int) -> dict[str, Any]:
@@ -177,7 +173,7 @@ def in_own_process(folder: str, repeat: int) -> None:
     path = Path(folder, "graph.nt")
     before, wall, cpu = most_held(), perf_counter(), process_time()
     knowledge = opened(str(path)).circuit.knowledge
-    read = perf_counter()
+    read = process_time()
     words, kind = knowledge.words, (TYPE, 2)
     at = np.zeros(1, np.int64)
     for mode in ((True, True), (True, False)):
@@ -200,7 +196,7 @@ def in_own_process(folder: str, repeat: int) -> None:
     figures = {
         "wall": ready - wall,
         "cpu": used - cpu,
-        "parts": f"session {read - wall:.2f} s, first answers {ready - read:.2f} s",
+        "first": used - read,
         "megabytes": held,
         "grown": held - before,
         "file": path.stat().st_size,

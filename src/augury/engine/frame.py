@@ -30,6 +30,7 @@ from augury.algebra.scalar import RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
 from augury.engine.kernels import Array
+from augury.engine.nearby import near_by
 from augury.engine.table import END, LEFT, RANK, RIGHT, START, Table
 from augury.engine.values import OPEN, Dictionary
 from augury.errors import DataError, RunError
@@ -178,10 +179,13 @@ class Context:
         if not where or not len(frame):
             return frame
         self.scalars.rule = rule
-        for condition in ready_order(where, set(frame.vars)):
-            frame = self.meet(condition, frame)
-            if not len(frame):
-                break
+        order = ready_order(where, set(frame.vars))
+        while order and len(frame):
+            near = near_by(self, order, frame) if len(order) > 1 else None
+            if near is not None:
+                order.remove(near[0])
+            frame = self.meet(order[0], frame) if near is None else near[1]
+            del order[0]
         return frame
 
     def meet(self, condition: Condition, frame: Frame) -> Frame:
@@ -253,10 +257,14 @@ class Context:
             which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers])
         else:
             which, answers = self.bridge.solve(predicate, mode, columns, frame.end[numbers], self.dictionary)
+        return self.answered(condition, frame, numbers[which], answers)
+
+    def answered(self, condition: Holds | Unless, frame: Frame, which: Array, answers: list[Array]) -> Frame:
+        """Rows with the answers of a static predicate to each: those that match, and what they bind."""
         if not len(which):
             return frame.take(which)
         before = set(frame.vars)
-        found = self.matched(condition.args, answers, frame.numbered().take(numbers[which]))
+        found = self.matched(condition.args, answers, frame.numbered().take(which))
         if not all(isinstance(a, Var | Const) for a in condition.args):
             found = self._once(found, [v for v in found.vars if v not in before])
         found.right = frame.right[found.right]

@@ -29,7 +29,8 @@ def why(session: Session, event: Event, all: bool = False, format: Literal["text
     _one_of(format, "text", "json", "mermaid")
     if format == "json":
         return json.dumps(tree_as_json(tree, session.clock), ensure_ascii=False)
-    return tree_as_mermaid(tree, session.clock) if format == "mermaid" else show_tree(tree, session.clock)
+    prefixes = session.program.plan.prefixes
+    return (tree_as_mermaid if format == "mermaid" else show_tree)(tree, session.clock, prefixes)
 
 
 def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text") -> str:

@@ -26,7 +26,6 @@ from augury.sources import Skipped
 DIRECT = f"direct {TYPE.text}"  # what is said of an instance, or follows from the properties it has
 ABOVE = f"entailed {SUBCLASS.text}"
 NONE = np.empty(0, np.int32)
-MANY = 2_000_000  # types of instances that are not worth having all
 
 
 @dataclass(frozen=True)
@@ -80,10 +79,7 @@ class Graphs:
         return Facts(StatementTable(table) for table in tables)
 
     def _types(self, schema: Schema) -> Iterator[FactTable]:
-        """The types of instances: all of them, or what they follow from where there are many."""
-        if schema.expanded_size() <= MANY:
-            yield from _tables(schema, TYPE.text, schema.types_expanded())
-            return
+        """What the types of instances follow from, see `entailing`."""
         yield from _tables(schema, DIRECT, schema.types)
         yield from _tables(schema, ABOVE, schema.supers)
 
@@ -130,7 +126,7 @@ class Graphs:
 
 
 def entailing(predicates: Iterable[Predicate]) -> list[Clause]:
-    """The rules by which types are inherited, where facts have them unexpanded."""
+    """The rules by which types are inherited: the hierarchy is closed, and instances are looked up in it."""
     if (DIRECT, 2) not in predicates:
         return []
     x, c, d = Var("X"), Var("C"), Var("D")

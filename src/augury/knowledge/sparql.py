@@ -9,7 +9,8 @@ from typing import Any
 from augury.algebra.program import Plan
 from augury.clock import Duration, Timestamp
 from augury.errors import DataError, Findings, counted
-from augury.knowledge.rdf import Triples, value_of
+from augury.knowledge.literals import value_of
+from augury.knowledge.rdf import Triples
 from augury.knowledge.rdf import _oxigraph as oxigraph
 from augury.knowledge.table import FactTable, column_of
 from augury.language.queries import ASIDE

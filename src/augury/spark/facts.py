@@ -3,14 +3,15 @@
     busy(S, R) <- order(S, _) SEQ order(S, _) WHERE store(S, R).
 
 With a million stores, `store` is joined with `order` on its first column before anything else happens, and the rule reads
-orders that have R as one more argument. That changes no answer where a pattern takes every pair.
+orders that have R as one more argument. That changes no answer where a pattern takes every pair. Static rules over such facts
+are answered by joins as well (`rules.py`): those that recur start from the values that the events have.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -34,132 +35,300 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
-from augury.algebra.program import Attribute, Plan, Predicate, static_calls
+from augury.algebra.program import Plan, Predicate, static_calls
 from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Clock, Timestamp
-from augury.errors import DataError, nearest
-from augury.knowledge.facts import facts_from
+from augury.errors import DataError, RunError, nearest
+from augury.knowledge.facts import Facts, check_facts, facts_from
+from augury.knowledge.timeline import ASIDE, StatementTable
 from augury.model import Fact
-from augury.spark.inputs import Part, Source, as_slot, is_frame, kind_of, retagged
+from augury.spark.demand import recursive
+from augury.spark.inputs import Part, Source, as_slot, is_frame
+from augury.spark.relation import NUMBERS, NotJoined, Relation, constant, same, shown, sql, united
+from augury.spark.rules import Seeds, StaticRules
 
 MANY = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
+MOST = 5_000_000  # rows that can be sent at all
 
 
 @dataclass(frozen=True)
 class Known:
-    """The facts of a run, and the plan and sources with those joined that are many."""
+    """The facts of a run, and the plan and sources with those joined that are many.
+
+    `joined` names the DataFrames that were; `streams` are those that bring facts while the run lasts.
+    """
 
     plan: Plan
     sources: list[Source]
-    facts: list[Fact]
+    facts: Facts
     joined: tuple[str, ...] = ()
+    streams: dict[str, DataFrame] = field(default_factory=dict)
 
 
-def know(given: Mapping[str, Any] | list[Any], plan: Plan, sources: list[Source], clock: Clock, many: int) -> Known:
-    """Facts from Python objects and DataFrames."""
+def know(
+    given: Mapping[str, Any] | Sequence[Any],
+    plan: Plan,
+    sources: list[Source],
+    clock: Clock,
+    many: int,
+    beside: Facts | None = None,
+) -> Known:
+    """Facts from Python objects and DataFrames. Those `beside` come with the run otherwise, and rules may read them."""
     if not isinstance(given, Mapping):
         return Known(plan, sources, facts_from(given, plan, clock))
-    known = Known(plan, sources, [])
+    facts, big, streams = Facts(), dict[str, DataFrame | Relation](), dict[str, DataFrame]()
     for name, rows in given.items():
-        if not is_frame(rows):
-            known = replace(known, facts=[*known.facts, *facts_from([(name, rows)], plan, clock)])
-            continue
-        frame = _named(name, rows, plan)
-        fetched = _fetched(frame, many + 1)
-        if len(fetched) > many:
-            joined = _joined(known, name, frame)
-            if joined is not None:
-                known = joined
-                continue
-            warnings.warn(f"the facts `{name}` are more than {many:,} rows, but their use cannot be joined: all of them go to every worker", stacklevel=4)  # fmt: skip
-            fetched = _fetched(frame, None)
-        known = replace(known, facts=[*known.facts, *facts_from([(name, fetched)], plan, clock)])
-    return known
+        if is_frame(rows) and rows.isStreaming:
+            streams[name] = rows
+        elif is_frame(rows) or isinstance(rows, Relation):
+            frame = rows if isinstance(rows, Relation) else _named(name, rows, plan)
+            few = _fetched(name, frame, plan, clock, many)
+            if few is None:
+                big[name] = frame
+            else:
+                facts += few
+        else:
+            facts += facts_from([(name, rows)], plan, clock)
+    known = Known(plan, sources, facts, streams=streams)
+    return _Many(known, big, beside or Facts(), many).known(clock) if big else known
 
 
 def _named(name: str, rows: DataFrame, plan: Plan) -> DataFrame:
-    """The columns of facts in the order of their attributes."""
+    """The columns of facts in the order of their attributes, and those that say when a fact holds."""
     declared = plan.static.get(name)
     if declared is None:
         return rows
-    missing = [a.name for a in declared if a.name not in rows.columns]
+    own = [a.name for a in declared]
+    missing = [c for c in own if c not in rows.columns]
     if missing:
         close = nearest(missing[0], rows.columns)
         raise DataError(
             f"the facts `{name}` have no column `{missing[0]}`", hint=f"there is `{close}`" if close else ""
         )
-    return rows.select(*(a.name for a in declared), *(c for c in ("valid_from", "valid_to") if c in rows.columns))
+    return rows.select(*(f"`{c}`" for c in [*own, *(c for c in ASIDE if c in rows.columns and c not in own)]))
 
 
-def _fetched(frame: DataFrame, limit: int | None) -> list[dict[str, Any]]:
-    """The rows of facts; times as the language has them, whatever the zone of the driver."""
+def _aside(name: str, frame: DataFrame, plan: Plan) -> list[str]:
+    """The columns that say when a fact holds."""
+    own = {a.name for a in plan.static.get(name, ())}
+    return [c for c in frame.columns if c in ASIDE and c not in own]
+
+
+def _fetched(name: str, frame: DataFrame | Relation, plan: Plan, clock: Clock, many: int | None = None) -> Facts | None:
+    """The facts on the driver, None where they are more than `many`; times as the language has them, in any zone."""
+    if isinstance(frame, Relation):
+        table = (frame if many is None else replace(frame, frame=frame.frame.limit(many + 1))).table(name)
+        return None if many is not None and len(table) > many else Facts([StatementTable(table)])
     times = [f.name for f in frame.schema.fields if isinstance(f.dataType, T.TimestampType)]
     plain = frame.select(*(F.unix_micros(f"`{c}`").alias(c) if c in times else F.col(f"`{c}`") for c in frame.columns))
-    rows = [row.asDict() for row in (plain if limit is None else plain.limit(limit)).collect()]
+    rows = [row.asDict() for row in (plain if many is None else plain.limit(many + 1)).collect()]
+    if many is not None and len(rows) > many:
+        return None
     for row in rows if times else ():
         row.update({c: Timestamp(row[c]) for c in times if row[c] is not None})
-    return rows
+    return facts_from([(name, rows)], plan, clock)
 
 
-# Joining
+# Which facts are joined
+
+
+class _Many:
+    """Facts that are many: joined where every condition that rests on them can be, else sent."""
+
+    def __init__(self, known: Known, big: Mapping[str, DataFrame | Relation], beside: Facts, many: int) -> None:
+        self.given, self.plan, self.big, self.many = known, known.plan, big, many
+        self.sent: dict[str, str] = {}  # and why
+        frames: dict[Predicate, DataFrame | Relation] = {}
+        for name, frame in big.items():
+            aside = [] if isinstance(frame, Relation) else _aside(name, frame, self.plan)
+            if aside:
+                self.sent[name] = f"they change in time, by `{aside[0]}`"
+            arity = len(frame.kinds) if isinstance(frame, Relation) else len(frame.columns) - len(aside)
+            check_facts([Fact(name, (None,) * arity)], self.plan)
+            frames[name, arity] = frame
+        self.rules = StaticRules(self.plan, frames, known.facts + beside, {*self.sent, *known.streams})
+
+    def known(self, clock: Clock) -> Known:
+        """The run with what can be joined joined, and the rest sent."""
+        while True:
+            try:
+                plan, uses = self._rewritten()
+                break
+            except _Refused as refused:
+                self.sent |= dict.fromkeys(self._below(refused.predicate) - self.sent.keys(), refused.reason)
+        sources = self._enriched(uses)
+        left = self._asked(plan)
+        facts = self.given.facts
+        for name in [n for n in self.big if n in {p[0] for p in left}]:
+            facts += self._send(name, clock)
+        if uses:
+            plan, facts = _without_unasked(plan, facts, self._asked(self.plan), left)
+        joined = tuple(
+            n for n in self.big if any(n in self._below(use.predicate) for use in uses) and n not in self.sent
+        )
+        return Known(plan, sources, facts, joined, self.given.streams)
+
+    def _below(self, predicate: Predicate) -> set[str]:
+        return {name for name, _ in self.rules.reads(predicate)} & self.big.keys()
+
+    def _asked(self, plan: Plan) -> set[Predicate]:
+        """What the conditions of rules rest on."""
+        return set[Predicate]().union(*(self.rules.reads(call) for call in static_calls(replace(plan, clauses=()))))
+
+    def _send(self, name: str, clock: Clock) -> Facts:
+        frame, reason = self.big[name], self.sent.get(name, "")
+        count = (frame.frame if isinstance(frame, Relation) else frame).count()
+        if count > MOST:
+            raise RunError(
+                f"the facts `{name}` are {count:,} rows, too many to send to every worker, and cannot be joined: {reason}",
+                hint="ask for them in a condition on one event, or keep those rows only that the program needs",
+            )
+        warnings.warn(f"the facts `{name}` are more than {self.many:,} rows, but their use cannot be joined ({reason}): all of them go to every worker", stacklevel=6)  # fmt: skip
+        return _fetched(name, frame, self.plan, clock) or Facts()
+
+    def _rewritten(self) -> tuple[Plan, list[_Use]]:
+        """The rules with joined events in place of conditions; one that cannot be joined is refused."""
+        asked = sorted(static_calls(replace(self.plan, clauses=())))
+        wanted = [p for p in asked if self._below(p) - self.sent.keys()]
+        uses: list[_Use] = []
+        kinds: dict[Predicate, tuple[str, ...]] = {}
+        for predicate in wanted:
+            try:
+                kinds[predicate] = self.rules.check(predicate)
+            except NotJoined as problem:
+                raise _Refused(predicate, str(problem)) from None
+        rules: list[Rule] = []
+        for rule in self.plan.rules:
+            while (found := _first_use(rule, wanted, self._inputs)) is not None:
+                condition, scan = found[1], found[2]
+                made = _rewritten(rule, *found, f"{_own(scan.type)} with {condition.name} {len(uses) + 1}")
+                if made is None:
+                    raise _Refused((condition.name, len(condition.args)), "a condition asks for a nested term, or twice for one variable")  # fmt: skip
+                rule, use = made
+                uses.append(use)
+            rules.append(rule)
+        aliases: dict[Predicate, Predicate] = dict(self.plan.aliases)
+        for use in uses:
+            aliases[use.alias] = aliases.get(use.type, use.type)
+        plan = replace(self.plan, rules=tuple(rules), aliases=aliases)
+        for predicate in sorted(static_calls(replace(plan, clauses=())) & set(wanted)):
+            raise _Refused(predicate, "not every condition that asks for them is one on a single event")
+        self._check_kinds(uses, kinds)
+        return plan, uses
+
+    def _inputs(self, scan: Scan) -> bool:
+        """Whether all events of a scan are those of a DataFrame."""
+        type = (scan.type, len(scan.args))
+        plain = all(s.__class__ is Source for s in self.given.sources if any(p.type == type for p in s.parts))
+        return type not in self.plan.derived and plain
+
+    def _check_kinds(self, uses: Sequence[_Use], kinds: Mapping[Predicate, tuple[str, ...]]) -> None:
+        """Columns that are compared have values that can be."""
+        parts = {p.type: p.kinds for s in self.given.sources for p in s.parts}
+        for use in uses:
+            own, asked = parts.get(use.type), kinds[use.predicate]
+            if own is None:  # there are no events of the type
+                continue
+            for at, i in use.on:
+                pair = {own[at], asked[i]}
+                if len(pair) > 1 and not pair <= NUMBERS and not (asked[i] == "json" and not own[at].startswith(("text:", "json"))):  # fmt: skip
+                    raise _Refused(use.predicate, f"they have {asked[i]} where the events have {own[at]}")
+            if any(own[at].startswith(("text:", "json")) for at, _ in use.on):
+                raise _Refused(use.predicate, "the events have nested terms or lists there")
+            for _, const in use.fixed:
+                try:
+                    constant(const.value)
+                except NotJoined as problem:
+                    raise _Refused(use.predicate, str(problem)) from None
+            parts[use.alias] = (*own, *(asked[i] for i in use.fresh))
+
+    # Joins
+
+    def _enriched(self, uses: Sequence[_Use]) -> list[Source]:
+        sources = list(self.given.sources)
+        found: dict[tuple[Predicate, tuple[int, ...]], Relation] = {}
+        for use in uses:
+            source = _source_of(use, sources)
+            if source is None:
+                continue
+            key = (use.predicate, use.places)
+            if key not in found:
+                alike = [u for u in uses if (u.predicate, u.places) == key]
+                found[key] = self._answers(use, alike, sources)
+            sources.append(_joined(source, use, found[key]))
+        return sources
+
+    def _answers(self, use: _Use, alike: Sequence[_Use], sources: Sequence[Source]) -> Relation:
+        """The answers that some uses ask for: of a predicate that recurs, those for the values that events have."""
+        given = [(u, s) for u in alike if (s := _source_of(u, self.given.sources)) is not None]
+        deep = use.predicate in recursive(self.rules.clauses)
+        if not deep or len(given) < len(alike) or any(s.frame.isStreaming for _, s in given):
+            return self.rules.answers(use.predicate)
+        return self.rules.answers(use.predicate, Seeds(use.places, united([_values(u, s) for u, s in given])))
+
+
+class _Refused(Exception):
+    """A predicate that is not joined, and why."""
+
+    def __init__(self, predicate: Predicate, reason: str) -> None:
+        super().__init__(reason)
+        self.predicate, self.reason = predicate, reason
+
+
+def _own(type: str) -> str:
+    return type.split(" with ")[0]
+
+
+def _source_of(use: _Use, sources: Sequence[Source]) -> Source | None:
+    return next((s for s in sources if any(p.type == use.type for p in s.parts)), None)
+
+
+def _without_unasked(plan: Plan, facts: Facts, before: set[Predicate], after: set[Predicate]) -> tuple[Plan, Facts]:
+    """Without the clauses and facts that were there for conditions that are joined now."""
+    gone = before - after
+    clauses = tuple(c for c in plan.clauses if (c.name, len(c.args)) not in gone)
+    return replace(plan, clauses=clauses), Facts(t for t in facts.told if t.predicate not in gone)
+
+
+# Conditions that can be joined
 
 
 @dataclass(frozen=True)
 class _Use:
-    """A condition that can be joined: the type whose events ask, and what is asked of which column of the facts."""
+    """A condition that can be joined: the type whose events ask, and what is asked of which argument of the predicate."""
 
+    predicate: Predicate
     type: Predicate
     alias: Predicate
     on: tuple[tuple[int, int], ...]
     fixed: tuple[tuple[int, Const], ...]
     fresh: tuple[int, ...]
 
-
-def _joined(known: Known, name: str, frame: DataFrame) -> Known | None:
-    """The facts joined with the events that ask for them; None where some use is not a condition on one event."""
-    arity = len([c for c in frame.columns if c not in ("valid_from", "valid_to")])
-    plan, uses = known.plan, list[_Use]()
-    if arity < len(frame.columns) or any(c.name == name for c in plan.clauses):
-        return None
-    rules: list[Rule] = []
-    for rule in plan.rules:
-        while (found := _first_use(rule, name)) is not None:
-            made = _rewritten(rule, *found, f"{found[2].type} with {name} {len(uses) + 1}")
-            if made is None:
-                return None
-            rule, use = made
-            uses.append(use)
-        rules.append(rule)
-    if not uses:
-        return None
-    aliases = dict(plan.aliases) | {use.alias: use.type for use in uses}
-    plan = replace(plan, rules=tuple(rules), aliases=aliases)
-    if any(call[0] == name for call in static_calls(plan)):
-        return None
-    sources = list(known.sources)
-    for use in uses:
-        source = next((s for s in sources if any(p.type == use.type for p in s.parts)), None)
-        if source is not None:
-            enriched = _enriched(source, use, name, frame, plan)
-            if enriched is None:
-                return None
-            sources.append(enriched)
-    return Known(plan, sources, known.facts, (*known.joined, name))
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The arguments that are bound."""
+        return (*(i for _, i in self.on), *(i for i, _ in self.fixed))
 
 
-def _first_use(rule: Rule, name: str) -> tuple[Select, Holds, Scan] | None:
-    """A condition on the facts, and a scan that every answer has and that binds what it asks with."""
+def _first_use(
+    rule: Rule, wanted: Sequence[Predicate], usable: Callable[[Scan], bool]
+) -> tuple[Select, Holds, Scan] | None:
+    """A condition on a predicate, and a scan that every answer has and that binds what it asks with."""
     nodes = [n for p in (rule.body, *((rule.collect.pattern,) if rule.collect else ())) for n in walk_all(p)]
     if rule.collect is not None or any(isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED for n in nodes):
         return None
     for node in walk(rule.body):
         for condition in conditions(node):
-            if isinstance(node, Select) and isinstance(condition, Holds) and condition.name == name:
+            if (
+                isinstance(node, Select)
+                and isinstance(condition, Holds)
+                and (condition.name, len(condition.args)) in wanted
+            ):
                 rest = replace(node, where=tuple(c for c in node.where if c is not condition))
                 bound = bound_vars(_replaced(rule.body, node, rest))
                 asked = {a.name for a in condition.args if isinstance(a, Var)} & bound
                 for scan in _sure(node.input):
-                    if asked and asked <= {a.name for a in scan.args if isinstance(a, Var)}:
+                    if asked and usable(scan) and asked <= {a.name for a in scan.args if isinstance(a, Var)}:
                         return node, condition, scan
     return None
 
@@ -193,7 +362,8 @@ def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: 
     rest = tuple(c for c in select.where if c is not condition)
     inner = _replaced(select.input, scan, wider)
     body = _replaced(rule.body, select, replace(select, input=inner, where=rest) if rest else inner)
-    use = _Use((scan.type, len(scan.args)), (alias, len(wider.args)), tuple(on), tuple(fixed), tuple(fresh))
+    predicate = (condition.name, len(condition.args))
+    use = _Use(predicate, (scan.type, len(scan.args)), (alias, len(wider.args)), tuple(on), tuple(fixed), tuple(fresh))
     return replace(rule, body=body), use
 
 
@@ -209,29 +379,43 @@ def _replaced(node: Node, old: Node, new: Node) -> Node:
     return node
 
 
-def _enriched(source: Source, use: _Use, name: str, facts: DataFrame, plan: Plan) -> Source | None:
-    """The events of a type with what the facts say of each; None where columns cannot be compared."""
+# Events with what facts say of them
+
+
+def _events(source: Source, type: Predicate) -> DataFrame:
+    return source.frame.where(F.col(f"`{source.names.type}`") == type[0]) if source.mixed else source.frame
+
+
+def _asks(source: Source, use: _Use) -> list[tuple[Column, str]]:
+    """The columns of the events with which they ask, and their kinds."""
     part = next(p for p in source.parts if p.type == use.type)
-    declared = plan.static.get(name, tuple(Attribute(c) for c in facts.columns))
-    types = [f.dataType for f in facts.schema.fields]
-    kinds = [kind_of(name, a, t) for a, t in zip(declared, types, strict=True)]
-    columns = [f"augury_{name}_{i}" for i in range(len(kinds))]
-    table = facts.toDF(*columns)
+    fields = source.fields
+    own = [(part.columns[at], part.kinds[at]) for at, _ in use.on]
+    return [(as_slot(F.col(f"`{c}`"), kind, fields[c]), kind) for c, kind in own]
+
+
+def _values(use: _Use, source: Source) -> Relation:
+    """The values with which events ask, and the constants beside them."""
+    asks = [*_asks(source, use), *(constant(const.value) for _, const in use.fixed)]
+    made = [column.cast(sql(kind)).alias(f"c{n}") for n, (column, kind) in enumerate(asks)]
+    return Relation(_events(source, use.type).select(*made).distinct(), tuple(kind for _, kind in asks))
+
+
+def _joined(source: Source, use: _Use, facts: Relation) -> Source:
+    """The events of a type with what the facts say of each."""
+    part = next(p for p in source.parts if p.type == use.type)
+    names = [f"augury {use.alias[0]} {i}" for i in range(len(facts.kinds))]
+    table = facts.frame.select(
+        *((shown(F.col(c), k) if i in use.fresh else F.col(c)).alias(names[i])
+          for i, (c, k) in enumerate(zip(facts.columns, facts.kinds, strict=True)))
+    )  # fmt: skip
     where: Column = F.lit(True)
-    for at, i in use.on:
-        pair = {part.kinds[at], kinds[i]}
-        if len(pair) > 1 and not pair <= {"int", "float", "number"}:
-            return None
-        where &= source.frame[part.columns[at]] == table[columns[i]]
+    for (column, kind), (_, i) in zip(_asks(source, use), use.on, strict=True):
+        where &= same(column, kind, F.col(f"`{names[i]}`"), facts.kinds[i])
     for i, const in use.fixed:
-        slot = retagged(as_slot(table[columns[i]], kinds[i], types[i]), kinds[i], kinds[i])
-        if type(const.value) not in (int, float, str) or kinds[i] not in ("int", "float", "number", "string"):
-            return None
-        where &= slot == F.lit(const.value)
-    frame = source.frame
-    if source.mixed:
-        frame = frame.where(F.col(f"`{source.names.type}`") == use.type[0])
-    frame = frame.join(table, where).drop(*(columns[i] for i in range(len(columns)) if i not in use.fresh))
-    fresh = tuple(columns[i] for i in use.fresh)
-    wider = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(kinds[i] for i in use.fresh)))
+        where &= same(F.col(f"`{names[i]}`"), facts.kinds[i], *constant(const.value)) if const.value is not None else F.lit(False)  # fmt: skip
+    frame = _events(source, use.type).join(table, where)
+    frame = frame.drop(*(names[i] for i in range(len(names)) if i not in use.fresh))
+    fresh = tuple(names[i] for i in use.fresh)
+    wider = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(facts.kinds[i] for i in use.fresh)))
     return Source(frame, (wider,), source.names)

@@ -53,7 +53,9 @@ class Pipeline:
         many: int = MANY,
         exact: bool = False,
     ) -> None:
-        given_facts: Any = facts if isinstance(facts, Facts) else dict(facts) if isinstance(facts, Mapping) else list(facts)
+        given_facts: Any = (
+            facts if isinstance(facts, Facts) else dict(facts) if isinstance(facts, Mapping) else list(facts)
+        )
         if not isinstance(program, Program):
             program = compile(program, policy=policy, facts={f if isinstance(f, str) else f.name for f in given_facts})
         elif policy is not None:
@@ -66,10 +68,11 @@ class Pipeline:
         self.sources: list[Source] = events if ready else sources(program, events, self.names)
         self.clock = clock_of(program, self.sources, clock)
         check_clock(program, self.clock.kind)
-        known = know(given_facts, program.plan, self.sources, self.clock, many)
+        graphs = Graphs.of(rdf)
+        entailed = graphs.facts(program.plan) if graphs.given else Facts()
+        known = know(given_facts, program.plan, self.sources, self.clock, many, entailed)
         check_facts(known.facts, program.plan)
-        self.facts = Facts.of(known.facts)
-        self.facts += Graphs.of(rdf).facts(program.plan, self.facts)
+        self.facts = known.facts + (entailed if graphs.given else graphs.facts(program.plan, known.facts))
         self.sources, self.joined = known.sources, known.joined
         self.program = program = replace(program, plan=known.plan)
         self.layout = layout_of(program.plan, self.sources, self.clock, exact)

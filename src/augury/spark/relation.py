@@ -46,7 +46,7 @@ class Relation:
 
     def shown(self, names: Sequence[str] = ()) -> DataFrame:
         """The facts as users see them; IRIs are their text."""
-        made = [_shown(F.col(c), k) for c, k in zip(self.columns, self.kinds, strict=True)]
+        made = [shown(F.col(c), k) for c, k in zip(self.columns, self.kinds, strict=True)]
         return self.frame.select(*(m.alias(n) for m, n in zip(made, names or self.columns, strict=True)))
 
     def table(self, name: str) -> FactTable:
@@ -77,7 +77,8 @@ def _coded(values: Sequence[Value]) -> tuple[Any, list[Value]]:
     return np.array(codes, np.int64), list(places)
 
 
-def _shown(column: Column, kind: str) -> Column:
+def shown(column: Column, kind: str) -> Column:
+    """A value as users see it."""
     match kind:
         case "bool":
             return column == 1
@@ -167,6 +168,18 @@ def _raw(value: Value) -> Any:
     return value
 
 
+def united(parts: Sequence[Relation]) -> Relation:
+    """The facts of all, with kinds that hold them all."""
+    kinds = tuple(reduce(wider, places, None) or "json" for places in zip(*(p.kinds for p in parts), strict=True))
+    return Relation(reduce(DataFrame.union, (widened(p, kinds) for p in parts)), kinds)
+
+
+def widened(relation: Relation, kinds: Sequence[str]) -> DataFrame:
+    """The facts with wider kinds."""
+    made = zip(relation.columns, relation.kinds, kinds, strict=True)
+    return relation.frame.select(*(lifted(F.col(c), k, target).cast(sql(target)).alias(c) for c, k, target in made))
+
+
 def empty(spark: SparkSession, kinds: Sequence[str]) -> Relation:
     fields = ", ".join(f"c{i} {sql(k)}" for i, k in enumerate(kinds))
     return Relation(spark.createDataFrame([], fields), tuple(kinds))
@@ -224,10 +237,10 @@ def lifted(column: Column, kind: str, target: str) -> Column:
         return _double(column, kind)
     if kind in _DOUBLES:  # 1.0 is written as 1 is
         return F.coalesce(_whole(column).cast("string"), column.cast("string"))
-    return retagged_iri(column) if kind == "iri" else retagged(column, kind, target)
+    return _written_iri(column) if kind == "iri" else retagged(column, kind, target)
 
 
-def retagged_iri(column: Column) -> Column:
+def _written_iri(column: Column) -> Column:
     return F.concat(F.lit('{"@iri":'), retagged(column, "string", "json"), F.lit("}"))
 
 

@@ -12,15 +12,15 @@ Knowledge has a dictionary of its own, so that what comes and goes with events n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from augury.algebra.nodes import Clause, Compare, Holds, Unless
-from augury.algebra.place import binds, is_ready, ready_order
+from augury.algebra.answering import by_predicate, is_plain
+from augury.algebra.nodes import Clause, Holds
 from augury.algebra.program import Predicate
 from augury.algebra.strata import components, static_reads
-from augury.algebra.terms import Const, Var, Wild, variables
+from augury.algebra.terms import Var
 from augury.algebra.transitive import transitive
 from augury.engine import kernels as k
 from augury.engine.frame import Context, Report
@@ -30,6 +30,7 @@ from augury.engine.knowledge.expand import expanded
 from augury.engine.knowledge.relation import Relation
 from augury.engine.knowledge.rows import Distinct
 from augury.engine.knowledge.solve import Mode, Solver, TooMany
+from augury.engine.near import Near
 from augury.engine.reach import Reach
 from augury.engine.table import NONE
 from augury.engine.values import Dictionary
@@ -40,8 +41,10 @@ from augury.meaning.rows import Scalars
 from augury.model import Fact
 
 FAR = -(2**60)  # before every time
-FEW = 10_000  # facts below a rule whose answers may be worth having all at once
-_MOST = 100_000  # rows that an attempt to have them all may make
+FEW = 10_000  # facts below a rule whose answers are worth an attempt to have them all at once
+_MOST = 100_000  # rows that such an attempt may make
+_MANY = 2_000_000  # answers that are not worth having all
+_WORTH = 10  # how many answers may be made for a call that has come
 _TABLED = 4_000_000  # rows of tabled answers, after which all are forgotten
 _FOREIGN = 1_000_000  # values in the dictionary beside those of facts, after which they are forgotten
 
@@ -55,8 +58,9 @@ class Knowledge:
         self.words = Dictionary()
         self.context = Context(scalars, self, self.words, report)
         self.relations: dict[Predicate, Relation] = {}
-        self.clauses: dict[Predicate, list[Clause]] = {}
-        own = self._take_clauses(list(clauses))
+        clauses = list(clauses)
+        self.clauses = by_predicate(clauses)
+        rules = {id(clause) for listed in self.clauses.values() for clause in listed}
         self.reads = {head: set(found) for head, found in static_reads(c for cs in self.clauses.values() for c in cs).items()}
         self.component = {
             p: number for number, group in enumerate(components(self.clauses, self.reads)) for p in group
@@ -69,25 +73,17 @@ class Knowledge:
         self.changes = Changing(self)
         self._reach: dict[Predicate, Reach] = {}
         self._whole: dict[Predicate, Distinct | None] = {}
+        self.near: dict[tuple[str, int, int, int], tuple[int, Near | None]] = {}  # facts by places on the sphere
         self._bounds: dict[Predicate, list[int]] = {}
+        self._asked: dict[Predicate, int] = {}
+        self._sizes: dict[Predicate, int | None] = {}
         self._below: dict[Predicate, set[Predicate]] = {}
         self.version = 0  # how often facts have changed
         self._kept_words = 0
+        own = [Fact(c.name, tuple(a.value for a in c.args)) for c in clauses if id(c) not in rules]  # type: ignore[union-attr]
         for table in [*tables_of(own), *Facts.of(facts).told]:
             self.take(table)
         self._kept_words = self.words.n
-
-    def _take_clauses(self, clauses: list[Clause]) -> Iterator[Fact]:
-        """Clauses by predicate; ground facts among them, but for those of predicates whose clauses are in order."""
-        ordered = {(c.name, len(c.args)) for c in clauses if c.cut}
-        found: list[Fact] = []
-        for clause in clauses:
-            predicate = (clause.name, len(clause.args))
-            if clause.body or predicate in ordered or not all(isinstance(a, Const) for a in clause.args):
-                self.clauses.setdefault(predicate, []).append(clause)
-            else:
-                found.append(Fact(clause.name, tuple(a.value for a in clause.args if isinstance(a, Const))))
-        return iter(found)
 
     def take(self, table: FactTable | StatementTable) -> None:
         """Takes in a table of facts, or of statements about them, before anything is asked."""
@@ -127,11 +123,9 @@ class Knowledge:
                 return NONE, [NONE] * predicate[1]
             return facts.find(places, asked, count, at)
         at = self._epochs(predicate, at)
-        if predicate in self.closures and not self._odd(self.closures[predicate], predicate):
-            tip = at == self._tip(predicate)
-            if tip.all():
-                return self._reached(predicate, mode, asked, count)
-        whole = self._all_of(predicate)
+        if count and self.indexed(predicate, int(at.min())):
+            return self._reached(predicate, mode, asked, count)
+        whole = self._all_of(predicate, count)
         if whole is not None:
             which, rows = whole.find(tuple(i + 1 for i in places), list(asked), count)
             return which, [whole.data[i + 1, rows] for i in range(predicate[1])]
@@ -177,6 +171,11 @@ class Knowledge:
 
     # Transitive closures
 
+    def indexed(self, predicate: Predicate, at: int) -> bool:
+        """Whether there is an index of reachability that says what holds from a time on."""
+        edge = self.closures.get(predicate)
+        return edge is not None and at >= self._tip(predicate) and not self._odd(edge, predicate)
+
     def _odd(self, edge: Predicate, predicate: Predicate) -> bool:
         """Whether an index would not say exactly what the rules say: null joins with nothing, and 1.0 is written so."""
         facts = self.relations.get(edge)
@@ -218,28 +217,69 @@ class Knowledge:
 
     # All answers at once
 
-    def _all_of(self, predicate: Predicate) -> Distinct | None:
-        """All answers of a predicate, where they are few and can be had without a call."""
+    def _all_of(self, predicate: Predicate, count: int) -> Distinct | None:
+        """All answers of a predicate, where they can be had without a call and are no more than the calls are worth."""
         if predicate in self._whole:
             return self._whole[predicate]
-        self._whole[predicate] = None
-        if self.is_plain(predicate) and not self.bounds(predicate) and self._facts_below(predicate) <= FEW:
-            self.solver.most = _MOST
-            try:
-                self.solver.solve(predicate, (False,) * predicate[1], [], np.array([FAR], np.int64))
-                self._whole[predicate] = self.solver.tables[predicate, (False,) * predicate[1]].answers
-            except TooMany:
-                self.solver.forget()
-            finally:
-                self.solver.most = None
-        return self._whole[predicate]
+        if not self.is_plain(predicate) or self.bounds(predicate):
+            self._whole[predicate] = None
+            return None
+        if self._facts_below(predicate) <= FEW:
+            self._whole[predicate] = self._materialised(predicate, _MOST)
+            return self._whole[predicate]
+        self._asked[predicate] = self._asked.get(predicate, 0) + count
+        size = self._size(predicate) if self._asked[predicate] * _WORTH >= FEW else None
+        if size is not None and size <= min(_MANY, self._asked[predicate] * _WORTH):
+            self._whole[predicate] = self._materialised(predicate, None)
+            return self._whole[predicate]
+        return None
+
+    def _materialised(self, predicate: Predicate, most: int | None) -> Distinct | None:
+        """All answers; None where the attempt comes to more than `most` rows."""
+        self.solver.most = most
+        try:
+            self.solver.solve(predicate, (False,) * predicate[1], [], np.array([FAR], np.int64))
+            return self.solver.tables[predicate, (False,) * predicate[1]].answers
+        except TooMany:
+            self.solver.forget()
+            return None
+        finally:
+            self.solver.most = None
+
+    def _size(self, predicate: Predicate) -> int | None:
+        """How many answers a predicate has at most, where it is facts, or joins two of them; None where that is open."""
+        if predicate not in self._sizes:
+            known = self.relations.get(predicate)
+            sizes = [0 if known is None else len(known), *map(self._joined_size, self.clauses[predicate])]
+            self._sizes[predicate] = None if None in sizes else sum(s for s in sizes if s is not None)
+        return self._sizes[predicate]
+
+    def _joined_size(self, clause: Clause) -> int | None:
+        calls = [c for c in clause.body if isinstance(c, Holds)]
+        if not calls or len(calls) > 2 or any((c.name, len(c.args)) in self.clauses for c in calls):
+            return None
+        tables = [self.relations.get((c.name, len(c.args))) for c in calls]
+        if any(t is None for t in tables):
+            return 0
+        if len(calls) == 1:
+            return len(tables[0])  # type: ignore[arg-type]
+        shared = [a.name for a in calls[0].args if isinstance(a, Var) and a in calls[1].args]
+        if not shared:
+            return len(tables[0]) * len(tables[1])  # type: ignore[arg-type]
+        counts = []
+        for call, table in zip(calls, tables, strict=True):
+            place = next(i for i, a in enumerate(call.args) if isinstance(a, Var) and a.name == shared[0])
+            codes = self.words.canonical(table.rows.data[place, : table.rows.n])  # type: ignore[union-attr]
+            counts.append(np.unique(codes, return_counts=True))
+        _, left, right = np.intersect1d(counts[0][0], counts[1][0], assume_unique=True, return_indices=True)
+        return int((counts[0][1][left] * counts[1][1][right]).sum())
 
     def _facts_below(self, predicate: Predicate) -> int:
         return sum(len(self.relations[p]) for p in self.below(predicate) if p in self.relations)
 
     def is_plain(self, predicate: Predicate) -> bool:
         """Whether a predicate and all below it just join facts: nothing that may fail, commit or need an argument."""
-        return all(_plain(clause) for p in self.below(predicate) for clause in self.clauses.get(p, ()))
+        return all(is_plain(clause) for p in self.below(predicate) for clause in self.clauses.get(p, ()))
 
     # Housekeeping
 
@@ -253,6 +293,7 @@ class Knowledge:
     def _forget_values(self) -> None:
         """Forgets the values that no fact has: they came with calls."""
         self.forget()
+        self.near.clear()
         used = [r.data[:, : r.n].ravel() for f in self.relations.values() for r in (f.rows, f.again)]
         smaller, moved = self.words.without(used)
         for facts in self.relations.values():
@@ -276,30 +317,6 @@ class Knowledge:
         self.solver.forget(touched)
         if touched is None:
             self._reach.clear()
-        for found in (self._whole, self._bounds):
+        for found in (self._whole, self._bounds, self._asked, self._sizes):
             for predicate in list(found) if touched is None else [p for p in found if p in touched]:
                 del found[predicate]  # type: ignore[attr-defined]
-
-
-def _plain(clause: Clause) -> bool:
-    if clause.cut:
-        return False
-    known: set[str] = set()
-    for condition in ready_order(clause.body, known):
-        match condition:
-            case Compare(op="=" | "!="):
-                if not all(isinstance(side, Var | Const) for side in (condition.left, condition.right)):
-                    return False
-            case Holds() | Unless():
-                if not all(_simple(a) for a in condition.args):
-                    return False
-            case _:
-                return False
-        if not is_ready(condition, known) and not isinstance(condition, Holds):
-            return False
-        known |= binds(condition, known)
-    return variables(*clause.args) <= known and all(isinstance(a, Var | Const) for a in clause.args)
-
-
-def _simple(arg: object) -> bool:
-    return isinstance(arg, Var | Const | Wild)

@@ -104,6 +104,7 @@ class Changing:
                 relation.said[row] = _lasting(said, settled)
             relation.prune(settled)
         self.knowledge.forget()
+        self.knowledge.near.clear()
 
     # State
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 
+from augury.algebra.nodes import Holds, Unless
 from augury.algebra.program import Predicate
 from augury.algebra.terms import Wild
 from augury.engine.knowledge import FAR, Knowledge
+from augury.meaning.rows import Binding, Proof, match_all
 from augury.meaning.static import Call, Static
-from augury.model import Fact
+from augury.model import Fact, Value
 
 
 class Proofs(Static):
@@ -19,6 +24,28 @@ class Proofs(Static):
         super().__init__([c for own in knowledge.clauses.values() for c in own], (), scalars, report)
         self.knowledge, self.version = knowledge, knowledge.version
         self.timed = any(relation.timed for relation in knowledge.relations.values())
+
+    def solve(self, condition: Holds | Unless, binding: Binding, at: int) -> Iterator[tuple[Binding, Proof]]:
+        """As the reference does; for a transitive predicate whose arguments are bound, a shortest way between them."""
+        predicate = (condition.name, len(condition.args))
+        call = self._call(condition.name, condition.args, binding, at if self.timed else None)
+        way = self._way(predicate, call) if not any(a is Wild for a in call.args) else None
+        if way is None:
+            yield from super().solve(condition, binding, at)
+            return
+        edge = self.knowledge.closures[predicate][0]
+        steps = tuple(Proof(edge, step) for step in pairwise(way))
+        result = match_all(condition.args, call.args, binding)  # type: ignore[arg-type]
+        if steps and result is not None:
+            yield result, Proof(condition.name, call.args, steps)  # type: ignore[arg-type]
+
+    def _way(self, predicate: Predicate, call: Call) -> list[Value] | None:
+        """The values on the way from the first argument to the second; None where there is no index for this time."""
+        knowledge, words = self.knowledge, self.knowledge.words
+        if not knowledge.indexed(predicate, FAR if call.at is None else call.at):
+            return None
+        first, last = (int(words.canonical(np.array([words.encode(a)]))[0]) for a in call.args)  # type: ignore[arg-type]
+        return [words.decode(code) for code in knowledge.reach(predicate).path(first, last)]
 
     def facts_for(self, predicate: Predicate, call: Call) -> list[Fact]:
         relation = self.knowledge.relations.get(predicate)

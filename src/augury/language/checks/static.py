@@ -75,6 +75,18 @@ def _check_negation(plan: Plan, findings: Findings) -> None:
                          hint=f"what is {what} must not depend on the rule it stands in")  # fmt: skip
 
 
+def call_modes(plan: Plan) -> dict[Predicate, list[Mode]]:
+    """Which arguments are bound in the calls of each static predicate that a program asks for."""
+    modes = _Modes(plan, Findings())
+    for rule in plan.rules:
+        modes._from_rule(rule)
+    modes._drain()
+    found: dict[Predicate, list[Mode]] = {}
+    for predicate, mode in modes.seen:
+        found.setdefault(predicate, []).append(mode)
+    return found
+
+
 class _Modes:
     """Which arguments are bound in the calls of each static predicate."""
 

@@ -1,0 +1,93 @@
+"""How calls of static predicates are answered, as far as the program says; how many facts there are decides the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from augury.algebra.nodes import Clause, Compare, Holds, Unless
+from augury.algebra.place import binds, is_ready, ready_order, reading
+from augury.algebra.program import Plan, Predicate
+from augury.algebra.strata import components, static_reads
+from augury.algebra.terms import Const, Var, Wild, variables
+from augury.algebra.transitive import transitive
+
+Mode = tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A static predicate, which of its arguments calls bind, and how it is answered."""
+
+    predicate: Predicate
+    modes: tuple[Mode, ...]
+    how: str
+
+
+def is_plain(clause: Clause) -> bool:
+    """Whether a clause just joins facts: nothing that may fail, commit, or need an argument of a call."""
+    if clause.cut or not all(isinstance(a, Var | Const) for a in clause.args):
+        return False
+    known: set[str] = set()
+    for condition in ready_order(clause.body, known):
+        match condition:
+            case Compare(op="=" | "!="):
+                if not all(isinstance(side, Var | Const) for side in (condition.left, condition.right)):
+                    return False
+            case Holds() | Unless():
+                if not all(isinstance(a, Var | Const | Wild) for a in condition.args):
+                    return False
+            case _:
+                return False
+        if not is_ready(condition, known) and not isinstance(condition, Holds):
+            return False
+        known |= binds(condition, known)
+    return variables(*clause.args) <= known
+
+
+def by_predicate(clauses: Iterable[Clause]) -> dict[Predicate, list[Clause]]:
+    """Clauses by predicate; ground facts among them aside, but for those of predicates whose clauses are in order."""
+    clauses = list(clauses)
+    ordered = {(c.name, len(c.args)) for c in clauses if c.cut}
+    found: dict[Predicate, list[Clause]] = {}
+    for clause in clauses:
+        predicate = (clause.name, len(clause.args))
+        if clause.body or predicate in ordered or not all(isinstance(a, Const) for a in clause.args):
+            found.setdefault(predicate, []).append(clause)
+    return found
+
+
+def answering(plan: Plan, modes: Mapping[Predicate, Sequence[Mode]]) -> list[Answering]:
+    """How each static predicate that the program asks for is answered."""
+    clauses = by_predicate(plan.clauses)
+    reads = {head: set(found) for head, found in static_reads(c for own in clauses.values() for c in own).items()}
+    recursive = {
+        p for group in components(clauses, reads) for p in group if len(group) > 1 or p in reads.get(p, set())
+    }
+    closures = transitive(clauses)
+    changing = reading(plan, {name for name, _ in plan.made})
+    found: list[Answering] = []
+    for predicate, asked in sorted(modes.items()):
+        if predicate[0] in plan.queries:
+            how = "a query, asked once; then looked up"
+        elif predicate not in clauses:
+            how = "facts, looked up" + _places(asked)
+        elif predicate in closures:
+            how = f"transitive: an index of reachability over `{closures[predicate][0]}`"
+        elif predicate in recursive:
+            how = "recursive: goal by goal, tabled"
+        else:
+            how = "rules: goal by goal, tabled"
+        if predicate in clauses and predicate not in closures and all(is_plain(c) for c in clauses[predicate]):
+            how += "; all at once where its facts are few, or its calls many"
+        if predicate[0] in changing:
+            how += "; changes with events"
+        found.append(Answering(predicate, tuple(sorted(asked, reverse=True)), how))
+    return found
+
+
+def _places(modes: Sequence[Mode]) -> str:
+    wanted = sorted({tuple(i + 1 for i, bound in enumerate(mode) if bound) for mode in modes})
+    shown = [" and ".join(map(str, places)) for places in wanted if places]
+    whole = [] if all(wanted) else ["whole"]
+    return " " + ", ".join([*([f"by argument {', or by '.join(shown)}"] if shown else []), *whole])

@@ -1,0 +1,109 @@
+"""`station(S, A, B), distance_km(A, B, X, Y) < 50`: facts that are near, found by an index of the sphere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.nodes import Compare, Condition, Holds
+from augury.algebra.terms import Apply, Expr, Var, variables
+from augury.engine.kernels import Array
+from augury.engine.near import Near, placed
+
+if TYPE_CHECKING:
+    from augury.engine.frame import Context, Frame
+    from augury.engine.knowledge import Knowledge
+    from augury.engine.knowledge.relation import Relation
+
+
+
+def near_by(context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
+    """Meets the first condition, which asks for facts, together with one on how near they are; None where there is none.
+
+    Both hold, or fail, for the same rows as one after the other.
+    """
+    condition = where[0]
+    if not isinstance(condition, Holds) or any(variables(a) & frame.vars.keys() for a in condition.args):
+        return None
+    for compare in where[1:]:
+        found = _question(compare, condition, frame) if isinstance(compare, Compare) else None
+        if found is not None:
+            places, lat, lon, km, strict = found
+            answered = _answered(context, condition, places, (lat, lon, km), strict, frame)
+            return None if answered is None else (compare, answered)
+    return None
+
+
+def _question(compare: Compare, condition: Holds, frame: Frame) -> tuple[tuple[int, int], Expr, Expr, Expr, bool] | None:
+    """Which arguments of the facts are a place, near what, how near, and whether nearer than that."""
+    op, left, right = compare.op, compare.left, compare.right
+    if op in (">", ">="):
+        op, left, right = {">": "<", ">=": "<="}[op], right, left  # type: ignore[assignment]
+    if op not in ("<", "<=") or not isinstance(left, Apply) or left.function != "distance_km" or len(left.args) != 4:
+        return None
+    for one, other in ((left.args[:2], left.args[2:]), (left.args[2:], left.args[:2])):
+        if not all(isinstance(a, Var) and condition.args.count(a) == 1 for a in one) or one[0] == one[1]:
+            continue
+        if variables(*other, right) <= frame.vars.keys():
+            places = (condition.args.index(one[0]), condition.args.index(one[1]))
+            return places, other[0], other[1], right, op == "<"
+    return None
+
+
+def _answered(
+    context: Context, condition: Holds, places: tuple[int, int], asked: tuple[Expr, Expr, Expr], strict: bool, frame: Frame
+) -> Frame | None:
+    knowledge = context.knowledge
+    relation = knowledge.relations.get((condition.name, len(condition.args)))
+    if (condition.name, len(condition.args)) in knowledge.clauses or relation is None or len(relation.again):
+        return None
+    index = index_of(knowledge, relation, places)
+    numbers = [context.vector(expr, frame) for expr in asked]
+    if index is None or any(n is None or n[0] != "n" for n in numbers):
+        return None
+    lat, lon, km = (np.broadcast_to(n[1], (len(frame),)).astype(np.float64) for n in numbers if n is not None)
+    if not placed(lat, lon).all():
+        return None  # row by row it is said what is wrong
+    which, rows = index.within(lat, lon, km, strict)
+    alive = relation.rows.alive[rows].astype(bool)
+    if relation.since is not None and relation.until is not None:
+        at = frame.end[which]
+        alive &= (relation.since[rows] <= at) & (at < relation.until[rows])
+    which, rows = which[alive], rows[alive]
+    columns = [relation.rows.data[i, rows] for i in range(relation.arity)]
+    if context.bridge is not None:
+        columns = [context.bridge.back(c, context.dictionary) for c in columns]
+    return context.answered(condition, frame, which, columns)
+
+
+def index_of(knowledge: Knowledge, relation: Relation, places: tuple[int, int]) -> Near | None:
+    """The index of two columns of facts; None where some of them is no place on the sphere."""
+    key, n = (relation.name, relation.arity, *places), relation.rows.n
+    known = knowledge.near.get(key)
+    if known is not None and known[0] == n:
+        return known[1]
+    lo = 0 if known is None or known[1] is None else known[0]
+    numbers = [knowledge.words.numeric(_plainly(relation.rows.data[i, lo:n])) for i in places]
+    if any(x is None for x in numbers) or (known is not None and known[1] is None):
+        index = None
+    else:
+        lat, lon = (np.asarray(x, np.float64) for x in numbers)
+        if not placed(lat, lon).all():
+            index = None
+        elif lo:
+            index = known[1]  # type: ignore[index]
+            index.add(lat, lon)  # type: ignore[union-attr]
+        else:
+            index = Near(lat, lon)
+    knowledge.near[key] = (n, index)
+    return index
+
+
+def _plainly(codes: Array) -> Array:
+    """Codes in which 12 and 12.0 are both floats: a column of places may have both."""
+    whole = (codes & 1) == 0
+    return np.where(whole, codes | 2, codes)
+
+

@@ -1,0 +1,613 @@
+"""Static rules over facts that are DataFrames, bottom up: every round joins what the last one found, until nothing is new.
+
+    reach(X, Y) :- linked(X, Y).
+    reach(X, Z) :- reach(X, Y), linked(Y, Z).
+
+Rules that just join facts are answered this way: conditions on plain variables and constants, `not`, `or`, comparisons. A
+transitive closure takes as many rounds as its longest path has binary digits; one that starts from what events ask for goes
+step by step, and in longer and longer steps where edges are few.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from augury.algebra.nodes import Clause, Compare, Condition, Holds, Unless, condition_vars
+from augury.algebra.place import binds, is_ready
+from augury.algebra.program import Plan, Predicate
+from augury.algebra.strata import components, static_reads
+from augury.algebra.terms import Const, Expr, Var, Wild, variables
+from augury.engine.knowledge.expand import expanded
+from augury.knowledge.facts import Facts
+from augury.knowledge.graphs import entailing
+from augury.knowledge.table import FactTable
+from augury.model import Fact
+from augury.spark.demand import Demand, Reach, below, demand, in_order
+from augury.spark.relation import (
+    NUMBERS,
+    NotJoined,
+    Relation,
+    columns,
+    comparable,
+    constant,
+    differ,
+    empty,
+    lifted,
+    of_facts,
+    of_frame,
+    same,
+    sql,
+    united,
+    widened,
+    wider,
+)
+
+_ORDER: dict[str, Callable[[Any, Any], Column]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_PARTS = 8  # rounds after which what is known is put together
+_STRIDE = 8  # rounds after which steps become longer
+_WIDEST = 2  # times as many rows as there are edges that a longer step may have
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The values with which a predicate is asked: those of its arguments at `places`, in this order."""
+
+    places: tuple[int, ...]
+    values: Relation
+
+
+def materialised(
+    plan: Plan,
+    predicate: Predicate,
+    frames: Mapping[Predicate, DataFrame | Relation],
+    small: Facts | None = None,
+    seeds: Seeds | None = None,
+) -> DataFrame:
+    """All answers of a static predicate, in columns `c0`, `c1`, …; with `seeds`, those at least that they ask for.
+
+    Raises NotJoined where some rule does more than join facts.
+    """
+    rules = StaticRules(plan, frames, small or Facts())
+    return rules.answers(predicate, seeds).shown()
+
+
+class StaticRules:
+    """The static rules of a program, and facts: those of DataFrames, and those that the driver has."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        frames: Mapping[Predicate, DataFrame | Relation],
+        small: Facts | None = None,
+        varying: Collection[str] = (),
+    ) -> None:
+        small = small or Facts()
+        self.plan = plan
+        self.varying = {*varying, *small.timed, *(name for name, _ in plan.made)}
+        self.clauses, own = _split([*plan.clauses, *entailing(small.predicates)])
+        self.frames = dict(frames)
+        self.small: dict[Predicate, list[FactTable]] = {}
+        for table in [*Facts.of(own).tables, *small.tables]:
+            self.small.setdefault((table.name, table.arity), []).append(table)
+        self._given: dict[Predicate, Relation] = {}
+        self.rounds: list[tuple[Predicate, list[int]]] = []  # of the last evaluation: how many rows each round found
+
+    @property
+    def spark(self) -> SparkSession:
+        frames = (f.frame if isinstance(f, Relation) else f for f in self.frames.values())
+        return next((f.sparkSession for f in frames), None) or SparkSession.active()
+
+    def reads(self, predicate: Predicate) -> set[Predicate]:
+        """The predicates that a predicate rests on, itself included."""
+        return below(self.clauses, predicate)
+
+    def check(self, predicate: Predicate) -> tuple[str, ...]:
+        """The kinds of a predicate's arguments; raises NotJoined where joins cannot answer it."""
+        return self._evaluation(self._demand(predicate, None), None).kinds[predicate]
+
+    def answers(self, predicate: Predicate, seeds: Seeds | None = None) -> Relation:
+        """All answers of a predicate; with `seeds`, those at least that they ask for."""
+        wanted = self._demand(predicate, seeds)
+        evaluation = self._evaluation(wanted, seeds)
+        found = evaluation.answers(wanted.goal)
+        self.rounds = evaluation.rounds
+        return found
+
+    def _demand(self, predicate: Predicate, seeds: Seeds | None) -> Demand:
+        rests_on = self.reads(predicate)
+        changing = sorted({name for name, _ in rests_on} & self.varying)
+        if changing:
+            raise NotJoined(f"the facts `{changing[0]}` change in time")
+        for one in rests_on:
+            if one[1] == 0:
+                raise NotJoined(f"`{one[0]}` has no arguments")
+            for clause in self.clauses.get(one, ()):
+                _check(clause)
+        return demand(self.clauses, {*self.frames, *self.small}, predicate, seeds.places if seeds else ())
+
+    def _evaluation(self, wanted: Demand, seeds: Seeds | None) -> _Evaluation:
+        called = {call for listed in wanted.clauses.values() for c in listed for call in _calls(c)}
+        known = [(p, wanted.facts.get(p, p)) for p in {wanted.goal, *wanted.clauses, *called}]
+        given = {p: found for p, name in known if (found := self._relation(name)) is not None}
+        if wanted.asked is not None and seeds is not None:
+            given[wanted.asked] = _arranged(seeds)
+        return _Evaluation(self.spark, wanted, given)
+
+    def _relation(self, predicate: Predicate) -> Relation | None:
+        """The facts of a predicate."""
+        if predicate in self._given:
+            return self._given[predicate]
+        parts: list[Relation] = []
+        if predicate in self.frames:
+            frame = self.frames[predicate]
+            declared = self.plan.static.get(predicate[0])
+            parts.append(frame if isinstance(frame, Relation) else of_frame(predicate[0], frame, declared, self.plan.prefixes))  # fmt: skip
+        if predicate in self.small:
+            parts.append(of_facts(self.spark, self.small[predicate], predicate[1]))
+        if not parts:
+            return None
+        self._given[predicate] = united(parts)
+        return self._given[predicate]
+
+
+def _split(clauses: Iterable[Clause]) -> tuple[dict[Predicate, list[Clause]], list[Fact]]:
+    """The rules by predicate, `or` as several of them, and the facts of the program."""
+    rules: dict[Predicate, list[Clause]] = {}
+    facts: list[Fact] = []
+    listed = list(clauses)
+    ordered = {(c.name, len(c.args)) for c in listed if c.cut}
+    for clause in listed:
+        predicate = (clause.name, len(clause.args))
+        if not clause.body and predicate not in ordered and all(isinstance(a, Const) for a in clause.args):
+            facts.append(Fact(clause.name, tuple(a.value for a in clause.args if isinstance(a, Const))))
+        else:
+            rules.setdefault(predicate, []).extend(expanded(clause, _EVERYTHING))
+    return rules, facts
+
+
+class _Everything(Collection[Predicate]):
+    def __contains__(self, _: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Predicate]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+_EVERYTHING = _Everything()
+
+
+def _check(clause: Clause) -> None:
+    """Whether a clause just joins facts, so that it needs no argument of a call and cannot fail."""
+    if clause.cut:
+        raise NotJoined(f"a clause of `{clause.name}` ends in a cut")
+    known: set[str] = set()
+    for i in in_order(clause.body, known):
+        condition = clause.body[i]
+        match condition:
+            case Compare():
+                simple = all(isinstance(side, Var | Const) for side in (condition.left, condition.right))
+            case Holds() | Unless():
+                simple = all(isinstance(a, Var | Const | Wild) for a in condition.args)
+            case _:
+                simple = False
+        if not simple or not (isinstance(condition, Holds) or is_ready(condition, known)):
+            raise NotJoined(f"a clause of `{clause.name}` does more than join facts")
+        known |= binds(condition, known)
+    if not variables(*clause.args) <= known or not all(isinstance(a, Var | Const) for a in clause.args):
+        raise NotJoined(f"a clause of `{clause.name}` does more than join facts")
+
+
+def _calls(clause: Clause) -> list[Predicate]:
+    return [(c.name, len(c.args)) for c in clause.body if isinstance(c, Holds | Unless)]
+
+
+def _arranged(seeds: Seeds) -> Relation:
+    """The values asked with, in the order of the arguments; what has null in it asks for nothing."""
+    order = sorted(range(len(seeds.places)), key=lambda i: seeds.places[i])
+    frame = seeds.values.frame.select(*(F.col(f"c{i}").alias(f"c{n}") for n, i in enumerate(order)))
+    return Relation(frame.dropna().distinct(), tuple(seeds.values.kinds[i] for i in order))
+
+
+# Evaluation
+
+
+@dataclass
+class _Growing:
+    """What is known of a predicate while it grows, and what the last round found."""
+
+    kinds: tuple[str, ...]
+    parts: list[DataFrame]
+    delta: DataFrame
+    counts: list[int]
+
+    @property
+    def known(self) -> DataFrame:
+        return reduce(DataFrame.union, self.parts)
+
+    def add(self, frame: DataFrame, count: int) -> None:
+        self.delta = frame
+        self.counts.append(count)
+        if count:
+            self.parts.append(frame)
+        if len(self.parts) > _PARTS:
+            self.parts = [_settled(self.known.hint("rebalance"))[0]]
+
+
+@dataclass
+class _Evaluation:
+    """Predicates in the order in which they depend on one another, those that depend on themselves round by round."""
+
+    spark: SparkSession
+    wanted: Demand
+    given: dict[Predicate, Relation]
+    done: dict[Predicate, Relation] = field(default_factory=dict)
+    kinds: dict[Predicate, tuple[str, ...]] = field(default_factory=dict)
+    rounds: list[tuple[Predicate, list[int]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.kinds = _kinds(self.wanted.clauses, self.given, self.wanted.goal)
+        for listed in self.wanted.clauses.values():
+            for clause in listed:
+                self._body(clause).check()
+
+    def _body(self, clause: Clause) -> _Body:
+        return _Body(clause, self.kinds, self.spark)
+
+    def answers(self, goal: Predicate) -> Relation:
+        clauses = self.wanted.clauses
+        reads = {head: set(found) for head, found in static_reads(c for cs in clauses.values() for c in cs).items()}
+        groups = components({goal, *clauses}, reads)
+        again = {p for g in groups if self._recurs(g, reads) for head in g for p in reads.get(head, set()) - set(g)}
+        kept: list[DataFrame] = []
+        try:
+            for group in groups:
+                recurs = self._recurs(group, reads)
+                if recurs:
+                    self._recursive(group)
+                else:
+                    self.done[group[0]] = self._plain(group[0])
+                if not recurs and group[0] in again:  # every round reads it
+                    found = self.done[group[0]]
+                    self.done[group[0]] = Relation(found.frame.persist(), found.kinds)
+                    kept.append(self.done[group[0]].frame)
+        finally:
+            for frame in kept:
+                frame.unpersist()
+        return self.done[goal]
+
+    def _recurs(self, group: Sequence[Predicate], reads: Mapping[Predicate, set[Predicate]]) -> bool:
+        return len(group) > 1 or group[0] in reads.get(group[0], ())
+
+    def relation(self, predicate: Predicate) -> Relation:
+        """The facts of a predicate that is complete."""
+        found = self.done.get(predicate) or self.given.get(predicate)
+        return found or empty(self.spark, self.kinds[predicate])
+
+    def _plain(self, predicate: Predicate) -> Relation:
+        """All answers of a predicate that does not depend on itself."""
+        own = self.wanted.clauses.get(predicate)
+        if not own:
+            return self.relation(predicate)
+        return Relation(self._union(predicate, self._exits(predicate, own)).distinct(), self.kinds[predicate])
+
+    def _exits(self, predicate: Predicate, clauses: Iterable[Clause]) -> list[DataFrame]:
+        found = [self._body(c).answers(lambda _, call: self.relation(call)) for c in clauses]
+        if predicate in self.given:
+            found.append(widened(self.given[predicate], self.kinds[predicate]))
+        return found
+
+    def _union(self, predicate: Predicate, parts: Sequence[DataFrame]) -> DataFrame:
+        return reduce(DataFrame.union, parts) if parts else empty(self.spark, self.kinds[predicate]).frame
+
+    # Recursion
+
+    def _recursive(self, group: Sequence[Predicate]) -> None:
+        reach = self.wanted.closures.get(group[0]) if len(group) == 1 else None
+        if reach is not None:
+            found = self._closed(group[0], reach) if reach.asked is None else self._reached(group[0], reach)
+            grown = {group[0]: found}
+        else:
+            grown = self._fixpoint(group)
+        for predicate, one in grown.items():
+            self.done[predicate] = Relation(one.known, self.kinds[predicate])
+            self.rounds.append((predicate, one.counts))
+
+    def _start(self, predicate: Predicate, frame: DataFrame) -> _Growing:
+        first, count = _settled(frame.distinct())
+        return _Growing(self.kinds[predicate], [first], first, [count])
+
+    def _fixpoint(self, group: Sequence[Predicate]) -> dict[Predicate, _Growing]:
+        """Semi-naive: in each round, every call within the group is once what the last round found."""
+        clauses = [
+            (p, c, [i for i, call in _places(c) if call in group]) for p in group for c in self.wanted.clauses[p]
+        ]
+        exits = {p: [c for head, c, own in clauses if head == p and not own] for p in group}
+        grown = {p: self._start(p, self._union(p, self._exits(p, exits[p]))) for p in group}
+        while any(one.counts[-1] for one in grown.values()):
+            fresh: dict[Predicate, tuple[DataFrame, int]] = {}
+            for predicate in group:
+                parts = [
+                    self._body(clause).answers(self._reading(grown, at), at)
+                    for head, clause, own in clauses
+                    if head == predicate
+                    for at in own
+                    if grown[_call(clause, at)].counts[-1]
+                ]
+                found = self._union(predicate, parts)
+                fresh[predicate] = _settled(found.subtract(grown[predicate].known)) if parts else (found, 0)
+            for predicate, (frame, count) in fresh.items():
+                grown[predicate].add(frame, count)
+        return grown
+
+    def _reading(self, grown: Mapping[Predicate, _Growing], at: int) -> Callable[[int, Predicate], Relation]:
+        def read(place: int, call: Predicate) -> Relation:
+            if call not in grown:
+                return self.relation(call)
+            return Relation(grown[call].delta if place == at else grown[call].known, grown[call].kinds)
+
+        return read
+
+    def _closed(self, predicate: Predicate, reach: Reach) -> _Growing:
+        """A whole closure. What is new after round k has a shortest path of more than 2^(k-1) and at most 2^k steps,
+
+        so that the next round's begin with it: it is joined with all that is known.
+        """
+        grown = self._start(predicate, widened(self.relation(reach.edge), self.kinds[predicate]))
+        while grown.counts[-1]:
+            step = _composed(Relation(grown.delta, grown.kinds), Relation(grown.known, grown.kinds))
+            grown.add(*_settled(step.subtract(grown.known)))
+        return grown
+
+    def _reached(self, predicate: Predicate, reach: Reach) -> _Growing:
+        """What is reached from the values asked for. After some rounds there are steps of 2, 4, … edges at once as well."""
+        assert reach.asked is not None
+        kinds, asked = self.kinds[predicate], self.relation(reach.asked)
+        edges = [self.relation(reach.edge)]
+        own = F.col("c0" if reach.forwards else "c1")
+        first = asked.frame.select(F.col("c0").alias("a0"))
+        starts = edges[0].frame.join(first, same(own, edges[0].kinds[0 if reach.forwards else 1], F.col("a0"), asked.kinds[0]), "left_semi")  # fmt: skip
+        grown = self._start(predicate, widened(Relation(starts, edges[0].kinds), kinds))
+        longer: Relation | None = edges[0]
+        while grown.counts[-1]:
+            if len(grown.counts) % _STRIDE == 0 and longer is not None:
+                longer = _longer(longer)
+                edges += [longer] if longer is not None else []
+            delta = Relation(grown.delta, kinds)
+            steps = [_composed(delta, e) if reach.forwards else _composed(e, delta) for e in edges]
+            grown.add(*_settled(reduce(DataFrame.union, steps).subtract(grown.known)))
+        return grown
+
+
+def _composed(left: Relation, right: Relation) -> DataFrame:
+    """The pairs that go from the left over what both have between."""
+    one = left.frame.select(F.col("c0").alias("x"), F.col("c1").alias("y"))
+    other = right.frame.select(F.col("c0").alias("z"), F.col("c1").alias("w"))
+    where = same(F.col("y"), left.kinds[1], F.col("z"), right.kinds[0])
+    return one.join(other, where).select(F.col("x").alias("c0"), F.col("w").alias("c1"))
+
+
+def _longer(edges: Relation) -> Relation | None:
+    """Steps of twice the length; None where they would be many more."""
+    total = edges.frame.count()
+    ins = edges.frame.groupBy(F.col("c1").alias("y")).agg(F.count("*").alias("ins"))
+    outs = edges.frame.groupBy(F.col("c0").alias("z")).agg(F.count("*").alias("outs"))
+    pairs = ins.join(outs, same(F.col("y"), edges.kinds[1], F.col("z"), edges.kinds[0]))
+    size = pairs.agg(F.sum(F.col("ins") * F.col("outs"))).collect()[0][0] or 0
+    if not 0 < size <= _WIDEST * total:
+        return None
+    return Relation(_settled(_composed(edges, edges).distinct())[0], edges.kinds)
+
+
+def _settled(frame: DataFrame) -> tuple[DataFrame, int]:
+    """The rows of a frame, computed, and how many they are.
+
+    They are kept as a checkpoint, so that plans do not grow with the rounds: a reliable one where `spark.checkpoint.dir` is
+    set, else on the executors. Its statistics are those of the rows, since it is made from what was cached.
+    """
+    cached = frame.persist()
+    try:
+        count = cached.count()
+        if not count:
+            return cached.limit(0), 0
+        reliable = cached.sparkSession.conf.get("spark.checkpoint.dir", None)
+        return (cached.checkpoint() if reliable else cached.localCheckpoint()), count
+    finally:
+        cached.unpersist()
+
+
+def _places(clause: Clause) -> list[tuple[int, Predicate]]:
+    return [(i, (c.name, len(c.args))) for i, c in enumerate(clause.body) if isinstance(c, Holds)]
+
+
+def _call(clause: Clause, at: int) -> Predicate:
+    return next(call for i, call in _places(clause) if i == at)
+
+
+# Kinds
+
+
+def _kinds(
+    clauses: Mapping[Predicate, Sequence[Clause]], given: Mapping[Predicate, Relation], goal: Predicate
+) -> dict[Predicate, tuple[str, ...]]:
+    """The kinds of all arguments: of facts as given, of answers what clauses put into their heads."""
+    listed = [c for own in clauses.values() for c in own]
+    everything = {goal, *clauses, *given, *(call for c in listed for call in _calls(c))}
+    found: dict[Predicate, list[str | None]] = {p: list(given[p].kinds) if p in given else [None] * p[1] for p in everything}  # fmt: skip
+    changed = True
+    while changed:
+        changed = False
+        for clause in listed:
+            own = _variable_kinds(clause, found)
+            mine = found[clause.name, len(clause.args)]
+            for i, arg in enumerate(clause.args):
+                new = wider(mine[i], _kind(arg, own))
+                if new != mine[i]:
+                    mine[i], changed = new, True
+    return {p: tuple(kind or "json" for kind in kinds) for p, kinds in found.items()}
+
+
+def _variable_kinds(clause: Clause, known: Mapping[Predicate, Sequence[str | None]]) -> dict[str, str | None]:
+    """The kinds that the variables of a clause may have."""
+    found: dict[str, str | None] = {}
+    for condition in clause.body:
+        if isinstance(condition, Holds):
+            for arg, kind in zip(condition.args, known[condition.name, len(condition.args)], strict=True):
+                if isinstance(arg, Var):
+                    found[arg.name] = wider(found.get(arg.name), kind)
+    for _ in clause.body:  # as often as one variable may be bound by another
+        for condition in clause.body:
+            if isinstance(condition, Compare) and condition.op == "=":
+                for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
+                    if isinstance(side, Var):
+                        found[side.name] = wider(found.get(side.name), _kind(other, found))
+    return found
+
+
+def _kind(expr: Expr, known: Mapping[str, str | None]) -> str | None:
+    match expr:
+        case Var():
+            return known.get(expr.name)
+        case Const():
+            return None if expr.value is None else constant(expr.value)[1]
+    return None
+
+
+# Bodies
+
+
+@dataclass
+class _Rows:
+    """The rows of a body so far: a column and a kind for each variable that is still needed."""
+
+    frame: DataFrame
+    names: dict[str, str]
+    kinds: dict[str, str]
+
+    def value(self, expr: Expr) -> tuple[Column, str]:
+        if isinstance(expr, Var):
+            return F.col(self.names[expr.name]), self.kinds[expr.name]
+        assert isinstance(expr, Const)
+        return constant(expr.value)
+
+
+class _Body:
+    """A clause as joins."""
+
+    def __init__(self, clause: Clause, kinds: Mapping[Predicate, tuple[str, ...]], spark: SparkSession) -> None:
+        self.clause, self.kinds, self.spark = clause, kinds, spark
+        self.fresh = 0
+
+    def check(self) -> None:
+        """Comparisons of an order are of values that have one."""
+        own = _variable_kinds(self.clause, self.kinds)
+        for condition in self.clause.body:
+            if isinstance(condition, Compare):
+                one, other = (_kind(side, own) or "json" for side in (condition.left, condition.right))
+                if "duration" in (one, other) and ({one, other} & (NUMBERS | {"json"})):
+                    raise NotJoined("a rule compares a duration with a number")
+                if condition.op in _ORDER:
+                    comparable(F.lit(0), one, F.lit(0), other)
+            elif isinstance(condition, Holds | Unless):
+                for arg in condition.args:
+                    _kind(arg, own)
+
+    def answers(self, read: Callable[[int, Predicate], Relation], first: int | None = None) -> DataFrame:
+        """The answers; `read` gives the facts for the condition at a place, the one at `first` begins."""
+        clause, rows = self.clause, None
+        order = in_order(clause.body, set(), first)
+        for n, at in enumerate(order):
+            later = variables(*clause.args).union(*(condition_vars(clause.body[i]) for i in order[n + 1 :]))
+            rows = self._step(rows, clause.body[at], at, read, later)
+        head = self.kinds[clause.name, len(clause.args)]
+        assert rows is not None
+        values = [rows.value(arg) for arg in clause.args]
+        made = [lifted(v, k, target).cast(sql(target)) for (v, k), target in zip(values, head, strict=True)]
+        return rows.frame.select(*(m.alias(c) for m, c in zip(made, columns(len(head)), strict=True)))
+
+    def _step(
+        self, rows: _Rows | None, condition: Condition, at: int, read: Callable[[int, Predicate], Relation], later: set[str]
+    ) -> _Rows:  # fmt: skip
+        match condition:
+            case Holds():
+                relation = read(at, (condition.name, len(condition.args)))
+                return self._holds(rows, condition.args, relation, later)
+            case Unless():
+                relation = read(at, (condition.name, len(condition.args)))
+                rows = rows or self._one_row()
+                facts, names, own = self._facts(condition.args, relation, condition_vars(condition))
+                where = [same(*rows.value(Var(v)), F.col(names[v]), own[v]) for v in names]
+                return _Rows(rows.frame.join(facts, _all(where), "left_anti"), rows.names, rows.kinds)
+            case Compare():
+                return self._compare(rows or self._one_row(), condition)
+        raise AssertionError(condition)
+
+    def _one_row(self) -> _Rows:
+        return _Rows(self.spark.range(1).select(F.lit(1).alias("one")), {}, {})
+
+    def _holds(self, rows: _Rows | None, args: Sequence[Expr], relation: Relation, later: set[str]) -> _Rows:
+        known = rows.names.keys() if rows is not None else set()
+        shared = [v for v in variables(*args) if v in known]
+        new = [v for v in sorted(variables(*args)) if v not in known and v in later]
+        facts, names, own = self._facts(args, relation, {*shared, *new})
+        if rows is None:
+            return _Rows(facts, names, own)
+        where = _all([same(*rows.value(Var(v)), F.col(names[v]), own[v]) for v in shared])
+        frame = rows.frame.join(facts, where, "inner" if new else "left_semi")
+        kept = {v: c for v, c in rows.names.items() if v in later} | {v: names[v] for v in new}
+        kinds = {v: rows.kinds[v] if v in rows.kinds else own[v] for v in kept}
+        return _Rows(frame.select(*(kept.values() or [F.lit(1).alias("one")])), kept, kinds)
+
+    def _facts(
+        self, args: Sequence[Expr], relation: Relation, wanted: set[str]
+    ) -> tuple[DataFrame, dict[str, str], dict[str, str]]:
+        """The facts that an atom asks for, with new names for the columns of those of its variables that are wanted."""
+        self.fresh += 1
+        where, places = list[Column](), dict[str, int]()
+        for i, arg in enumerate(args):
+            column, kind = F.col(f"c{i}"), relation.kinds[i]
+            if isinstance(arg, Const):
+                where.append(same(column, kind, *constant(arg.value)) if arg.value is not None else F.lit(False))
+            elif isinstance(arg, Var) and arg.name in places:
+                first = places[arg.name]
+                where.append(same(column, kind, F.col(f"c{first}"), relation.kinds[first]))
+            elif isinstance(arg, Var):
+                places[arg.name] = i
+        frame = relation.frame.where(_all(where)) if where else relation.frame
+        names = {v: f"a{self.fresh}_{i}" for v, i in places.items() if v in wanted}
+        picked = [F.col(f"c{places[v]}").alias(name) for v, name in names.items()]
+        return frame.select(*(picked or [F.lit(1).alias(f"a{self.fresh}")])), names, {v: relation.kinds[places[v]] for v in names}  # fmt: skip
+
+    def _compare(self, rows: _Rows, condition: Compare) -> _Rows:
+        if condition.op == "=":
+            for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
+                if isinstance(side, Var) and side.name not in rows.names:
+                    self.fresh += 1
+                    value, kind = rows.value(other)
+                    name = f"a{self.fresh}"
+                    frame = rows.frame.withColumn(name, value)
+                    return _Rows(frame, rows.names | {side.name: name}, rows.kinds | {side.name: kind})
+        left, right = rows.value(condition.left), rows.value(condition.right)
+        if condition.op in ("=", "!="):
+            holds = (same if condition.op == "=" else differ)(*left, *right)
+        else:
+            holds = _ORDER[condition.op](*comparable(*left, *right))
+        return _Rows(rows.frame.where(holds), rows.names, rows.kinds)
+
+
+def _all(conditions: Sequence[Column]) -> Column:
+    return reduce(operator.and_, conditions) if conditions else F.lit(True)
