@@ -25,7 +25,7 @@ _SHORT = {
         "test_a_stream_that_is_wrong_from_the_start", "test_a_run_that_was_killed_loses_and_doubles_nothing",
     ),
     "test_pushdown.py": ("test_examples", "test_nothing_that_matters_is_dropped[0-logical]", "test_contiguity_needs_every_event"),
-    "test_spark_facts.py": ("test_many_are_joined[a pair]", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
+    "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_are_joined[a pair]", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
     "test_bench_spark.py": ("test_names",),
 }  # fmt: skip
 _LONG_PAGES = ("test_page_runs[spark.md]",)

@@ -187,7 +187,7 @@ class Local:
         tick = 1 if kind == "timestamp" else program.plan.tick or 1_000_000
         most = max((e.end - e.start for e in events), default=0) * tick
         self.pipeline = Pipeline(
-            program, sources, clock=kind, facts=list(facts), retention=retention, longest=show_duration(most) if longest else None,
+            program, sources, clock=kind, facts=facts, retention=retention, longest=show_duration(most) if longest else None,
         )  # fmt: skip
         self.layout = self.pipeline.layout
         self.history = as_kept(history, self.layout.kinds)
@@ -320,7 +320,7 @@ class Local:
         Between batches the worker keeps its sessions, or loses some, or has some of an earlier step.
         """
         told = Streamed()
-        spread = stages(self.plan_of_all, self.pipeline.longest, slices=False)
+        spread = stages(self.plan_of_all, self.pipeline.longest, slices=False, everywhere=True)
         hosted = self._hosted(spread, buckets, emit)
         greatest: int | None = None
         calendar = self.pipeline.clock.kind == "timestamp"
@@ -513,7 +513,7 @@ class Operator:
         self.keys = stream.bucket_keys(buckets)
         self.states: dict[int, BucketState] = {}
         about = {"rules": {}, "stage": stage.number, "buckets": buckets}
-        self.made = (work, stage.number, silent, about)
+        self.made = (work, stage.number, silent, about, stage.everywhere)
 
     def batch(self, rows: list[Row], stage: Stage, watermark: int) -> list[Row]:
         """One micro-batch: what comes in, then the timers that are due."""
@@ -551,7 +551,8 @@ class Operator:
         for row in rows:
             key = hash(row["id"]) if self.merging else self.local.key(stage, row)
             bucket = 0 if stage.how != "key" else self.keys[key % len(self.keys)]
-            chance.choice(tasks).append({**row, "bucket": -1 if row["revoke"] else bucket})
+            everywhere = row["type"] is not None and self.local.layout.types[row["type"]] in stage.everywhere
+            chance.choice(tasks).append({**row, "bucket": -1 if row["revoke"] or everywhere else bucket})
         for task in tasks:
             chance.shuffle(task)
             table = pa.Table.from_pylist(task, schema=pa.schema(list(zip(names, types, strict=True))))

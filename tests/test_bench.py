@@ -13,11 +13,13 @@ from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 import augury
-from augury.bench import charts, counts, extras, main, paper_v
+from augury.algebra.sphere import distances_km
+from augury.bench import charts, counts, extras, knowledge, main, paper_v, reachability, triples
 from augury.bench.baselines import LOOPS, duckdb_query
 from augury.bench.measure import Settings, Timing, measure
 from augury.bench.patterns import PATTERNS, PRELUDE, RUN, SEQUENCE, VALLEY, Pattern
@@ -26,7 +28,10 @@ from augury.bench.report import as_json, figures, table
 from augury.bench.rows import Row, throughput
 from augury.bench.streams import SEED, WINDOW, Stream, Streams, abcd, kleene, stock, streams
 from augury.bench.workload import Workload, stream_tables
-from augury.model import Change, Event, Revocation
+from augury.knowledge.rdf import read_rdf
+from augury.knowledge.rdfs import TYPE, closure
+from augury.model import Change, Event, Iri, Revocation
+from augury.sources import Skipped
 
 SMALL = 400
 # What everyone who draws these streams finds among 2,000 events.
@@ -188,6 +193,59 @@ def test_experiments_count_right(name: str) -> None:
     assert {row.figure for row in rows} <= set(main.TITLES)
 
 
+def opened(program: augury.Program, /, **options: Any) -> Any:
+    """A session whose kernels are not compiled."""
+    return program.session(clock="logical", **options)
+
+
+@pytest.mark.parametrize("name", main.GROUPS["knowledge"])
+def test_knowledge_counts_right(name: str) -> None:
+    rows = list(main.ALL[name](Settings(events=5_000, repeat=1, open=opened)))
+    assert rows and all(row.right and row.value > 0 for row in rows)
+    assert any(row.answers for row in rows) and any(row.met is not None for row in rows)
+    assert {row.figure for row in rows} <= set(main.TITLES)
+
+
+@pytest.mark.parametrize("name", reachability.GRAPHS)
+def test_graphs_are_followed_edge_by_edge(name: str) -> None:
+    graph = reachability.GRAPHS[name](24, 60, np.random.default_rng(SEED))
+    ends: dict[int, set[int]] = {}
+    for a, b in zip(graph.source.tolist(), graph.target.tolist(), strict=True):
+        ends.setdefault(a, set()).add(b)
+    for start, found in enumerate(reachability.reached(graph, np.arange(graph.nodes))):
+        expected, todo = set[int](), [start]
+        while todo:
+            new = ends.get(todo.pop(), set()) - expected
+            expected |= new
+            todo += new
+        assert set(found.tolist()) == expected
+    acyclic = name in ("random DAG", "sparse DAG", "tree")
+    assert acyclic == all(
+        start not in found for start, found in enumerate(reachability.reached(graph, np.arange(graph.nodes)))
+    )
+
+
+@pytest.mark.parametrize("domains", [False, True])
+def test_types_are_those_of_the_closure(domains: bool, tmp_path: Path) -> None:
+    given = triples.ontology(200, 10, domains)
+    given.write(tmp_path / "graph.nt")
+    read = read_rdf(str(tmp_path / "graph.nt"), Skipped())
+    types = {(s, o) for s, p, o in closure(read) if p == TYPE}
+    asked = triples.questions(given, 50)
+    pairs = [
+        (Iri(f"{triples.SPACE}x{x}"), Iri(f"{triples.SPACE}c{c}")) for x, c in zip(asked.thing, asked.kind, strict=True)
+    ]
+    assert sum(pair in types for pair in pairs) == asked.held > 25
+    assert sum(s == x for x, _ in pairs[: asked.few] for s, _ in types) == asked.classes > 0
+
+
+def test_near_pairs_are_those_of_all() -> None:
+    rng = np.random.default_rng(SEED)
+    at, (lat, lon) = knowledge.places(200, rng), knowledge.places(300, rng)
+    every = distances_km(lat[:, None], lon[:, None], at[0][None, :], at[1][None, :])
+    assert knowledge.near_pairs(lat, lon, at) == int(np.sum(every < knowledge.KM)) > 0
+
+
 def test_one_rule_of_a_hundred_is_concerned() -> None:
     alone = augury.compile(PRELUDE + SEQUENCE)
     among = augury.compile(PRELUDE + SEQUENCE + "\n" + extras.other_rules(extras.OTHER_RULES))
@@ -277,6 +335,11 @@ def test_targets_are_shown_beside_ratios() -> None:
     shown = console.export_text()
     assert "1.25 │ 1.5 met" in " ".join(shown.split()) and "1.5 missed" in shown
     assert [row["met"] for row in json.loads(as_json(rows))["rows"]] == [True, False]
+    least = [Row("P", "two", "augury", v, "K", least=1000.0) for v in (1500.0, 500.0)]
+    assert [row.met for row in least] == [True, False]
+    console.print(table("P", least))
+    shown = " ".join(console.export_text().split())
+    assert "≥ 1000 met" in shown and "≥ 1000 missed" in shown and "warm-up" not in shown
 
 
 def test_work_of_other_processes_counts() -> None:

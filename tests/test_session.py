@@ -285,7 +285,7 @@ def test_what_is_no_snapshot() -> None:
         program.restore(b"hello")
     with pytest.raises(RunError, match="damaged"):
         program.restore(data[:-20])
-    evil = b"augury session 2\n" + b"cos\nsystem\n(S'true'\ntR."
+    evil = b"augury session 3\n" + b"cos\nsystem\n(S'true'\ntR."
     with pytest.raises(RunError, match="something unknown"):
         program.restore(evil)
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import augury
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.nodes import Clause, Holds, Rule, Scan, Unless
+from augury.algebra.nodes import Clause, Holds, Rule, Scan, Unless, made_type
 from augury.algebra.program import Attribute, Plan, Predicate
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Duration, Timestamp, read_timestamp
@@ -55,6 +55,9 @@ def renamed(thing: Any, before: str) -> Any:
         changed["type"] = before + thing.type
     if isinstance(thing, Rule):
         changed["label"] = before + thing.label
+    if isinstance(thing, Rule) and thing.makes:
+        changed["makes"] = before + thing.makes
+        changed["type"] = made_type(before + thing.makes, thing.type.removesuffix(f" {thing.makes}"))
     if isinstance(thing, Holds | Unless | Clause):
         changed["name"] = before + thing.name
     return replace(thing, **changed)
@@ -83,7 +86,7 @@ class Many:
             functions |= plan.functions
             aggregates |= plan.aggregates
             outputs += [before + o for o in plan.outputs]
-            self.facts += [replace(f, name=before + f.name) for f in told.facts]
+            self.facts += [replace(f, name=before + f.name) for f in (told.facts if told.closed is None else told.closed)]
             kinds = kinds_in(told.history, typed=n % 2 == 0)
             self.histories.append(as_kept(told.history, kinds))
         self.program = Program(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from augury.errors import DataError
-from augury.spark import detect
+from augury import Event, compile
+from augury.errors import DataError, RunError
+from augury.spark import detect, detect_stream
 from tests.spark_session import SPARK
 from tests.spark_session import spark_fixture as spark_fixture
 
@@ -74,3 +81,75 @@ def test_a_column_that_is_missing(spark: SparkSession) -> None:
     events, stores = frames(spark)
     with pytest.raises(DataError, match="`store` have no column `region`"):
         detect(DECLARED + JOINED["one event"], events, facts={"store": stores.withColumnRenamed("region", "area")})
+
+
+# Streams of facts
+
+LINKS = """
+event risen(company: string).
+static linked(supplier: string, customer: string).
+chain(X, Y) :- linked(X, Y).
+chain(X, Z) :- linked(X, Y), chain(Y, Z).
+trend(A, B) <- (risen(A) SEQ risen(B)).20 WHERE chain(A, B).
+alone(A) <- risen(A) WHERE not linked(A, _).
+"""
+
+
+def written(folder: Path, batches: list[list[dict[str, object]]]) -> str:
+    folder.mkdir()
+    for number, rows in enumerate(batches):
+        path = folder / f"{number}.json"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    return str(folder)
+
+
+@pytest.mark.parametrize("emit", ["early", "final"])
+def test_a_stream_of_facts(emit: Literal["early", "final"], spark: SparkSession, tmp_path: Path) -> None:
+    risen = [[("a", 1), ("c", 5)], [("d", 8), ("b", 9)], [("c", 14), ("a", 15)], [("z", 1000)], [("z", 2000)]]
+    said = [
+        [("a", "b", 0, None)],
+        [("b", "c", 4, "assert"), ("c", "d", 3, None)],  # late, but in time
+        [("a", "b", 12, "retract")],
+        [("far", "away", 5000, None)],  # what holds from some day on does not say that it is so late already
+        [],
+    ]
+    events = spark.readStream.schema("company string, time long").option("maxFilesPerTrigger", 1).json(
+        written(tmp_path / "events", [[{"company": c, "time": t} for c, t in batch] for batch in risen])
+    )
+    facts = spark.readStream.schema("supplier string, customer string, valid_from long, op string").option("maxFilesPerTrigger", 1).json(
+        written(tmp_path / "facts", [[{"supplier": a, "customer": b, "valid_from": t, "op": o} for a, b, t, o in batch] for batch in said])
+    )  # fmt: skip
+    found = detect_stream(
+        LINKS, {"risen": events}, facts={"linked": facts}, lateness="50s", emit=emit, clock="logical", buckets=3
+    )
+    name = f"told_{emit}"
+    found.events.writeStream.format("memory").queryName(name).trigger(availableNow=True).start().awaitTermination()
+    net: Counter[tuple[str, str, int, int]] = Counter()
+    for row in spark.table(name).collect():
+        net[row["type"], row["args"], row["start"], row["end"]] += 1 if row["op"] == "insert" else -1
+    standing = {key for key, count in net.items() if count}
+    program = compile(LINKS)
+    session = program.session(clock="logical", facts={"linked": [
+        {"args": [a, b], "valid_from": t, "op": o or "assert"} for batch in said for a, b, t, o in batch
+    ]})  # fmt: skip
+    session.push([Event("risen", (c,), t) for batch in risen for c, t in batch])
+    wanted = {(e.type, json.dumps(list(e.args)), e.start, e.end) for e in session.events() if e.end < 1000}
+    assert {(t, json.dumps(json.loads(a)), s, e) for t, a, s, e in standing if e < 1000} == wanted
+    assert ("trend", '["a", "c"]', 1, 5) in wanted and len(wanted) > 4
+
+
+def test_what_is_wrong_with_a_stream_of_facts(spark: SparkSession) -> None:
+    events = spark.readStream.format("rate").load().selectExpr("cast(value as string) company", "value as time")
+    for columns, message in (
+        (("'a' supplier", "'b' customer"), "says no times"),
+        (("'a' supplier", "value as time"), "have no column `customer`"),
+        (("'a' supplier", "'b' customer", "value as time", "value as valid_to"), "has `valid_to`"),
+    ):
+        facts = spark.readStream.format("rate").load().selectExpr(*columns)
+        with pytest.raises(DataError, match=message):
+            detect_stream(LINKS, {"risen": events}, facts={"linked": facts}, lateness="1s", clock="logical")
+    with pytest.raises(RunError, match="are streams"):
+        still = spark.createDataFrame([("a", 1)], "company string, time long")
+        facts = spark.readStream.format("rate").load().selectExpr("'a' supplier", "'b' customer", "value as time")
+        detect(LINKS, {"risen": still}, facts={"linked": facts}, clock="logical")

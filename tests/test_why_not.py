@@ -508,7 +508,7 @@ def test_every_miss_says_what_failed(case: Case) -> None:
     program = case.compiled(FUNCTIONS)
     clock, settings, plan = case.clock(program), case.settings, program.plan
     history = [item_from(read_event(line, clock, plan.prefixes), plan, clock) for line in case.events]
-    facts = facts_from(list(settings.get("facts", {}).items()), plan, clock)
+    facts = case.facts(program, clock, "reference")
     until, as_of = (None if (t := settings.get(k)) is None else clock.read(t) for k in ("until", "as_of"))
     run = Finished(program, clock, history, facts, until, as_of, length(settings.get("retention"), plan.tick))
     check_laws(run)
@@ -542,7 +542,7 @@ def _atoms(run: Finished) -> Iterable[str]:
     values = [show_value(a) for e in run.events[:3] for a in e.args][:2]
     times = [show_event(e, run.clock).rpartition(" @ ")[2] for e in run.events[:2]]
     for type, arity in run.program.plan.derived:
-        if ":" not in type:
+        if ":" not in type and " " not in type:
             yield type
             yield from (f"{type} @ {time}" for time in times)
             yield from (f"{type}({', '.join([value, *['_'] * (arity - 1)])})" for value in values if arity)

@@ -48,6 +48,7 @@ SLICE = "#slice"  # the variable that events of one slice share
 class Stage:
     """Rules that run together. `reads` says for every type that it is given which argument is the key, if any.
 
+    Events of the types in `everywhere` go to all buckets: facts are made of them, which rules of any key may ask for.
     `longest` bounds the length of its answers, in microseconds, where it is cut into slices; `why` says why it has no key.
     """
 
@@ -58,6 +59,7 @@ class Stage:
     gives: tuple[Predicate, ...]
     longest: int | None = None
     why: str = ""
+    everywhere: frozenset[Predicate] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,9 @@ def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
     return replace(plan, rules=rules, outputs=tuple(o for o in plan.outputs if o in set(outputs)))
 
 
-def stages(plan: Plan, longest: int | None = 0, slices: bool = True) -> Stages:
+def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere: bool = False) -> Stages:
     """The stages of a plan. `longest` bounds the length of input events, in microseconds; without a bound, and without
-    `slices`, what has no key runs in one bucket."""
+    `slices`, what has no key runs in one bucket. With `everywhere`, events that just make facts may go to all buckets."""
     lengths = event_lengths(plan, longest or 0)
     bounds = lengths if longest is not None and slices else {}
     builders: list[_Builder] = []
@@ -145,19 +147,30 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True) -> Stages:
         builders[at].rules += tuple(r for r in together if r not in builders[at].rules)
         _note(made, types, at)
 
+    told = _just_for_facts(plan) if everywhere else set[Predicate]()
     for stratum in strata(plan):
         if not any(not rule.makes for rule in stratum.rules):
             continue
-        if any(makers[type] for type in stratum.types):
+        asked = tuple(dict.fromkeys(rule for type in stratum.types for rule in makers[type]))
+        if any(t not in told for rule in asked for t in rule_reads(rule)):
             place_with_facts(stratum.rules, stratum.types)
             continue
         if not place(stratum.rules, stratum.types, stratum.recursive):
             for rule in stratum.rules:
                 place((rule,), (rule.predicate,), False)
+        for builder in builders if asked else ():
+            if any(rule in builder.rules for rule in stratum.rules):
+                builder.makers |= dict.fromkeys(asked)
     made_stages = tuple(b.stage(n + 1, plan, bounds) for n, b in enumerate(builders))
     spread = {t for t, where in made.items() if len(where) > 1}
     spread |= {t for b in builders if b.how == "key" for t, held in b.heads.items() if not held}
     return Stages(plan, made_stages, frozenset(spread), lengths)
+
+
+def _just_for_facts(plan: Plan) -> set[Predicate]:
+    """The input types that no rule reads but those that make facts."""
+    read = {t for rule in plan.rules if rule.makes for t in rule_reads(rule)}
+    return read - set(plan.derived) - {t for rule in plan.rules if not rule.makes for t in rule_reads(rule)}
 
 
 def _makers(plan: Plan) -> dict[Predicate, tuple[Rule, ...]]:
@@ -189,6 +202,7 @@ class _Builder:
     rules: tuple[Rule, ...] = ()
     keys: dict[Predicate, Positions] = field(default_factory=dict)
     heads: dict[Predicate, Positions] = field(default_factory=dict)
+    makers: dict[Rule, None] = field(default_factory=dict)  # of facts, whose events go to all buckets
 
     def take(self, rules: tuple[Rule, ...]) -> bool:
         """Takes rules in where a key fits all of them."""
@@ -203,10 +217,13 @@ class _Builder:
         gives = tuple(sorted({rule.predicate for rule in self.rules if not rule.makes}))
         read = {t for rule in self.rules for t in rule_reads(rule)} | set(gives)
         if self.how == "key":
-            keys = {t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read)}
-            return Stage(number, self.rules, "key", keys, gives)
-        makers = [rule for rule in self.rules if rule.makes]
-        why = f"facts of `{makers[0].makes}` are made by a rule" if makers else _reason(self.rules[0])
+            told = frozenset(t for rule in self.makers for t in rule_reads(rule))
+            keys = {t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read | told)}
+            return Stage(number, (*self.makers, *self.rules), "key", keys, gives, everywhere=told)
+        self.rules = tuple(dict.fromkeys([*self.makers, *self.rules]))
+        read |= {t for rule in self.makers for t in rule_reads(rule)}
+        makers = [rule for rule in self.rules if rule.makes and rule not in self.makers]
+        why = f"facts of `{makers[0].makes}` are made by a rule" if makers else _reason(next(rule for rule in self.rules if not rule.makes))
         lengths = [bounds.get(t) for t in gives] if self.how == "slices" else []
         longest = max((b for b in lengths if b is not None), default=None)
         return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read)), gives, longest, why)

@@ -116,9 +116,9 @@ def computes(expr: Expr) -> bool:
     return any(isinstance(part, Apply | Moment | Aggregate) for part in walk(expr))
 
 
-def is_pure(expr: Expr) -> bool:
-    """Whether the expression gives the same for the same values."""
-    return all(part.pure for part in walk(expr) if isinstance(part, Apply))
+def is_pure(*exprs: Expr) -> bool:
+    """Whether expressions give the same for the same values."""
+    return all(part.pure for expr in exprs for part in walk(expr) if isinstance(part, Apply))
 
 
 def show(expr: Expr, outer: int = 0) -> str:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 import augury
 from augury.algebra.sphere import distances_km
 from augury.bench import reachability, triples
-from augury.bench.measure import Settings, Steady, best, give, steady, timed
+from augury.bench.measure import Settings, Steady, best, steady
 from augury.bench.paper_r import HEADER
 from augury.bench.paper_v import REASONING
 from augury.bench.rows import THROUGHPUT, Row
 from augury.bench.streams import BEGIN, SEED, Floats, Ints
-from augury.bench.workload import BATCH, Tables, Workload, pa, tables
+from augury.bench.workload import Tables, Workload, pa, tables
 from augury.engine.near import Near
 
 LINKS = (100, 1_000, 10_000, 100_000)
@@ -29,8 +29,8 @@ KNOWN = (10_000, 100_000, 1_000_000)
 REGIONS = 100
 STATIONS = 20_000
 KM = 50
+FEW = 2_000  # events of the first step
 SAMPLE = 50  # events whose distances to all stations are computed
-PATIENCE = 0.25  # CPU seconds of a batch after which batches grow no more
 
 COMPLEX = "K complex events/CPU s"
 LOOKUPS = "K lookups/CPU s"
@@ -62,20 +62,19 @@ def shrunk(size: int, settings: Settings, least: int = 10) -> int:
     return max(least, int(size * min(1.0, settings.events / 1_000_000)))
 
 
-def steps_of(name: str, columns: Mapping[str, NDArray[Any]], first: int, batch: int = BATCH) -> list[Tables]:
-    """Events of one type in batches, after a first one of a few."""
+def steps_of(name: str, columns: Mapping[str, NDArray[Any]]) -> list[Tables]:
+    """Events of one type in batches, after a first one of a few, enough that all is built that is worth building."""
     size = len(columns["time"])
-    parts = (
-        {column: values[low:high] for column, values in columns.items()} for low, high in ((0, first), (first, size))
-    )
-    return [step for part in parts for step in tables(np.zeros(len(part["time"]), np.int64), [name], part, batch)]
+    few = 2 * max(1, min(FEW, size // 10) // 2)
+    parts = ({column: values[low:high] for column, values in columns.items()} for low, high in ((0, few), (few, size)))
+    return [step for part in parts for step in tables(np.zeros(len(part["time"]), np.int64), [name], part)]
 
 
 def in_pairs(name: str, column: str, keys: Ints) -> list[Tables]:
     """Keys two by two: a pair has a second to itself, so that none of one pair is near one of the next."""
     pairs = len(keys) // 2
     time = BEGIN + np.repeat(np.arange(pairs), 2) * 1000 + np.tile([0, 5], pairs)
-    return steps_of(name, {"time": time, column: keys}, 2)
+    return steps_of(name, {"time": time, column: keys})
 
 
 # V figure 3a: chains
@@ -86,7 +85,6 @@ def chain(pairs: int, links: int, anywhere: bool) -> Workload:
     ends = np.tile([0, links], pairs)
     if anywhere:
         ends = np.random.default_rng(SEED).integers(0, links + 1, 2 * pairs)
-        ends[:2] = 0, links
     expected = int(np.sum(ends[::2] < ends[1::2]))
     facts = {"linked": [(i, i + 1) for i in range(links)]}
     return Workload(REASONING, in_pairs("risen", "company", ends), 2 * pairs, expected, facts)
@@ -156,14 +154,14 @@ def enrichment(events: int, known: int, used: int, textual: bool) -> Iterator[Wo
     columns = {"time": BEGIN + np.arange(events), "sensor": ids[asked], "value": rng.random(events)}
     names = np.array([f"region {i}" for i in range(REGIONS)])
     facts = {"region": pa.table({"sensor": ids, "name": names[np.arange(known) % REGIONS]})}
-    steps = steps_of("reading", columns, 2)
+    steps = steps_of("reading", columns)
     yield Workload(declared + "told(I, V) <- reading(I, V).\n", steps, events, events)
     yield Workload(declared + "told(I, V, R) <- reading(I, V) WHERE region(I, R).\n", steps, events, events, facts)
 
 
 def enriching(settings: Settings) -> Iterator[Row]:
     """Events that are joined with a large table: the whole, and the join alone as what it costs more."""
-    known, events = shrunk(1_000_000, settings), shrunk(300_000, settings)
+    known, events = shrunk(1_000_000, settings), shrunk(200_000, settings)
     few = shrunk(10_000, settings)
     settings = replace(settings, repeat=min(settings.repeat, 2))
     for case, used, textual in (("numbers", known, False), ("texts", known, True), (f"{few:,} texts", few, True)):
@@ -218,35 +216,21 @@ def near_pairs(lat: Floats, lon: Floats, at: tuple[Floats, Floats]) -> int:
     return int(np.sum(distances_km(lat[event], lon[event], at[0][other], at[1][other]) < KM))
 
 
-def strikes(condition: str, events: int, stations: int, batch: int) -> Workload:
+def strikes(condition: str, events: int, stations: int) -> Workload:
     """Strikes of lightning and the stations near them."""
     rng = np.random.default_rng(SEED)
     at, (lat, lon) = places(stations, rng), places(events, rng)
     columns = {"time": BEGIN + np.arange(events), "number": np.arange(events), "lat": lat, "lon": lon}
     facts = {"station": pa.table({"number": np.arange(stations), "lat": at[0], "lon": at[1]})}
     text = NEAR.format(header=HEADER, condition=condition)
-    return Workload(text, steps_of("strike", columns, 1, batch), events, near_pairs(lat, lon, at), facts)
-
-
-def bearable(settings: Settings, stations: int) -> int:
-    """How many events a batch of the rule can have: where each meets every station, few."""
-    batch = 5
-    while 4 * batch < shrunk(BATCH, settings):
-        work = strikes(BY_INDEX, 1 + batch, stations, batch)
-        session = settings.open(augury.compile(work.text), facts=work.facts)
-        give(session, work.steps[:1])
-        if timed(partial(give, session, work.steps[1:]))[0] > PATIENCE:
-            return batch
-        batch *= 4
-    return shrunk(BATCH, settings)
+    return Workload(text, steps_of("strike", columns), events, near_pairs(lat, lon, at), facts)
 
 
 def near(settings: Settings) -> Iterator[Row]:
     """Events joined with the stations that are near: by the rule, by the index alone, and with all stations."""
     stations = shrunk(STATIONS, settings)
     case = f"{stations:,} stations"
-    batch = bearable(settings, stations)
-    work = strikes(BY_INDEX, min(shrunk(100_000, settings), 10 * batch), stations, batch)
+    work = strikes(BY_INDEX, shrunk(20_000, settings), stations)
     (took,) = steady([work], settings)
     rate = work.events / took.cpu / 1000
     rng = np.random.default_rng(SEED)
@@ -254,9 +238,8 @@ def near(settings: Settings) -> Iterator[Row]:
     index = Near(*at)
     cpu, found = best(lambda: len(index.within(lat, lon, KM, True)[0]), settings.repeat)
     yield Row("near", case, "index alone", work.events / cpu / 1000, THROUGHPUT, work.events, found, work.expected)
-    note = f"batches of {batch:,}, {before(took)}"
-    yield Row("near", case, "rule", rate, THROUGHPUT, work.events, took.answers, work.expected, note=note)
-    sample = strikes(BY_FUNCTION, SAMPLE, stations, SAMPLE)
+    yield Row("near", case, "rule", rate, THROUGHPUT, work.events, took.answers, work.expected, note=before(took))
+    sample = strikes(BY_FUNCTION, SAMPLE, stations)
     (crossed,) = steady([sample], settings)
     slow = sample.events / crossed.cpu / 1000
     yield Row("near", case, "all stations", slow, THROUGHPUT, sample.events, crossed.answers, sample.expected)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import augury
-from augury.bench.measure import Settings, best, give, steady, timed
+from augury.bench.measure import Settings, best, clocked, give, steady
 from augury.bench.paper_r import HEADER
 from augury.bench.report import figures
 from augury.bench.rows import THROUGHPUT, Row
@@ -49,9 +49,11 @@ class Graph:
     def facts(self) -> Mapping[str, Any]:
         return {"linked": pa.table({"a": self.source, "b": self.target})}
 
-    def without(self, edges: Ints) -> Graph:
-        gone = np.isin(self.source * self.nodes + self.target, edges[:, 0] * self.nodes + edges[:, 1])
-        return Graph(self.nodes, self.source[~gone], self.target[~gone])
+    def changed(self, came: Ints, gone: Ints) -> Graph:
+        """The graph with some edges more, then some fewer."""
+        source, target = np.append(self.source, came[:, 0]), np.append(self.target, came[:, 1])
+        keep = ~np.isin(source * self.nodes + target, gone[:, 0] * self.nodes + gone[:, 1])
+        return Graph(self.nodes, source[keep], target[keep])
 
 
 def random_graph(nodes: int, edges: int, rng: np.random.Generator) -> Graph:
@@ -152,7 +154,10 @@ def reach(settings: Settings) -> Iterator[Row]:
         cpu, answer = best(partial(index.reaches, x, y), settings.repeat)
         yield Row("reach", case, "Reach.reaches", len(x) / cpu / 1000, LOOKUPS, len(x), least=MANY_LOOKUPS)
         yield from by_rule(case, graph, x, y, answer, settings)
-        yield from changing(case, graph, build, rng, settings)
+        session = settings.open(augury.compile(REACHES), facts=graph.facts, changing=["linked"])
+        yield by_knowledge(case, session, x, y, int(np.sum(answer)), settings)
+        count = max(10, int(AFTER * shrink))
+        yield from changing(case, graph, session, (x[:count], y[:count]), build)
 
 
 def built(case: str, graph: Graph, settings: Settings) -> tuple[Reach, float, Row]:
@@ -191,47 +196,50 @@ def by_rule(case: str, graph: Graph, x: Ints, y: Ints, answer: Ints, settings: S
     yield Row("reach", case, "rule", rate, THROUGHPUT, len(x), took.answers, expected, note=note)
     more = max(took.cpu - without.cpu, 1e-9)
     yield Row("reach", case, "its condition", len(x) / more / 1000, LOOKUPS, len(x), without.answers, expected, least=MANY_LOOKUPS)  # fmt: skip
-    session: Any = settings.open(augury.compile(REACHES), facts=graph.facts)
+
+
+def by_knowledge(case: str, session: Any, x: Ints, y: Ints, expected: int, settings: Settings) -> Row:
+    """Knowledge alone: the columns are codes already."""
     knowledge, at = session.circuit.knowledge, np.full(len(x), BEGIN)
     given = [knowledge.words.encode_column(column) for column in (x, y)]
     solve = partial(knowledge.solve, ("reaches", 2), (True, True))
     solve([column[:1] for column in given], at[:1])
     cpu, (which, _) = best(partial(solve, given, at), settings.repeat)
-    yield Row(
-        "reach", case, "Knowledge.solve", len(x) / cpu / 1000, LOOKUPS, len(x), len(which), expected, least=MANY_LOOKUPS
-    )
+    rate = len(x) / cpu / 1000
+    return Row("reach", case, "Knowledge.solve", rate, LOOKUPS, len(x), len(which), expected, least=MANY_LOOKUPS)
 
 
-def changing(case: str, graph: Graph, build: float, rng: np.random.Generator, settings: Settings) -> Iterator[Row]:
+def changing(case: str, graph: Graph, session: Any, pairs: tuple[Ints, Ints], build: float) -> Iterator[Row]:
     """An edge comes or goes, then there are a thousand questions: what that costs beside an index."""
-    session: Any = settings.open(augury.compile(REACHES), facts=graph.facts, changing=["linked"])
-    count = max(10, int(AFTER * min(1.0, settings.events / 1_000_000)))
-    x, y = questions(graph, count, rng)
+    count = len(pairs[0])
     nothing = np.zeros(count, np.int64)
+    columns = {"a": pairs[0], "b": pairs[1], "answer": nothing}
 
     def ask(now: int) -> int:
-        columns = {"time": np.full(count, now), "a": x, "b": y, "answer": nothing}
-        return give(session, tables(nothing, ["pair"], columns))
+        return give(session, tables(nothing, ["pair"], {"time": now + np.arange(count), **columns}))
 
     def step(change: Callable[..., Any], ends: Ints, now: int) -> int:
         change("linked", *ends.tolist(), at=now)
         return ask(now)
 
     ask(BEGIN)
+    rng = np.random.default_rng(SEED)
     came = rng.integers(0, graph.nodes, (CHANGES, 2))
     gone = np.stack([graph.source, graph.target], axis=1)[rng.integers(0, len(graph.source), CHANGES)]
-    more = Graph(graph.nodes, np.append(graph.source, came[:, 0]), np.append(graph.target, came[:, 1]))
-    for series, change, edges, begin, then in (
-        ("an edge comes", session.assert_fact, came, BEGIN + 1, more),
-        ("an edge goes", session.retract_fact, gone, BEGIN + 1 + CHANGES, more.without(gone)),
+    for series, change, edges, begin in (
+        ("an edge comes", session.assert_fact, came, BEGIN + count),
+        ("an edge goes", session.retract_fact, gone, BEGIN + count * (1 + CHANGES)),
     ):
-        took = [timed(partial(step, change, ends, begin + number)) for number, ends in enumerate(edges)]
+        took = [clocked(partial(step, change, ends, begin + count * number)) for number, ends in enumerate(edges)]
         costs = [1000 * cpu for cpu, _ in took]
-        yield Row(
-            "reach", case, series, float(np.median(costs)), "CPU ms", count, took[-1][1],
-            int(Reach(then.source, then.target).reaches(x, y).sum()),
+        row = Row(
+            "reach", case, series, float(np.median(costs)), "CPU ms", count,
             note=f"at most {figures(max(costs))} CPU ms", base=1000 * build, target=SHARE,
         )  # fmt: skip
+        if edges is gone:  # after all changes
+            then = graph.changed(came, gone)
+            row = replace(row, answers=took[-1][1], expected=int(Reach(then.source, then.target).reaches(*pairs).sum()))
+        yield row
 
 
 EXPERIMENTS = {"reach": reach}

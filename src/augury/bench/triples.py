@@ -20,6 +20,7 @@ import augury
 from augury.bench.measure import Settings, best
 from augury.bench.rows import Row
 from augury.bench.streams import SEED, Ints
+from augury.bench.workload import BATCH
 from augury.engine import kernels
 from augury.model import Iri
 
@@ -145,8 +146,10 @@ def rdfs(settings: Settings) -> Iterator[Row]:
 def rows(case: str, size: int, asked: Questions, found: dict[str, Any]) -> Iterator[Row]:
     note = f"first answers {found['first']:.2f} CPU s of it; by the clock {found['wall']:.2f} s"
     yield Row("rdfs", case, "file to answer", found["cpu"], "CPU s", size, note=note, target=SECONDS)
-    note = f"in all {found['megabytes']:.0f} MB; the file {found['file'] / 1e6:.0f} MB"
-    yield Row("rdfs", case, "memory", found["grown"], "MB", size, note=note, target=MEGABYTES)
+    file = found["file"] / 1e6
+    for series, most in (("memory", found["ready"]), ("after lookups", found["asked"])):
+        note = f"in all {most:.0f} MB; the file {file:.0f} MB"
+        yield Row("rdfs", case, series, most - found["before"], "MB", size, note=note, target=MEGABYTES)
     count = len(asked.thing)
     rate = count / found["both"] / 1000
     yield Row("rdfs", case, "thing and class", rate, LOOKUPS, count, found["held"], asked.held)
@@ -184,21 +187,22 @@ def in_own_process(folder: str, repeat: int) -> None:
         thing, classes, few = asked["thing"], asked["kind"], int(asked["few"])
     things = words.encode_all([Iri(f"{SPACE}x{i}") for i in range(thing.max() + 1)])[thing]
     kinds = words.encode_all([Iri(f"{SPACE}c{i}") for i in range(classes.max() + 1)])[classes]
-    at = np.zeros(len(thing), np.int64)
 
-    def fresh(mode: tuple[bool, bool], given: list[Ints], at: Ints) -> int:
-        """Every run asks anew: what was found out before is no help."""
+    def fresh(mode: tuple[bool, bool], given: list[Ints]) -> int:
+        """Every run asks anew: answers to single questions that were found before are no help."""
         knowledge.solver.forget()
-        return len(knowledge.solve(kind, mode, given, at)[0])
+        parts = ([codes[low : low + BATCH] for codes in given] for low in range(0, len(given[0]), BATCH))
+        return sum(len(knowledge.solve(kind, mode, part, np.zeros(len(part[0]), np.int64))[0]) for part in parts)
 
-    both, yes = best(partial(fresh, (True, True), [things, kinds], at), repeat)
-    one, number = best(partial(fresh, (True, False), [things[:few]], at[:few]), repeat)
+    both, yes = best(partial(fresh, (True, True), [things, kinds]), repeat)
+    one, number = best(partial(fresh, (True, False), [things[:few]]), repeat)
     figures = {
         "wall": ready - wall,
         "cpu": used - cpu,
         "first": used - read,
-        "megabytes": held,
-        "grown": held - before,
+        "before": before,
+        "ready": held,
+        "asked": most_held(),
         "file": path.stat().st_size,
         "both": both,
         "held": yes,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Compare, Condition, Holds
-from augury.algebra.terms import Apply, Expr, Var, variables
+from augury.algebra.scalar import FUNCTIONS
+from augury.algebra.terms import Apply, Expr, Var, is_pure, variables
 from augury.engine.kernels import Array
 from augury.engine.near import Near, placed
 
@@ -27,7 +28,11 @@ def near_by(context: Context, where: Sequence[Condition], frame: Frame) -> tuple
     condition = where[0]
     if not isinstance(condition, Holds) or any(variables(a) & frame.vars.keys() for a in condition.args):
         return None
+    if context.scalars.functions.get("distance_km") is not FUNCTIONS["distance_km"]:
+        return None
     for compare in where[1:]:
+        if isinstance(compare, Compare) and not is_pure(compare.left, compare.right):
+            return None
         found = _question(compare, condition, frame) if isinstance(compare, Compare) else None
         if found is not None:
             places, lat, lon, km, strict = found

@@ -30,6 +30,7 @@ def detect(
     clock: Kind | None = None,
     policy: str | None = None,
     facts: Facts = (),
+    rdf: Any = (),
     until: Any = None,
     retention: str | None = None,
     longest: str | None = None,
@@ -56,7 +57,7 @@ def detect(
     from augury.spark.pipeline import Pipeline
 
     pipeline = Pipeline(
-        program, events, clock=clock, policy=policy, facts=facts, names=Names(time, start, end, id, op, type),
+        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(time, start, end, id, op, type),
         retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
     )  # fmt: skip
     if any(source.frame.isStreaming for source in pipeline.sources):
@@ -73,6 +74,7 @@ def detect_stream(
     clock: Kind | None = None,
     policy: str | None = None,
     facts: Facts = (),
+    rdf: Any = (),
     retention: str | None = None,
     longest: str | None = None,
     time: str = "time",
@@ -98,7 +100,7 @@ def detect_stream(
     if emit not in ("early", "final"):
         raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
     pipeline = Pipeline(
-        program, events, clock=clock, policy=policy, facts=facts, names=Names(time, start, end, id, op, type),
+        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(time, start, end, id, op, type),
         retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
     )  # fmt: skip
     if not all(source.frame.isStreaming for source in pipeline.sources):

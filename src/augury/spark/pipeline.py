@@ -23,6 +23,7 @@ from augury.model import Fact
 from augury.program import Program, check_clock, compile
 from augury.settings import length
 from augury.sinks import attribute_names
+from augury.spark.fact_streams import with_streams
 from augury.spark.facts import MANY, know
 from augury.spark.shipped import Shipped
 from augury.spark.host import ERROR, JOINT
@@ -74,7 +75,9 @@ class Pipeline:
         check_facts(known.facts, program.plan)
         self.facts = known.facts + (entailed if graphs.given else graphs.facts(program.plan, known.facts))
         self.sources, self.joined = known.sources, known.joined
-        self.program = program = replace(program, plan=known.plan)
+        plan, streams = with_streams(known.plan, known.streams) if known.streams else (known.plan, [])
+        self.sources = [*self.sources, *streams]
+        self.program = program = replace(program, plan=plan)
         self.layout = layout_of(program.plan, self.sources, self.clock, exact)
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)

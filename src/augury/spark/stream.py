@@ -109,7 +109,7 @@ class Stream(Outputs):
     def mixed(self, outputs: tuple[str, ...]) -> DataFrame:
         """The changes of some types in the layout, and all that is told beside them."""
         pipeline = self.pipeline
-        spread = stages(pipeline.plan_for(outputs), pipeline.longest, slices=False)
+        spread = stages(pipeline.plan_for(outputs), pipeline.longest, slices=False, everywhere=True)
         found: DataFrame | None = None
         told: set[Predicate] = set()
         for stage in spread.stages:
@@ -140,6 +140,9 @@ class Stream(Outputs):
         bucket = F.lit(0) if stage.how != "key" else self._bucket(pipeline.key(stage, frame.columns))
         if "revoke" in frame.columns:
             bucket = F.when(F.col("revoke"), F.lit(-1)).otherwise(bucket)
+        if stage.everywhere:
+            codes = [pipeline.layout.codes[t] for t in stage.everywhere if t in pipeline.layout.codes]
+            bucket = F.when(F.col("type").isin(codes), F.lit(-1)).otherwise(bucket)
         return self._hosted(frame, bucket, self._work(spread, stage), stage, told)
 
     def _bucket(self, hashed: Column) -> Column:
@@ -168,6 +171,7 @@ class Stream(Outputs):
         for source in pipeline.sources:
             frame = pipeline.checked(source)
             time = F.timestamp_micros(F.col("end")) if pipeline.clock.kind == "timestamp" else F.timestamp_millis(F.col("end") + F.lit(SHIFT))  # fmt: skip
+            time = time if getattr(source, "tells_time", True) else F.lit(None).cast("timestamp")
             found.append(frame.withColumn(_TIME, time))
         events = reduce(DataFrame.unionByName, found)
         delay = self.lateness // 1000 if pipeline.clock.kind == "timestamp" else self.lateness
@@ -219,7 +223,7 @@ class Stream(Outputs):
             "reading_of_the_rules": _digest(work.plan.rules),
             "kinds": {f"{t[0]}/{t[1]}": list(self.pipeline.layout.kinds[t]) for t in sorted(stage.reads)},
         }
-        processor = Processor(work, stage.number, silent, about)
+        processor = Processor(work, stage.number, silent, about, stage.everywhere)
         rows = frame.withColumn("bucket", bucket.cast("int")).mapInArrow(packed, _PACKED + ", passed boolean")
         changes = rows.groupBy("bucket").transformWithStateInPandas(processor, _PACKED, "Append", "EventTime")
         return changes.mapInArrow(unpacked, self.pipeline.schema() + ", origin int")
@@ -347,6 +351,7 @@ class Processor(StatefulProcessor):
     stage: int
     silent: frozenset[Predicate]
     about: dict[str, Any]
+    everywhere: frozenset[Predicate] = frozenset()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -373,7 +378,9 @@ class Processor(StatefulProcessor):
         bucket = Bucket(self.head, self.log, self._make, self._restore, self._tell, self.about, self.program)
         told = Told(payloads, self._frontier(watermark))
         changes = bucket.step(told)
-        records = [*host.answers(self.work, bucket.live.session, changes), *self._beside(bucket)]
+        # What all buckets hear of, one of them tells.
+        silent = self.silent if int(key[0]) == 0 else self.silent | self.everywhere
+        records = [*host.answers(self.work, bucket.live.session, changes), *self._beside(bucket, silent)]
         timer = self._timer(bucket, fired, watermark)
         if payloads or records or not bucket.head.steps:
             bucket.save(told, timer)
@@ -416,14 +423,14 @@ class Processor(StatefulProcessor):
             return due
         return held
 
-    def _beside(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
+    def _beside(self, bucket: Bucket, silent: frozenset[Predicate]) -> Iterator[pa.RecordBatch]:
         """What came too late, what was refused and what could not be computed, as rows of their own."""
         live, clock = bucket.live, self.work.clock
         session = live.session
         rows: list[tuple[int, int | None, str | None, str]] = []
         for item in live.late:
             if isinstance(item, Event):
-                if (item.type, len(item.args)) in self.silent:
+                if (item.type, len(item.args)) in silent:
                     continue
                 name, arity = self.work.plan.aliases.get((item.type, len(item.args)), (item.type, len(item.args)))
                 item = replace(item, type=name, args=item.args[:arity])
