@@ -87,7 +87,9 @@ def test_a_long_chain_is_not_closed() -> None:
 
 def test_values_that_come_with_calls_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowledge, "_FOREIGN", 50)
-    text = "static e(x: string, y: int).\nshort(X) :- e(X, _).\nshort(X) :- length(X) < 4.\nout(X) <- a(X) WHERE short(X)."
+    text = (
+        "static e(x: string, y: int).\nshort(X) :- e(X, _).\nshort(X) :- length(X) < 4.\nout(X) <- a(X) WHERE short(X)."
+    )
     session = augury.compile(text).session(clock=CLOCK, facts={"e": [("abcdef", 1), ("x", 2)]})
     told = [Event("a", (f"v{i}",), i) for i in range(300)] + [Event("a", ("abcdef",), 300)]
     found = [c.event.args[0] for event in told for c in session.push(event)]

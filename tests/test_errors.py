@@ -1,5 +1,6 @@
 """Wrong programs, each with the exact message it gets; and every code has a case."""
 
+import random
 import tomllib
 from pathlib import Path
 
@@ -53,10 +54,16 @@ error[E301]: `T` is not bound in the head
 }
 
 
+@augury.function(pure=False)  # type: ignore[untyped-decorator]
+def lottery(ticket: int) -> int:
+    """For the cases that need a function which is not pure."""
+    return random.randrange(ticket)
+
+
 def message(program: str | Path, name: str = "program.aug") -> str:
     """Everything that is said about a program, warnings included."""
     try:
-        return render_all(augury.compile(program, name=name).warnings)
+        return render_all(augury.compile(program, functions=[lottery], name=name).warnings)
     except augury.ProgramError as error:
         return render_all(error.diagnostics)
 

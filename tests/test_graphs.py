@@ -50,8 +50,13 @@ def contents(events: list[Event]) -> set[OrderKey]:
 @pytest.mark.parametrize("few", [0, 10_000], ids=["lazily", "at once"])
 @settings(max_examples=1000 if FUZZ else 60)
 @given(triples, st.lists(st.tuples(names, names), max_size=4))
-def test_conditions_see_what_is_entailed(few: int, said: list[tuple[Value, Value, Value]], asked: list[tuple[Value, Value]]) -> None:
-    program, graph = augury.compile(PROGRAM), Graphs.of(Triples.of(said) if said else Triples.of([(ex("x"), ex("q"), ex("y"))]))
+def test_conditions_see_what_is_entailed(
+    few: int, said: list[tuple[Value, Value, Value]], asked: list[tuple[Value, Value]]
+) -> None:
+    program, graph = (
+        augury.compile(PROGRAM),
+        Graphs.of(Triples.of(said) if said else Triples.of([(ex("x"), ex("q"), ex("y"))])),
+    )
     told = [Event("c", (), 1)]
     for i, (x, c) in enumerate(asked):
         told += [Event("a", (x,), 2 + i), Event("b", (x, c), 2 + i), Event("a", (c,), 2 + i)]
@@ -86,7 +91,9 @@ def test_a_schema_in_one_file_speaks_of_data_in_another(folder: Path) -> None:
 
 def test_without_entailment_a_graph_is_just_what_it_says(folder: Path) -> None:
     assert not found(folder / "schema.ttl", augury.rdf(folder / "data.nt", entailment=False))
-    assert not found(augury.rdf(folder / "schema.ttl", entailment=False), augury.rdf(folder / "data.nt", entailment=False))
+    assert not found(
+        augury.rdf(folder / "schema.ttl", entailment=False), augury.rdf(folder / "data.nt", entailment=False)
+    )
 
 
 def test_the_reference_agrees(folder: Path) -> None:
@@ -108,7 +115,11 @@ def test_why_shows_what_a_type_follows_from(folder: Path) -> None:
     ("text", "code", "message"),
     [
         ('o() <- a WHERE sparql("SELECT ?x { ?x ?p", X).', "E230", "malformed SPARQL"),
-        ('o(X) <- a WHERE sparql("SELECT ?x ?y { ?x ?y ?z }", X).', "E206", "the query gives 2 columns, but 1 argument"),
+        (
+            'o(X) <- a WHERE sparql("SELECT ?x ?y { ?x ?y ?z }", X).',
+            "E206",
+            "the query gives 2 columns, but 1 argument",
+        ),
         ('o(X) <- a WHERE sparql("SELECT ?x { SERVICE <http://e.org/> { ?x ?y ?z } }", X).', "E230", "another machine"),
         ('o() <- a WHERE sparql("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }").', "E230", "begins with SELECT or ASK"),
         ("o(X) <- a WHERE sparql(X).", "E230", "begins with its query"),

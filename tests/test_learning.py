@@ -66,7 +66,9 @@ def steps(draw: st.DrawFn) -> list[Any]:
     for i in range(draw(st.integers(1, 12))):
         kind = draw(st.sampled_from(["event", "event", "event", "fact", "fact", "revoke", "snapshot"]))
         if kind == "event":
-            type, arity = draw(st.sampled_from([("a", 1), ("b", 1), ("c", 1), ("a", 1), ("b", 1), ("up", 2), ("down", 2)]))
+            type, arity = draw(
+                st.sampled_from([("a", 1), ("b", 1), ("c", 1), ("a", 1), ("b", 1), ("up", 2), ("down", 2)])
+            )
             found.append(Event(type, tuple(draw(small) for _ in range(arity)), draw(times), id=f"e{i}"))
         elif kind == "fact":
             found.append(draw(statements()))
@@ -102,11 +104,16 @@ def test_answers_are_as_if_all_had_been_known(
     items: list[HistoryItem] = []
     said: list[Statement] = []
     standing: set[OrderKey] = set()
-    session.on("out", lambda change: (standing.add if change.op == "insert" else standing.discard)(change.event.content))
+    session.on(
+        "out", lambda change: (standing.add if change.op == "insert" else standing.discard)(change.event.content)
+    )
     for step in told:
         if step == "snapshot":
             session = program.restore(session.snapshot())
-            session.on("out", lambda change: (standing.add if change.op == "insert" else standing.discard)(change.event.content))
+            session.on(
+                "out",
+                lambda change: (standing.add if change.op == "insert" else standing.discard)(change.event.content),
+            )
             continue
         tell(session, step)
         if isinstance(step, Statement):

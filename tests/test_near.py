@@ -196,7 +196,9 @@ def test_conditions_find_what_is_near(stations: list[Any], asked: list[Any], wro
     told = [{"type": "at", "args": [*place, km], "time": i} for i, (place, km) in enumerate(asked)]
     if wrong == 2:
         told.append({"type": "at", "args": [95.0, 1.0, 10.0], "time": 9})
-    found, wanted = (augury.run(PLACES, told, clock="logical", facts=facts, engine=e) for e in ("embedded", "reference"))
+    found, wanted = (
+        augury.run(PLACES, told, clock="logical", facts=facts, engine=e) for e in ("embedded", "reference")
+    )
     assert {e.content for e in found} == {e.content for e in wanted}
     assert found.errors.keys() == wanted.errors.keys()
 
@@ -205,8 +207,10 @@ def test_stations_are_not_all_looked_at() -> None:
     chance = np.random.default_rng(7)
     facts = {"station": [(f"s{i}", float(a), float(b)) for i, (a, b) in enumerate(chance.uniform(-60, 60, (3000, 2)))]}
     session = augury.compile(PLACES.rsplit("\n", 3)[0]).session(clock="logical", facts=facts)
-    session.push([{"type": "at", "args": [float(a), float(b), 80.0], "time": 1} for a, b in chance.uniform(-60, 60, (50, 2))])
-    (_, index), = session.circuit.knowledge.near.values()
+    session.push(
+        [{"type": "at", "args": [float(a), float(b), 80.0], "time": 1} for a, b in chance.uniform(-60, 60, (50, 2))]
+    )
+    ((_, index),) = session.circuit.knowledge.near.values()
     assert index is not None and index.touched < 3000
     changed = session.assert_fact("station", "new", 10.0, 10.0, at=0)
     assert not changed

@@ -107,7 +107,7 @@ def written(folder: Path, batches: list[list[dict[str, object]]]) -> str:
 @pytest.mark.parametrize("emit", ["early", "final"])
 def test_a_stream_of_facts(emit: Literal["early", "final"], spark: SparkSession, tmp_path: Path) -> None:
     risen = [[("a", 1), ("c", 5)], [("d", 8), ("b", 9)], [("c", 14), ("a", 15)], [("z", 1000)], [("z", 2000)]]
-    said = [
+    said: list[list[tuple[str, str, int, str | None]]] = [
         [("a", "b", 0, None)],
         [("b", "c", 4, "assert"), ("c", "d", 3, None)],  # late, but in time
         [("a", "b", 12, "retract")],

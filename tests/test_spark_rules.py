@@ -100,9 +100,9 @@ def test_answers_are_those_of_the_reference(name: str, tiny: SparkSession) -> No
     rules = rules_of(text, EDGES, tiny)
     everything = wanted(rules.plan, ("p", 2), told(EDGES))
     assert found(rules.answers(("p", 2))) == sorted(everything)
-    for place in (0, 1):
-        some = found(rules.answers(("p", 2), seeds(tiny, place, 1, 2)))
-        assert {a for a in everything if a[place] in ((2, 1), (2, 2))} <= set(some) <= everything
+    place = list(CASES).index(name) % 2
+    some = found(rules.answers(("p", 2), seeds(tiny, place, 1, 2)))
+    assert {a for a in everything if a[place] in ((2, 1), (2, 2))} <= set(some) <= everything
 
 
 @st.composite
@@ -122,7 +122,7 @@ def typed_rows(draw: st.DrawFn) -> tuple[Rows, list[Fact]]:
     return rows, small
 
 
-@settings(max_examples=5, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(datalog.programs(), typed_rows(), st.sampled_from([("p", 2), ("r", 2)]), st.integers(0, 1))
 def test_random_programs(tiny: SparkSession, text: str, facts: tuple[Rows, list[Fact]], predicate: Predicate, place: int) -> None:  # fmt: skip
     try:
@@ -149,19 +149,20 @@ def test_a_long_chain_takes_few_rounds(tiny: SparkSession) -> None:
     assert len(counts) == 10  # 2 ** 8 > 200; the first finds the edges, the last nothing
 
 
-def test_what_is_asked_for_is_what_is_found(tiny: SparkSession) -> None:
+def test_what_is_asked_for_is_what_is_found(tiny: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("augury.spark.rules._STRIDE", 2)
     rules = rules_of(CLOSURE, CHAIN, tiny)
     assert rules.answers(("p", 2), seeds(tiny, 0, 170, 999)).frame.count() == 30
     [(_, counts)] = rules.rounds
-    assert sum(counts) == 30 and len(counts) < 26  # steps grow
-    assert rules.answers(("p", 2), seeds(tiny, 1, 12)).frame.count() == 12
+    assert sum(counts) == 30 and len(counts) < 12  # steps grow
 
 
 def test_calls_below_a_rule_are_asked_for_as_well(tiny: SparkSession) -> None:
-    text = "static home(x: int, y: int).\n" + CLOSURE + "\nnear(X, Z) :- home(X, Y), p(Y, Z)."
-    rules = rules_of(text, CHAIN | {("home", 2): ([(7, 195), (8, 3)], "x int, y int")}, tiny)
-    assert [tuple(r) for r in rules.answers(("near", 2), seeds(tiny, 0, 7)).shown().collect()] == [(7, y) for y in range(196, 201)]  # fmt: skip
-    assert all(sum(counts) <= 5 for _, counts in rules.rounds)
+    text = "static home(x: int, y: int).\n" + CLOSURE + "\nnear(Z, X) :- home(X, Y), p(Z, Y)."
+    rules = rules_of(text, CHAIN | {("home", 2): ([(7, 4), (8, 30)], "x int, y int")}, tiny)
+    rows = rules.answers(("near", 2), seeds(tiny, 1, 7)).shown().collect()
+    assert sorted(map(tuple, rows)) == [(z, 7) for z in range(4)]
+    assert all(sum(counts) <= 4 for _, counts in rules.rounds)
 
 
 NOT_JOINED = {

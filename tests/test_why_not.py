@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Finished:
     program: Program
     clock: Clock
     history: Iterable[HistoryItem]
-    facts: list[Fact] = field(default_factory=list)
+    facts: Sequence[Fact] = ()
     until: int | None = None
     as_of: int | None = None
     retention: int | None = None

@@ -472,7 +472,15 @@ def stream(
             counts = running.tally
             if sys.stderr.isatty():
                 say(str(counts))
-            report(compiled.plan, running.skipped, running.pipeline.facts, running.graphs, [], counts.errors, counts.skipped)
+            report(
+                compiled.plan,
+                running.skipped,
+                running.pipeline.facts,
+                running.graphs,
+                [],
+                counts.errors,
+                counts.skipped,
+            )
             if late is None:
                 tell("late", counts.examples, count=counts.late)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from augury.algebra.answering import answering
 from augury.algebra.nodes import (
     UNRESTRICTED,
     AnyOf,
@@ -37,7 +38,6 @@ from augury.algebra.nodes import (
     walk,
 )
 from augury.algebra.place import place
-from augury.algebra.answering import answering
 from augury.algebra.program import Plan, Predicate, rule_reads
 from augury.algebra.properties import Memory, all_properties, operator_key
 from augury.algebra.sharing import canonical, sharing
@@ -97,7 +97,11 @@ def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> st
     rules = explain_rules(plan, modules)
     match format:
         case "json":
-            return json.dumps(_as_json(plan, rules) | {"knowledge": _knowledge_json(plan), "spark": _spark_json(plan)}, indent=2, ensure_ascii=False)
+            return json.dumps(
+                _as_json(plan, rules) | {"knowledge": _knowledge_json(plan), "spark": _spark_json(plan)},
+                indent=2,
+                ensure_ascii=False,
+            )
         case "mermaid":
             return mermaid(plan)
     if not rules:
@@ -302,7 +306,11 @@ def _knowledge_text(plan: Plan) -> Iterator[str]:
     printer.prefixes |= plan.prefixes
     for one in answering(plan, call_modes(plan)):
         name, arity = one.predicate
-        shown = f'sparql("{" ".join(plan.queries[name].text.split())[:60]}…")' if name in plan.queries else printer.name(name)
+        shown = (
+            f'sparql("{" ".join(plan.queries[name].text.split())[:60]}…")'
+            if name in plan.queries
+            else printer.name(name)
+        )
         yield f"  {shown}/{arity}"
         yield f"            {one.how}"
 

@@ -157,7 +157,9 @@ class Job:
 
     def report(self, model: Model) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
-        report(self.program.plan, self.skipped, self.facts, self.graphs, [why for _, why in model.rejected], model.errors)
+        report(
+            self.program.plan, self.skipped, self.facts, self.graphs, [why for _, why in model.rejected], model.errors
+        )
         tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])
 
 

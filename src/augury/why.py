@@ -15,7 +15,6 @@ from augury.meaning.rows import Proof
 from augury.model import Event, show_value, to_json
 from augury.notation import show_event
 
-
 Namer = Callable[[str], str]
 _LONG, _DEEP = 12, 50  # how many facts side by side, and how many below one another, are shown
 

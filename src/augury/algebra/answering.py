@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from augury.algebra.nodes import Clause, Compare, Holds, Unless
-from augury.algebra.place import binds, is_ready, ready_order, reading
+from augury.algebra.place import binds, is_ready, reading, ready_order
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Const, Var, Wild, variables
@@ -61,9 +61,7 @@ def answering(plan: Plan, modes: Mapping[Predicate, Sequence[Mode]]) -> list[Ans
     """How each static predicate that the program asks for is answered."""
     clauses = by_predicate(plan.clauses)
     reads = {head: set(found) for head, found in static_reads(c for own in clauses.values() for c in own).items()}
-    recursive = {
-        p for group in components(clauses, reads) for p in group if len(group) > 1 or p in reads.get(p, set())
-    }
+    recursive = {p for group in components(clauses, reads) for p in group if len(group) > 1 or p in reads.get(p, set())}
     closures = transitive(clauses)
     changing = reading(plan, {name for name, _ in plan.made})
     found: list[Answering] = []

@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.nodes import AnyOf, Clause, Condition, Holds, Rule, Unless, conditions, event_types, made_type, walk_all
+from augury.algebra.nodes import (
+    AnyOf,
+    Clause,
+    Condition,
+    Holds,
+    Rule,
+    Unless,
+    conditions,
+    event_types,
+    made_type,
+    walk_all,
+)
 from augury.algebra.scalar import Function
 from augury.errors import NOWHERE, Span
 

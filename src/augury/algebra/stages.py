@@ -223,7 +223,11 @@ class _Builder:
         self.rules = tuple(dict.fromkeys([*self.makers, *self.rules]))
         read |= {t for rule in self.makers for t in rule_reads(rule)}
         makers = [rule for rule in self.rules if rule.makes and rule not in self.makers]
-        why = f"facts of `{makers[0].makes}` are made by a rule" if makers else _reason(next(rule for rule in self.rules if not rule.makes))
+        why = (
+            f"facts of `{makers[0].makes}` are made by a rule"
+            if makers
+            else _reason(next(rule for rule in self.rules if not rule.makes))
+        )
         lengths = [bounds.get(t) for t in gives] if self.how == "slices" else []
         longest = max((b for b in lengths if b is not None), default=None)
         return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read)), gives, longest, why)

@@ -17,9 +17,8 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.place import placed, reading
 from augury.algebra.program import Plan, Predicate
-from augury.algebra.strata import static_calls_of
 from augury.algebra.properties import all_properties, event_lengths
-from augury.algebra.strata import Stratum, edges, strata
+from augury.algebra.strata import Stratum, edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
 from augury.clock import Clock
 from augury.engine.events import Events
@@ -64,7 +63,9 @@ class Circuit:
         self.knowledge = knowledge or Knowledge(
             (*plan.clauses, *entailing(self.facts.predicates)), self.facts, scalars, self.report
         )
-        self.context = Context(scalars, self.knowledge, self.words.dictionary, self.report, Bridge(self.knowledge, scalars, self.report))
+        self.context = Context(
+            scalars, self.knowledge, self.words.dictionary, self.report, Bridge(self.knowledge, scalars, self.report)
+        )
         self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
         self.operators: list[Operator] = []
@@ -285,7 +286,9 @@ class Circuit:
             wanted = tuple(t in self.plan.derived for t in types)
             if predicate not in self.learning and there == wanted and any(t in stratum.types for t in types):
                 chosen = [(self.derived[t], i == 1) for i, t in enumerate(types) if there[i]]
-                self.learning[predicate] = Learn(self, predicate, tuple(d for d, _ in chosen), tuple(e for _, e in chosen))
+                self.learning[predicate] = Learn(
+                    self, predicate, tuple(d for d, _ in chosen), tuple(e for _, e in chosen)
+                )
 
     def _number(self, layers: Iterable[Stratum]) -> None:
         """Numbers the operators: each after those it reads, a set after the rules that derive its events."""

@@ -44,7 +44,11 @@ def statements_from(session: Session, facts: Any) -> list[Statement]:
     found: list[Statement] = []
     for table in told.told:
         for one in table:
-            fact = one.fact if one.fact.since is not None else Fact(one.fact.name, one.fact.args, session.now, one.fact.until)
+            fact = (
+                one.fact
+                if one.fact.since is not None
+                else Fact(one.fact.name, one.fact.args, session.now, one.fact.until)
+            )
             for time in (fact.since, fact.until):
                 if time is not None and abs(time) >= LONGEST:
                     raise DataError(f"a time too far from the origin: {session.clock.show(time)}")
@@ -92,7 +96,10 @@ def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
     new = Circuit(old.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
     new.errors = old.errors
     by_id, tombstones = session.arrivals.by_id, session.arrivals.tombstones
-    unnamed, shown = session.arrivals.unnamed, {c: None for one in session.answers for c in _contents(one, one.standing())}
+    unnamed, shown = (
+        session.arrivals.unnamed,
+        {c: None for one in session.answers for c in _contents(one, one.standing())},
+    )
     for type, events in old.inputs.items():
         _copy(events, new, type)
     errors = dict(old.errors)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from augury.engine.knowledge.relation import Relation
 
 
-
 def near_by(context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
     """Meets the first condition, which asks for facts, together with one on how near they are; None where there is none.
 
@@ -31,9 +30,11 @@ def near_by(context: Context, where: Sequence[Condition], frame: Frame) -> tuple
     if context.scalars.functions.get("distance_km") is not FUNCTIONS["distance_km"]:
         return None
     for compare in where[1:]:
-        if isinstance(compare, Compare) and not is_pure(compare.left, compare.right):
+        if not isinstance(compare, Compare):
+            continue
+        if not is_pure(compare.left, compare.right):
             return None
-        found = _question(compare, condition, frame) if isinstance(compare, Compare) else None
+        found = _question(compare, condition, frame)
         if found is not None:
             places, lat, lon, km, strict = found
             answered = _answered(context, condition, places, (lat, lon, km), strict, frame)
@@ -41,7 +42,9 @@ def near_by(context: Context, where: Sequence[Condition], frame: Frame) -> tuple
     return None
 
 
-def _question(compare: Compare, condition: Holds, frame: Frame) -> tuple[tuple[int, int], Expr, Expr, Expr, bool] | None:
+def _question(
+    compare: Compare, condition: Holds, frame: Frame
+) -> tuple[tuple[int, int], Expr, Expr, Expr, bool] | None:
     """Which arguments of the facts are a place, near what, how near, and whether nearer than that."""
     op, left, right = compare.op, compare.left, compare.right
     if op in (">", ">="):
@@ -58,7 +61,12 @@ def _question(compare: Compare, condition: Holds, frame: Frame) -> tuple[tuple[i
 
 
 def _answered(
-    context: Context, condition: Holds, places: tuple[int, int], asked: tuple[Expr, Expr, Expr], strict: bool, frame: Frame
+    context: Context,
+    condition: Holds,
+    places: tuple[int, int],
+    asked: tuple[Expr, Expr, Expr],
+    strict: bool,
+    frame: Frame,
 ) -> Frame | None:
     knowledge = context.knowledge
     relation = knowledge.relations.get((condition.name, len(condition.args)))
@@ -110,5 +118,3 @@ def _plainly(codes: Array) -> Array:
     """Codes in which 12 and 12.0 are both floats: a column of places may have both."""
     whole = (codes & 1) == 0
     return np.where(whole, codes | 2, codes)
-
-

@@ -213,7 +213,9 @@ class Session:
     def _said(self, op: str, args: tuple[Any, ...], at: Any, until: Any) -> dict[str, Any]:
         time = at if at is not None or self.now is None else self.clock.moment(self.now)
         if op == "retract" and time is None:
-            raise RunError("a fact ends at a time, and the clock has not begun", hint="give the time: retract_fact(…, at=…)")
+            raise RunError(
+                "a fact ends at a time, and the clock has not begun", hint="give the time: retract_fact(…, at=…)"
+            )
         return {"op": op, "args": list(args), "valid_from": time, "valid_to": until}
 
     def learn(self, facts: Mapping[str, Any] | Iterable[Fact]) -> Changes:

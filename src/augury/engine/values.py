@@ -132,6 +132,14 @@ class Dictionary:
         encode = self.encode
         return np.array([encode(v) for v in values], np.int64)
 
+    def find_texts(self, values: Sequence[Value]) -> Array | None:
+        """The codes of texts, 0 of those that are not there; None where some value is no text."""
+        if set(map(type, values)) - {str}:
+            return None
+        get = self._texts.get
+        found = np.array([get(v, -1) for v in values], np.int64)  # type: ignore[arg-type]
+        return np.where(found < 0, 0, 2 * found + 1)
+
     def encode_column(self, column: Array) -> Array:
         """The codes of a column: an array of integers, floats (NaN is null) or objects."""
         kind = column.dtype.kind

@@ -356,7 +356,13 @@ class Wiring:
         if per:
             return self._join_per(node, above, left, right, relation, rest, shared, absences, named, rule)
         out = self.table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
-        alone = node.absent is None and not absences and not changing and not _several(node.left) and not _several(node.right)
+        alone = (
+            node.absent is None
+            and not absences
+            and not changing
+            and not _several(node.left)
+            and not _several(node.right)
+        )
         lone = {"recent": Recent, "chronological": Chronological if node.op == "SEQ" else None}.get(node.policy.name)
         if lone is not None and alone:
             lone(

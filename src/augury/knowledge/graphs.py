@@ -74,7 +74,10 @@ class Graphs:
         asked = {name for name, arity in static_calls(plan) if arity == 2}
         tables = [] if self.plain is None else self.plain.tables(asked)
         if self.schema is not None:
-            tables += [*self.schema.tables(asked - {TYPE.text}), *(self._types(self.schema) if TYPE.text in asked else ())]
+            tables += [
+                *self.schema.tables(asked - {TYPE.text}),
+                *(self._types(self.schema) if TYPE.text in asked else ()),
+            ]
         tables += [answers(name, query.text, self._all_triples) for name, query in plan.queries.items()]
         return Facts(StatementTable(table) for table in tables)
 
@@ -106,7 +109,9 @@ class Graphs:
     def _refuse_queries(self, plan: Plan, known: Facts | None) -> None:
         answered = {name for name, _ in known.predicates} if known is not None else set()
         if plan.queries.keys() - answered:
-            raise DataError("the program asks `sparql`, but no graph is given", hint="give one with --rdf FILE, or rdf=…")
+            raise DataError(
+                "the program asks `sparql`, but no graph is given", hint="give one with --rdf FILE, or rdf=…"
+            )
 
     def misspelt(self, empty: Iterable[str]) -> dict[str, str]:
         """For static predicates without facts, the property that may have been meant."""

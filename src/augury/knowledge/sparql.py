@@ -35,7 +35,11 @@ def _asked(store: Any, text: str) -> Any:
     try:
         found = store.query(text, use_default_graph_as_union=True)
     except SyntaxError as error:
-        raise BadQuery(f"malformed SPARQL: {error}") from None
+        place = re.search(r"at (\d+):(\d+)", str(error))
+        at = f" at line {place[1]}, column {place[2]} of the query" if place else ""
+        if "Prefix not found" in str(error):
+            raise BadQuery(f"an unknown prefix{at}") from None
+        raise BadQuery(f"malformed SPARQL{at}") from None
     except (ValueError, OSError) as error:
         raise BadQuery(f"SPARQL: {error}") from None
     if type(found).__name__ == "QueryTriples":
@@ -65,7 +69,9 @@ def _store(triples: Triples) -> Any:
     default = ox.DefaultGraph()
     quads = (
         ox.Quad(terms[s], terms[p], terms[o], default if g < 0 else terms[g])
-        for s, p, o, g in zip(*(a.tolist() for a in (triples.subject, triples.predicate, triples.object, triples.graph)), strict=True)
+        for s, p, o, g in zip(
+            *(a.tolist() for a in (triples.subject, triples.predicate, triples.object, triples.graph)), strict=True
+        )
     )
     store = ox.Store()
     store.bulk_extend(quads)

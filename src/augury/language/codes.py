@@ -38,6 +38,7 @@ CODES: dict[str, str] = {
     "E228": "an expression stands where a pattern is expected and is none",
     "E229": "a policy does not fit its place",
     "E230": "a SPARQL query cannot be asked",
+    "E231": "a function that is not pure stands in a static rule",
     "E301": "a variable is not bound",
     "E302": "a variable of the negated part of NOT is used outside",
     "E303": "a variable is bound in one branch of OR only",
@@ -54,4 +55,5 @@ CODES: dict[str, str] = {
     "W304": "state without bound",
     "W305": "an event type looks like a misspelling of another",
     "W306": "a comparison with null, which never holds",
+    "W307": "facts are made that nothing asks for",
 }

@@ -11,7 +11,7 @@ from augury.algebra.relations import ALLEN
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Duration
-from augury.errors import Span, counted
+from augury.errors import Span, counted, nearest
 from augury.language import syntax as s
 from augury.language.queries import query_name, with_prefixes
 from augury.language.show import show_node
@@ -260,11 +260,12 @@ class Expressions:
         name, args = (node.name, node.args) if isinstance(node, s.Call) else (node.text, ())
         if name == "sparql" and not symbols.is_static(name) and isinstance(node, s.Call):
             return self._query(node)
-        if symbols.is_property(name) and len(args) != 2:
+        others = {*symbols.clauses, *symbols.static, *symbols.facts}
+        if symbols.is_property(name) and len(args) != 2 and not nearest(name, others):
             self.error("E206", f"`{show_node(node)}` has {counted(len(args), 'argument')}: a property has a subject and an object", node.span,
                        "declare it as `static`, if its facts are not those of a graph")  # fmt: skip
             return []
-        if symbols.is_static(name) or symbols.is_property(name):
+        if symbols.is_static(name) or (symbols.is_property(name) and len(args) == 2):
             return [Holds(name, self.static_args(name, args), node.span)]
         if name in symbols.functions and isinstance(node, s.Call):
             return [Compare("=", self._call(node), Const(True), node.span)]

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 
 # What no word of a query is inside of: IRIs, strings and comments.
-ASIDE = re.compile(r"<[^<>\s]*>|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*", re.DOTALL)
+ASIDE = re.compile(
+    r"<[^<>\s]*>|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*", re.DOTALL
+)
 
 
 def query_name(text: str) -> str:

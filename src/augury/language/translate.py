@@ -9,6 +9,7 @@ from itertools import pairwise
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import (
     UNRESTRICTED,
+    AnyOf,
     Clause,
     Collect,
     Compare,
@@ -22,6 +23,7 @@ from augury.algebra.nodes import (
     Relative,
     Rule,
     Select,
+    Unless,
     bound_vars,
     condition_labels,
     condition_vars,
@@ -30,7 +32,7 @@ from augury.algebra.nodes import (
 from augury.algebra.program import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
 from augury.algebra.scalar import Function
-from augury.algebra.terms import Aggregate, Const, Var, Wild, walk
+from augury.algebra.terms import Aggregate, Apply, Const, Expr, Var, Wild, walk
 from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note, Span, misspelt
 from augury.language import syntax as s
@@ -178,7 +180,24 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
                                      hint="event rules use `<-`")  # fmt: skip
             case _:
                 body.extend(reader.conditions(literal))
+    for condition in body:
+        for part in (p for side in _sides(condition) for p in walk(side)):
+            if isinstance(part, Apply) and not part.pure:
+                symbols.findings.add("E231", f"`{part.function}` is not pure: what a static rule says must not hang on when it is asked", part.span or statement.span,
+                                     hint="call it in the event rule")  # fmt: skip
     return Clause(name, args, tuple(body), cut, statement.span)
+
+
+def _sides(condition: Condition) -> tuple[Expr, ...]:
+    """The expressions of a condition."""
+    match condition:
+        case Compare():
+            return (condition.left, condition.right)
+        case Holds() | Unless():
+            return condition.args
+        case AnyOf():
+            return tuple(side for option in condition.options for c in option for side in _sides(c))
+    return ()
 
 
 def _named_wildcards(args: list[s.Node]) -> list[s.Node]:

@@ -22,10 +22,10 @@ from augury.algebra.strata import Stratum, edges, strata
 from augury.algebra.terms import Aggregate, plain_variables, variables, walk
 from augury.clock import Clock
 from augury.errors import RunError
+from augury.knowledge.timeline import Statement, timeline, told
 from augury.meaning.history import standing
 from augury.meaning.patterns import World
 from augury.meaning.rows import Named, Proof, Row, Scalars
-from augury.knowledge.timeline import Statement, timeline, told
 from augury.meaning.static import Static
 from augury.model import (
     Event,

@@ -36,10 +36,11 @@ class Reach:
 
 @dataclass
 class Demand:
-    """Clauses that answer `goal`, from facts and what is in `asked`."""
+    """Clauses that answer `goal`, from facts and what is in `asked`: values of its arguments at `places`."""
 
     goal: Predicate
     asked: Predicate | None = None
+    places: tuple[int, ...] = ()
     clauses: dict[Predicate, list[Clause]] = field(default_factory=dict)
     closures: dict[Predicate, Reach] = field(default_factory=dict)
     facts: dict[Predicate, Predicate] = field(default_factory=dict)  # under another name, those of rules' predicates
@@ -52,11 +53,12 @@ def demand(clauses: Clauses, given: Collection[Predicate], predicate: Predicate,
     mode = tuple(i in places for i in range(predicate[1]))
     if not any(mode) or predicate not in rewriting.deep:
         rewriting.whole(predicate)
-        return Demand(predicate, None, rewriting.made, rewriting.closures)
+        return Demand(predicate, clauses=rewriting.made, closures=rewriting.closures)
     mode = rewriting.call(predicate, mode)
     rewriting.rewrite()
     goal = _adorned(predicate, mode)
-    return Demand(goal, _asked(predicate, mode), rewriting.made, rewriting.closures, rewriting.facts)
+    at = tuple(i for i, bound in enumerate(mode) if bound)
+    return Demand(goal, _asked(predicate, mode), at, rewriting.made, rewriting.closures, rewriting.facts)
 
 
 def below(clauses: Clauses, predicate: Predicate) -> set[Predicate]:

@@ -51,7 +51,9 @@ def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, li
             rules.append(Rule(type, made_type(name, makes), variables, Scan(type, variables), makes=name))
             declared[type] = attributes
             names = Names(time="augury_from", start="augury_start", end="augury_end", id="augury_id", op="augury_op_", type="augury_type")  # fmt: skip
-            sources.append(FactSource(plain.where(wanted).drop("augury_op"), (Part((type, arity), inner, kinds),), names))
+            sources.append(
+                FactSource(plain.where(wanted).drop("augury_op"), (Part((type, arity), inner, kinds),), names)
+            )
     return replace(plan, rules=tuple(rules), declared=declared), sources
 
 
@@ -62,12 +64,19 @@ def _columns(name: str, frame: DataFrame, plan: Plan) -> tuple[list[str], str]:
     missing = [c for c in own if c not in frame.columns]
     if missing:
         close = nearest(missing[0], frame.columns)
-        raise DataError(f"the facts `{name}` have no column `{missing[0]}`", hint=f"there is `{close}`" if close else "")
+        raise DataError(
+            f"the facts `{name}` have no column `{missing[0]}`", hint=f"there is `{close}`" if close else ""
+        )
     if "valid_to" in frame.columns and "valid_to" not in own:
-        raise DataError(f"the stream of facts `{name}` has `valid_to`", hint="say when a fact ends with a row whose op is retract")
+        raise DataError(
+            f"the stream of facts `{name}` has `valid_to`", hint="say when a fact ends with a row whose op is retract"
+        )
     time = next((c for c in ("valid_from", "time") if c in frame.columns and c not in own), None)
     if time is None:
-        raise DataError(f"the stream of facts `{name}` says no times", hint="give a column `valid_from`: from when on a fact holds, or no longer does")
+        raise DataError(
+            f"the stream of facts `{name}` says no times",
+            hint="give a column `valid_from`: from when on a fact holds, or no longer does",
+        )
     asked = {arity for n, arity in static_calls(plan) if n == name} | ({len(declared)} if declared else set())
     if not asked:
         raise DataError(f"nothing in the program asks for facts of `{name}`")

@@ -35,7 +35,7 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
-from augury.algebra.program import Plan, Predicate, static_calls
+from augury.algebra.program import Attribute, Plan, Predicate, static_calls
 from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Clock, Timestamp
 from augury.errors import DataError, RunError, nearest
@@ -44,7 +44,20 @@ from augury.knowledge.timeline import ASIDE, StatementTable
 from augury.model import Fact
 from augury.spark.demand import recursive
 from augury.spark.inputs import Part, Source, as_slot, is_frame
-from augury.spark.relation import NUMBERS, NotJoined, Relation, constant, same, shown, sql, united
+from augury.spark.layout import declared_kind
+from augury.spark.relation import (
+    NUMBERS,
+    NotJoined,
+    Relation,
+    constant,
+    lifted,
+    same,
+    shown,
+    sql,
+    united,
+    wider,
+    written,
+)
 from augury.spark.rules import Seeds, StaticRules
 
 MANY = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
@@ -240,7 +253,8 @@ class _Many:
                     constant(const.value)
                 except NotJoined as problem:
                     raise _Refused(use.predicate, str(problem)) from None
-            parts[use.alias] = (*own, *(asked[i] for i in use.fresh))
+            declared = self.plan.static.get(use.predicate[0])
+            parts[use.alias] = (*own, *(_told(asked[i], declared[i] if declared else None) for i in use.fresh))
 
     # Joins
 
@@ -255,7 +269,7 @@ class _Many:
             if key not in found:
                 alike = [u for u in uses if (u.predicate, u.places) == key]
                 found[key] = self._answers(use, alike, sources)
-            sources.append(_joined(source, use, found[key]))
+            sources.append(_joined(source, use, found[key], self.plan.static.get(use.predicate[0], ())))
         return sources
 
     def _answers(self, use: _Use, alike: Sequence[_Use], sources: Sequence[Source]) -> Relation:
@@ -401,14 +415,16 @@ def _values(use: _Use, source: Source) -> Relation:
     return Relation(_events(source, use.type).select(*made).distinct(), tuple(kind for _, kind in asks))
 
 
-def _joined(source: Source, use: _Use, facts: Relation) -> Source:
-    """The events of a type with what the facts say of each."""
+def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attribute]) -> Source:
+    """The events of a type with what the facts say of each, in columns of the same types as if they were not joined."""
     part = next(p for p in source.parts if p.type == use.type)
+    kinds = {i: _told(facts.kinds[i], declared[i] if declared else None) for i in use.fresh}
     names = [f"augury {use.alias[0]} {i}" for i in range(len(facts.kinds))]
-    table = facts.frame.select(
-        *((shown(F.col(c), k) if i in use.fresh else F.col(c)).alias(names[i])
-          for i, (c, k) in enumerate(zip(facts.columns, facts.kinds, strict=True)))
-    )  # fmt: skip
+    made = [
+        _fresh(F.col(c), k, kinds[i]) if i in kinds else F.col(c)
+        for i, (c, k) in enumerate(zip(facts.columns, facts.kinds, strict=True))
+    ]
+    table = facts.frame.select(*(column.alias(name) for column, name in zip(made, names, strict=True)))
     where: Column = F.lit(True)
     for (column, kind), (_, i) in zip(_asks(source, use), use.on, strict=True):
         where &= same(column, kind, F.col(f"`{names[i]}`"), facts.kinds[i])
@@ -417,5 +433,16 @@ def _joined(source: Source, use: _Use, facts: Relation) -> Source:
     frame = _events(source, use.type).join(table, where)
     frame = frame.drop(*(names[i] for i in range(len(names)) if i not in use.fresh))
     fresh = tuple(names[i] for i in use.fresh)
-    wider = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(facts.kinds[i] for i in use.fresh)))
-    return Source(frame, (wider,), source.names)
+    more = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(kinds[i] for i in use.fresh)))
+    return Source(frame, (more,), source.names)
+
+
+def _told(kind: str, declared: Attribute | None) -> str:
+    """The kind of a column that has what facts say: the declared one where it holds their values."""
+    target = declared_kind(declared.type) if declared else "json"
+    return target if wider(kind, target) == target else kind
+
+
+def _fresh(column: Column, kind: str, target: str) -> Column:
+    """What facts say, as a column of events."""
+    return written(column, kind) if target == "json" else shown(lifted(column, kind, target), target)

@@ -25,10 +25,10 @@ from augury.settings import length
 from augury.sinks import attribute_names
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import MANY, know
-from augury.spark.shipped import Shipped
 from augury.spark.host import ERROR, JOINT
 from augury.spark.inputs import Names, OnError, Source, clock_of, key_hash, layout_of, sources
 from augury.spark.pushdown import keep
+from augury.spark.shipped import Shipped
 
 _ISO = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X"
 

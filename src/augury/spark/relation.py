@@ -237,11 +237,14 @@ def lifted(column: Column, kind: str, target: str) -> Column:
         return _double(column, kind)
     if kind in _DOUBLES:  # 1.0 is written as 1 is
         return F.coalesce(_whole(column).cast("string"), column.cast("string"))
-    return _written_iri(column) if kind == "iri" else retagged(column, kind, target)
+    return written(column, kind)
 
 
-def _written_iri(column: Column) -> Column:
-    return F.concat(F.lit('{"@iri":'), retagged(column, "string", "json"), F.lit("}"))
+def written(column: Column, kind: str) -> Column:
+    """A value as JSON, as it is."""
+    if kind == "iri":
+        return F.concat(F.lit('{"@iri":'), retagged(column, "string", "json"), F.lit("}"))
+    return retagged(column, kind, "json")
 
 
 def _whole(column: Column) -> Column:

@@ -25,6 +25,7 @@ from augury.algebra.program import Plan, Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Const, Expr, Var, Wild, variables
 from augury.engine.knowledge.expand import expanded
+from augury.errors import RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.table import FactTable
@@ -55,8 +56,10 @@ _ORDER: dict[str, Callable[[Any, Any], Column]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_FEW = 10_000  # rows that may go through the driver from one round to the next
 _PARTS = 8  # rounds after which what is known is put together
 _STRIDE = 8  # rounds after which steps become longer
+_MOST = 1_000_000_000  # answers of a rule that recurs
 _WIDEST = 2  # times as many rows as there are edges that a longer step may have
 
 
@@ -142,7 +145,7 @@ class StaticRules:
         known = [(p, wanted.facts.get(p, p)) for p in {wanted.goal, *wanted.clauses, *called}]
         given = {p: found for p, name in known if (found := self._relation(name)) is not None}
         if wanted.asked is not None and seeds is not None:
-            given[wanted.asked] = _arranged(seeds)
+            given[wanted.asked] = _arranged(seeds, wanted.places)
         return _Evaluation(self.spark, wanted, given)
 
     def _relation(self, predicate: Predicate) -> Relation | None:
@@ -216,9 +219,9 @@ def _calls(clause: Clause) -> list[Predicate]:
     return [(c.name, len(c.args)) for c in clause.body if isinstance(c, Holds | Unless)]
 
 
-def _arranged(seeds: Seeds) -> Relation:
-    """The values asked with, in the order of the arguments; what has null in it asks for nothing."""
-    order = sorted(range(len(seeds.places)), key=lambda i: seeds.places[i])
+def _arranged(seeds: Seeds, places: Sequence[int]) -> Relation:
+    """The values of some arguments, in their order; what has null in it asks for nothing."""
+    order = [seeds.places.index(i) for i in places]
     frame = seeds.values.frame.select(*(F.col(f"c{i}").alias(f"c{n}") for n, i in enumerate(order)))
     return Relation(frame.dropna().distinct(), tuple(seeds.values.kinds[i] for i in order))
 
@@ -239,13 +242,22 @@ class _Growing:
     def known(self) -> DataFrame:
         return reduce(DataFrame.union, self.parts)
 
+    def new(self, frame: DataFrame) -> tuple[DataFrame, int]:
+        """Those rows that are not known yet."""
+        return _settled(frame.subtract(self.known), few=self.counts[-1] <= _FEW)
+
     def add(self, frame: DataFrame, count: int) -> None:
         self.delta = frame
         self.counts.append(count)
         if count:
             self.parts.append(frame)
+        if sum(self.counts) > _MOST:
+            raise RunError(
+                f"a static rule has more than {_MOST:,} answers", hint="ask for it with an argument that events bind"
+            )
         if len(self.parts) > _PARTS:
-            self.parts = [_settled(self.known.hint("rebalance"))[0]]
+            few = sum(self.counts) <= _FEW
+            self.parts = [_settled(self.known if few else self.known.hint("rebalance"), few)[0]]
 
 
 @dataclass
@@ -327,8 +339,8 @@ class _Evaluation:
             self.done[predicate] = Relation(one.known, self.kinds[predicate])
             self.rounds.append((predicate, one.counts))
 
-    def _start(self, predicate: Predicate, frame: DataFrame) -> _Growing:
-        first, count = _settled(frame.distinct())
+    def _start(self, predicate: Predicate, frame: DataFrame, few: bool = True) -> _Growing:
+        first, count = _settled(frame.distinct(), few)
         return _Growing(self.kinds[predicate], [first], first, [count])
 
     def _fixpoint(self, group: Sequence[Predicate]) -> dict[Predicate, _Growing]:
@@ -349,7 +361,7 @@ class _Evaluation:
                     if grown[_call(clause, at)].counts[-1]
                 ]
                 found = self._union(predicate, parts)
-                fresh[predicate] = _settled(found.subtract(grown[predicate].known)) if parts else (found, 0)
+                fresh[predicate] = grown[predicate].new(found) if parts else (found, 0)
             for predicate, (frame, count) in fresh.items():
                 grown[predicate].add(frame, count)
         return grown
@@ -367,10 +379,10 @@ class _Evaluation:
 
         so that the next round's begin with it: it is joined with all that is known.
         """
-        grown = self._start(predicate, widened(self.relation(reach.edge), self.kinds[predicate]))
+        grown = self._start(predicate, widened(self.relation(reach.edge), self.kinds[predicate]), few=False)
         while grown.counts[-1]:
             step = _composed(Relation(grown.delta, grown.kinds), Relation(grown.known, grown.kinds))
-            grown.add(*_settled(step.subtract(grown.known)))
+            grown.add(*grown.new(step))
         return grown
 
     def _reached(self, predicate: Predicate, reach: Reach) -> _Growing:
@@ -389,7 +401,7 @@ class _Evaluation:
                 edges += [longer] if longer is not None else []
             delta = Relation(grown.delta, kinds)
             steps = [_composed(delta, e) if reach.forwards else _composed(e, delta) for e in edges]
-            grown.add(*_settled(reduce(DataFrame.union, steps).subtract(grown.known)))
+            grown.add(*grown.new(reduce(DataFrame.union, steps)))
         return grown
 
 
@@ -410,20 +422,23 @@ def _longer(edges: Relation) -> Relation | None:
     size = pairs.agg(F.sum(F.col("ins") * F.col("outs"))).collect()[0][0] or 0
     if not 0 < size <= _WIDEST * total:
         return None
-    return Relation(_settled(_composed(edges, edges).distinct())[0], edges.kinds)
+    return Relation(_settled(_composed(edges, edges).distinct(), total <= _FEW)[0], edges.kinds)
 
 
-def _settled(frame: DataFrame) -> tuple[DataFrame, int]:
-    """The rows of a frame, computed, and how many they are.
+def _settled(frame: DataFrame, few: bool = False) -> tuple[DataFrame, int]:
+    """The rows of a frame, computed, and how many they are; a plan that is made from them does not grow with the rounds.
 
-    They are kept as a checkpoint, so that plans do not grow with the rounds: a reliable one where `spark.checkpoint.dir` is
-    set, else on the executors. Its statistics are those of the rows, since it is made from what was cached.
+    Where they are expected to be `few`, and are, they go through the driver, which is one job. Else they are kept as a
+    checkpoint: a reliable one where `spark.checkpoint.dir` is set, otherwise on the executors. It is made from what was
+    cached, so that its statistics are those of the rows.
     """
+    if few:
+        rows = frame.limit(_FEW + 1).toArrow()
+        if rows.num_rows <= _FEW:
+            return frame.sparkSession.createDataFrame(rows), rows.num_rows
     cached = frame.persist()
     try:
         count = cached.count()
-        if not count:
-            return cached.limit(0), 0
         reliable = cached.sparkSession.conf.get("spark.checkpoint.dir", None)
         return (cached.checkpoint() if reliable else cached.localCheckpoint()), count
     finally:

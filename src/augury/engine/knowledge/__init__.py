@@ -52,19 +52,17 @@ _FOREIGN = 1_000_000  # values in the dictionary beside those of facts, after wh
 class Knowledge:
     """The facts and static rules of a run."""
 
-    def __init__(
-        self, clauses: Iterable[Clause], facts: Iterable[Fact], scalars: Scalars, report: Report
-    ) -> None:
+    def __init__(self, clauses: Iterable[Clause], facts: Iterable[Fact], scalars: Scalars, report: Report) -> None:
         self.words = Dictionary()
         self.context = Context(scalars, self, self.words, report)
         self.relations: dict[Predicate, Relation] = {}
         clauses = list(clauses)
         self.clauses = by_predicate(clauses)
         rules = {id(clause) for listed in self.clauses.values() for clause in listed}
-        self.reads = {head: set(found) for head, found in static_reads(c for cs in self.clauses.values() for c in cs).items()}
-        self.component = {
-            p: number for number, group in enumerate(components(self.clauses, self.reads)) for p in group
+        self.reads = {
+            head: set(found) for head, found in static_reads(c for cs in self.clauses.values() for c in cs).items()
         }
+        self.component = {p: number for number, group in enumerate(components(self.clauses, self.reads)) for p in group}
         for predicate, listed in self.clauses.items():
             group = {p for p, number in self.component.items() if number == self.component[predicate]}
             self.clauses[predicate] = [one for clause in listed for one in expanded(clause, group)]
@@ -81,8 +79,10 @@ class Knowledge:
         self.version = 0  # how often facts have changed
         self._kept_words = 0
         own = [Fact(c.name, tuple(a.value for a in c.args)) for c in clauses if id(c) not in rules]  # type: ignore[union-attr]
-        for table in [*tables_of(own), *Facts.of(facts).told]:
+        for table in tables_of(own):
             self.take(table)
+        for told in Facts.of(facts).told:
+            self.take(told)
         self._kept_words = self.words.n
 
     def take(self, table: FactTable | StatementTable) -> None:
@@ -179,9 +179,15 @@ class Knowledge:
     def _odd(self, edge: Predicate, predicate: Predicate) -> bool:
         """Whether an index would not say exactly what the rules say: null joins with nothing, and 1.0 is written so."""
         facts = self.relations.get(edge)
-        return predicate in self.relations or edge in self.clauses or (facts is not None and (facts.nulls or facts.whole_floats))
+        return (
+            predicate in self.relations
+            or edge in self.clauses
+            or (facts is not None and (facts.nulls or facts.whole_floats))
+        )
 
-    def _reached(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], count: int) -> tuple[Array, list[Array]]:
+    def _reached(
+        self, predicate: Predicate, mode: Mode, asked: Sequence[Array], count: int
+    ) -> tuple[Array, list[Array]]:
         reach = self.reach(predicate)
         canonical = [self.words.canonical(c) for c in asked]
         match mode:
@@ -239,7 +245,9 @@ class Knowledge:
         self.solver.most = most
         try:
             self.solver.solve(predicate, (False,) * predicate[1], [], np.array([FAR], np.int64))
-            return self.solver.tables[predicate, (False,) * predicate[1]].answers
+            found = self.solver.tables.pop((predicate, (False,) * predicate[1])).answers
+            found.shrink()
+            return found
         except TooMany:
             self.solver.forget()
             return None
@@ -258,18 +266,18 @@ class Knowledge:
         calls = [c for c in clause.body if isinstance(c, Holds)]
         if not calls or len(calls) > 2 or any((c.name, len(c.args)) in self.clauses for c in calls):
             return None
-        tables = [self.relations.get((c.name, len(c.args))) for c in calls]
-        if any(t is None for t in tables):
+        tables = [r for c in calls if (r := self.relations.get((c.name, len(c.args)))) is not None]
+        if len(tables) < len(calls):
             return 0
         if len(calls) == 1:
-            return len(tables[0])  # type: ignore[arg-type]
+            return len(tables[0])
         shared = [a.name for a in calls[0].args if isinstance(a, Var) and a in calls[1].args]
         if not shared:
-            return len(tables[0]) * len(tables[1])  # type: ignore[arg-type]
+            return len(tables[0]) * len(tables[1])
         counts = []
         for call, table in zip(calls, tables, strict=True):
             place = next(i for i, a in enumerate(call.args) if isinstance(a, Var) and a.name == shared[0])
-            codes = self.words.canonical(table.rows.data[place, : table.rows.n])  # type: ignore[union-attr]
+            codes: Array = self.words.canonical(table.rows.data[place, : table.rows.n])
             counts.append(np.unique(codes, return_counts=True))
         _, left, right = np.intersect1d(counts[0][0], counts[1][0], assume_unique=True, return_indices=True)
         return int((counts[0][1][left] * counts[1][1][right]).sum())
@@ -319,4 +327,4 @@ class Knowledge:
             self._reach.clear()
         for found in (self._whole, self._bounds, self._asked, self._sizes):
             for predicate in list(found) if touched is None else [p for p in found if p in touched]:
-                del found[predicate]  # type: ignore[attr-defined]
+                del found[predicate]

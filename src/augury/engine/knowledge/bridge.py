@@ -33,15 +33,18 @@ class Bridge:
         self.knowledge.tidy()
         own = self.knowledge.context
         own.scalars, own.report = self.scalars, self.report
-        given = [self.translated(c, words) for c in asked]
+        known = None if predicate in self.knowledge.clauses else OPEN  # what no fact has is found by nothing
+        given = [self.translated(c, words, known) for c in asked]
         which, answers = self.knowledge.solve(predicate, mode, given, at)
         bound = iter(asked)
-        return which, [next(bound)[which] if given else self.back(c, words) for given, c in zip(mode, answers, strict=True)]
+        return which, [
+            next(bound)[which] if given else self.back(c, words) for given, c in zip(mode, answers, strict=True)
+        ]
 
-    def translated(self, codes: Array, words: Dictionary) -> Array:
-        """Codes of the circuit as codes of knowledge."""
+    def translated(self, codes: Array, words: Dictionary, unknown: int | None = None) -> Array:
+        """Codes of the circuit as codes of knowledge; texts that it does not know as `unknown`, where that is given."""
         known = self._between(words)
-        self._into, result = _translated(codes, self._into, *known)
+        self._into, result = _translated(codes, self._into, *known, unknown)
         return result
 
     def back(self, codes: Array, words: Dictionary) -> Array:
@@ -63,7 +66,9 @@ def _fresh() -> Array:
     return np.array([NULL, OPEN], np.int64)
 
 
-def _translated(codes: Array, places: Array, source: Dictionary, target: Dictionary) -> tuple[Array, Array]:
+def _translated(
+    codes: Array, places: Array, source: Dictionary, target: Dictionary, unknown: int | None = None
+) -> tuple[Array, Array]:
     """Codes of one dictionary in another; `places` has those of the values that were translated before."""
     odd = (codes & 1).astype(bool)
     if not odd.any():
@@ -75,8 +80,16 @@ def _translated(codes: Array, places: Array, source: Dictionary, target: Diction
     if len(missing):
         floats = source.is_float(missing)
         places[missing[floats]] = target.encode_column(source.numbers[missing[floats]])
-        for number in missing[~floats].tolist():
-            places[number] = target.encode(source.values[number])
+        others = missing[~floats]
+        values = source.values
+        found = target.find_texts([values[n] for n in others.tolist()]) if unknown is not None else None
+        if found is None:
+            places[others] = target.encode_all(values[n] for n in others.tolist())
+        else:
+            places[others] = found
     result = codes.copy()
-    result[odd] = places[numbers]
+    translated = places[numbers]
+    if unknown is not None:
+        translated[translated == 0] = unknown
+    result[odd] = translated
     return places, result

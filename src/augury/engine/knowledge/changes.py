@@ -147,7 +147,7 @@ class Changing:
                 if old is None:
                     table.pop(row, None)
                 else:
-                    table[row] = old  # type: ignore[index,assignment]
+                    table[row] = old  # type: ignore[assignment]
             relation.hold(row, intervals)
             self._follow(relation, row, before, intervals)
             spans[relation.name, relation.arity] = []

@@ -164,7 +164,9 @@ class Relation:
             self.hold(row, [i for i in self.intervals(row) if i[1] > settled])
         if 2 * self.rows.dead < self.rows.n or self.rows.n < 1000:
             return
-        keep = np.array([r for r in range(self.rows.n) if self.rows.alive[r] or self.said.get(r) or r in self.made], np.int64)
+        keep = np.array(
+            [r for r in range(self.rows.n) if self.rows.alive[r] or self.said.get(r) or r in self.made], np.int64
+        )
         old, since, until = self.rows, self.since[keep], self.until[keep]
         self.rows = Distinct(self.arity, self.words)
         places = self.rows.admit([old.data[i, keep] for i in range(self.arity)], len(keep))
@@ -193,7 +195,7 @@ class Relation:
     def find(self, fields: tuple[int, ...], asked: Sequence[Array], count: int, at: Array) -> tuple[Array, list[Array]]:
         """Pairs of a question and a fact, as its columns, that holds then and has what the question asks for."""
         times = None if self.since is None else (at, self.since, self.until)
-        which, rows = self.rows.find(fields, asked, count, times=times)  # type: ignore[arg-type]
+        which, rows = self.rows.find(fields, asked, count, times=times)
         columns = [self.rows.data[i, rows] for i in range(self.arity)]
         if len(self.again):
             bounds = np.array(self.again_times, np.int64).reshape(-1, 2)

@@ -45,6 +45,11 @@ class Rows:
         self.alive[lo : self.n] = 1
         return lo
 
+    def shrink(self) -> None:
+        """Lets go of room for rows that are not expected any more."""
+        self.data, self.alive = np.ascontiguousarray(self.data[:, : self.n]), self.alive[: self.n].copy()
+        self.chains.clear()
+
     def kill(self, rows: Array) -> None:
         self.dead += int(self.alive[rows].sum())
         self.alive[rows] = 0
@@ -138,6 +143,10 @@ class Distinct(Rows):
         super().__init__(width, words)
         self.fields = np.arange(width, dtype=np.int64)
         self.buckets, self.after = no_buckets(0), np.empty(16, np.int32)
+
+    def shrink(self) -> None:
+        super().shrink()
+        self.after = self.after[: self.n].copy()
 
     def rehash(self, words: Dictionary) -> None:
         super().rehash(words)

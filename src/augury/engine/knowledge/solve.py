@@ -236,9 +236,7 @@ class Solver:
             waiting = table.waiting[number, step] = Waiting(Rows(3 + len(names), known.dictionary), names, on)
             waiting.answered = 0
         calls = on.calls.admit([frame.end << 2, *columns], len(frame))
-        waiting.rows.append(
-            [calls << 2, frame.right, frame.end, *(frame.vars[v] for v in waiting.names)], len(frame)
-        )
+        waiting.rows.append([calls << 2, frame.right, frame.end, *(frame.vars[v] for v in waiting.names)], len(frame))
 
     def _pump(self, tables: list[Table]) -> bool:
         """Takes waiting bodies on with the answers that have come; whether there were any."""
@@ -275,5 +273,3 @@ class Solver:
         frame.vars = {v: frame.vars[v] for v in goal.keeps[step] if v in frame.vars}
         self._limit(len(frame))
         self._run(table, number, goal, frame, step + 1)
-
-

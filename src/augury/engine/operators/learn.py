@@ -20,7 +20,9 @@ class Learn(Operator):
 
     kind = "facts"
 
-    def __init__(self, circuit: Circuit, predicate: Predicate, sets: tuple[Derived, ...], ends: tuple[bool, ...]) -> None:
+    def __init__(
+        self, circuit: Circuit, predicate: Predicate, sets: tuple[Derived, ...], ends: tuple[bool, ...]
+    ) -> None:
         self.predicate, self.ends = predicate, ends
         views = tuple(View(events.out.table) for events in sets)
         super().__init__(circuit, views, View(Table(0, circuit.words)), "")
@@ -48,5 +50,3 @@ class Learn(Operator):
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return ()
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.algebra.nodes import AnyOf, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
 from augury.algebra.program import Plan
-from augury.errors import Findings, Note, Span, Spelling, counted
+from augury.errors import Findings, Note, Span, Spelling, counted, misspelt
 
 Uses = dict[str, list[tuple[int, Span]]]
 
@@ -120,6 +120,12 @@ def _check_static(plan: Plan, findings: Findings) -> None:
     made = [rule for rule in plan.rules if rule.makes]
     for rule in made:
         defined.setdefault(rule.makes, {}).setdefault(len(rule.args), rule.span)
+    asked = {atom.name for atom, _ in static_atoms(plan)}
+    for rule in made:
+        if rule.makes not in asked and rule.makes not in findings.unread:
+            close = misspelt(rule.makes, sorted(asked))
+            findings.add("W307", f"nothing asks for facts of `{rule.makes}`", head_of(rule.span),
+                         hint=f"did you mean `{close}`?" if close else "a condition asks for them: `… WHERE " + rule.makes + "(…)`")  # fmt: skip
     uses = [(clause.name, len(clause.args), head_of(clause.span)) for clause in plan.clauses]
     uses += [(rule.makes, len(rule.args), head_of(rule.span)) for rule in made]
     uses += [(atom.name, len(atom.args), atom.span.part(r"^(?:not\s+)?(?P<it>.*)")) for atom, _ in static_atoms(plan)]

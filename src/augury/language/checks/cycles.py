@@ -30,7 +30,11 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
         reads.setdefault(edge.head, set()).add(edge.reads)
     for group in components(derived, reads):
         inside = [e for e in found if e.head in group and e.reads in group]
-        wrong = [e for e in inside if e.kind in _WORDS and (e.kind in ("temporal", "facts") or not _ends_before(e, plan.tick))]
+        wrong = [
+            e
+            for e in inside
+            if e.kind in _WORDS and (e.kind in ("temporal", "facts") or not _ends_before(e, plan.tick))
+        ]
         for edge in sorted(wrong, key=lambda e: e.span.start)[:1]:
             _unstratified(edge, group, reads, findings)
         if inside:
