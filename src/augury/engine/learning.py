@@ -93,7 +93,7 @@ def allow(session: Session, names: set[str]) -> None:
 def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
     """The same session on a circuit that is wired anew, and told all events again."""
     old.knowledge.changes.unmake()
-    new = Circuit(old.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
+    new = Circuit(session.program.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
     new.errors = old.errors
     by_id, tombstones = session.arrivals.by_id, session.arrivals.tombstones
     unnamed, shown = (

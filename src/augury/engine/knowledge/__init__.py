@@ -215,10 +215,10 @@ class Knowledge:
         return found
 
     def edge(self, predicate: Predicate, codes: Array, holds: bool) -> None:
-        """A fact has come to hold, or holds no longer, from some time on without end."""
+        """Facts have come to hold, or hold no longer, from some time on without end."""
         for closure, edge in self.closures.items():
-            if edge == predicate and closure in self._reach:
-                source, target = codes[:1].copy(), codes[1:].copy()
+            if edge == predicate and closure in self._reach and codes.shape[1]:
+                source, target = codes[0].copy(), codes[1].copy()
                 (self._reach[closure].add if holds else self._reach[closure].remove)(source, target)
 
     # All answers at once

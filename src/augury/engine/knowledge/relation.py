@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -33,7 +32,7 @@ class Relation:
         self.again_times: list[Interval] = []
         self.bounds: list[int] = []  # the times at which some fact begins or ends to hold
         self.said: dict[int, list[Said]] = {}  # of facts of which more than one thing was said
-        self.made: dict[int, tuple[Counter[int], Counter[int]]] = {}  # when events made and ended facts, how often
+        self.made: dict[int, tuple[list[int], list[int]]] = {}  # when events made and ended facts
         self.whole_floats = self.nulls = False
 
     def __len__(self) -> int:
@@ -92,16 +91,24 @@ class Relation:
             self.nulls = self.nulls or bool(self.words.is_null(column).any())
             self.whole_floats = self.whole_floats or bool(((column & 3) == 2).any())
 
-    def place(self, codes: Sequence[int]) -> int:
-        """The row of a fact; a new one holds at no time."""
+    def places(self, columns: Sequence[Array], count: int) -> Array:
+        """The rows of facts; those of new ones hold at no time."""
         before = self.rows.n
-        self._look_at([np.array([c], np.int64) for c in codes])
-        row = int(self.rows.admit([np.array([c], np.int64) for c in codes], 1)[0])
-        if row >= before:
-            self.rows.alive[row], self.rows.dead = 0, self.rows.dead + 1
-            if self.timed:
-                self._with_times(before)
-        return row
+        self._look_at(columns)
+        rows = self.rows.admit(columns, count)
+        self.rows.kill(np.arange(before, self.rows.n))
+        if self.timed:
+            self._with_times(before)
+        return rows
+
+    def begin(self, rows: Array, since: Array, until: Array) -> None:
+        """Facts that held at no time so far hold from a time on, up to another."""
+        self._with_times(self.rows.n)
+        assert self.since is not None and self.until is not None
+        self.since[rows], self.until[rows] = since, until
+        self.rows.alive[rows] = 1
+        self.rows.dead -= len(rows)
+        self._see(since, until)
 
     def intervals(self, row: int) -> list[Interval]:
         """When a fact holds, in order."""
@@ -129,7 +136,7 @@ class Relation:
         if not intervals:
             return
         self.since[row], self.until[row] = intervals[0]
-        self._see(np.array([t for i in intervals for t in i], np.int64))
+        self._note(t for i in intervals for t in i)
         for interval in intervals[1:]:
             self.again.append(list(self.rows.data[:, row : row + 1]), 1)
             self.again_times.append(interval)
@@ -143,12 +150,21 @@ class Relation:
             self.since, self.until = grown(self.since, size, before, ALWAYS), grown(self.until, size, before, EVER)
 
     def _see(self, *times: Array) -> None:
-        new = np.unique(np.concatenate(times))
+        new = np.sort(np.concatenate(times))
+        new = new[np.concatenate([[True], new[1:] != new[:-1]])] if len(new) else new
         new = new[(new != ALWAYS) & (new != EVER)]
+        if len(new) and self.bounds and new[0] > self.bounds[-1]:
+            self.bounds += new.tolist()
+            return
         if len(new) > 8:
             self.bounds = np.union1d(np.array(self.bounds, np.int64), new).tolist()
             return
-        for time in new.tolist():
+        self._note(new.tolist())
+
+    def _note(self, times: Iterable[int]) -> None:
+        for time in times:
+            if time in (ALWAYS, EVER):
+                continue
             at = bisect.bisect_left(self.bounds, time)
             if at == len(self.bounds) or self.bounds[at] != time:
                 self.bounds.insert(at, time)
@@ -219,6 +235,8 @@ class Relation:
 
 def difference(before: Sequence[Interval], after: Sequence[Interval]) -> list[Interval]:
     """The times that are in one of two unions of intervals and not in the other."""
+    if before == after:
+        return []
     bounds = sorted({t for i in (*before, *after) for t in i})
 
     def within(time: int, intervals: Sequence[Interval]) -> bool:

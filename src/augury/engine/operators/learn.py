@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from augury.algebra.program import Predicate
 from augury.engine.frame import View
 from augury.engine.kernels import Array
@@ -31,22 +33,29 @@ class Learn(Operator):
         return []
 
     def step(self) -> None:
-        told: list[tuple[list[int], int, bool, int]] = []
-        for port, ends in enumerate(self.ends):
-            lost, new = self.losses(port), self.gains(port)
-            told += [*self._events(port, lost, ends, -1), *self._events(port, new, ends, 1)]
-        if told:
-            self.circuit.learned(self.circuit.knowledge.changes.make(self.predicate, told))
+        told = [
+            (port, rows, come)
+            for port in range(len(self.ends))
+            for rows, come in ((self.losses(port), False), (self.gains(port), True))
+            if len(rows)
+        ]
+        if not told:
+            return
+        count = [len(rows) for _, rows, _ in told]
+        columns = [
+            np.concatenate([self._codes(port, rows, i) for port, rows, _ in told]) for i in range(self.predicate[1])
+        ]
+        times = np.concatenate([self.inputs[port].table.data[END, rows] for port, rows, _ in told])
+        ends = np.repeat([self.ends[port] for port, _, _ in told], count)
+        come = np.repeat([come for _, _, come in told], count)
+        self.touched += len(times)
+        self.circuit.learned(self.circuit.knowledge.changes.make(self.predicate, columns, times, ends, come))
 
-    def _events(self, port: int, rows: Array, ends: bool, count: int) -> list[tuple[list[int], int, bool, int]]:
-        table = self.inputs[port].table
-        if not len(rows):
-            return []
-        bridge = self.circuit.context.bridge
+    def _codes(self, port: int, rows: Array, i: int) -> Array:
+        """An argument of events, in the codes of knowledge."""
+        table, bridge = self.inputs[port].table, self.circuit.context.bridge
         assert bridge is not None
-        columns = [bridge.translated(table.data[f, rows], self.circuit.words.dictionary).tolist() for f in table.codes]
-        times = table.data[END, rows].tolist()
-        return [([c[i] for c in columns], time, ends, count) for i, time in enumerate(times)]
+        return bridge.translated(table.data[table.codes[i], rows], self.circuit.words.dictionary)
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return ()
