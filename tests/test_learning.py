@@ -215,3 +215,16 @@ def test_a_change_costs_what_it_concerns() -> None:
     before = asking.touched
     session.assert_fact("link", 1, 2, at=19_990)
     assert asking.touched - before <= 10
+
+
+def test_rules_that_make_facts_come_and_go() -> None:
+    rule = "rule up: fact link(X, Y) <- up(X, Y)."
+    _, session = session_of("out(X, Y) <- a(X) WHERE link(X, Y).")
+    with pytest.raises(RunError, match="a new rule makes facts of `link`") as error:
+        session.add_rules(rule)
+    assert error.value.hint == "open the session with changing=['link']"
+    _, session = session_of("out(X, Y) <- a(X) WHERE link(X, Y).", changing="link")
+    session.push([Event("a", (1,), 5), Event("up", (1, 2), 3)])
+    assert [(c.op, c.event.args) for c in session.add_rules(rule)] == [("insert", (1, 2))]
+    assert [(c.op, c.event.args) for c in session.push(Event("up", (1, 3), 5))] == [("insert", (1, 3))]
+    assert [(c.op, c.event.args) for c in session.remove_rule("up")] == [("retract", (1, 2)), ("retract", (1, 3))]

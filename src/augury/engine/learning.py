@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from augury.algebra.place import reading
 from augury.algebra.program import static_calls
 from augury.engine.answers import Answers
 from augury.engine.arrivals import Arrived
@@ -23,6 +24,7 @@ from augury.model import Fact
 
 if TYPE_CHECKING:
     from augury.engine.session import Session
+    from augury.program import Program
 
 
 @dataclass
@@ -88,6 +90,16 @@ def allow(session: Session, names: set[str]) -> None:
             hint=f"say which facts may change when the session opens: changing=[{listed}]",
         )
     _rewire(session, circuit, circuit.may_change | names)
+
+
+def check_new_makers(session: Session, program: Program) -> None:
+    """Refuses new rules that make facts for which running rules ask already, unless these were said to change."""
+    plan, circuit = session.program.plan, session.circuit
+    asked = {name for name, _ in static_calls(plan)}
+    for name in sorted({name for name, _ in program.plan.made} - {name for name, _ in plan.made} - circuit.may_change):
+        if reading(plan, {name}) & asked:
+            raise RunError(f"a new rule makes facts of `{name}`, for which running rules ask as if they never changed",
+                           hint=f"open the session with changing=['{name}']")  # fmt: skip
 
 
 def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:

@@ -22,7 +22,7 @@ from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.horizon import compact
 from augury.engine.kernels import Array
 from augury.engine.knowledge import Knowledge
-from augury.engine.learning import allow, known_name, sorted_out, statements_from
+from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
 from augury.engine.table import NONE
 from augury.engine.trace import trace_of
 from augury.errors import DataError, RunError, nearest
@@ -408,6 +408,7 @@ class Session:
             read = {t for rule in self.program.plan.rules for t in rule_reads(rule)}
             for name, arity in sorted((program.plan.derived.keys() - circuit.derived.keys()) & read):
                 raise RunError(f"`{name}` with {arity} arguments is an input of the running rules, so no new rule can derive it")  # fmt: skip
+            check_new_makers(self, program)
             after = self.now if since == "now" else None
             try:
                 self._grow(program, after)
