@@ -435,7 +435,9 @@ def _settled(frame: DataFrame, few: bool = False) -> tuple[DataFrame, int]:
     if few:
         rows = frame.limit(_FEW + 1).toArrow()
         if rows.num_rows <= _FEW:
-            return frame.sparkSession.createDataFrame(rows), rows.num_rows
+            spark = frame.sparkSession
+            local = spark.createDataFrame(rows) if rows.num_rows else spark.createDataFrame([], frame.schema)
+            return local, rows.num_rows
     cached = frame.persist()
     try:
         count = cached.count()
