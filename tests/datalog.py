@@ -57,6 +57,7 @@ CLOSURES = (
     "p(X, Y) :- e(X, Y).\np(X, Z) :- p(X, Y), e(Y, Z).",
     "p(X, Z) :- p(X, Y), p(Y, Z).\np(X, Y) :- e(X, Y).",
     "p(X, Y) :- e(X, Y).\np(X, Z) :- g(Y, Z), p(X, Y).",
+    "p(X, Y) :- n(X, Y).\np(X, Z) :- n(X, Y), p(Y, Z).\nn(X, Y) :- e(X, Y).\nn(X, Y) :- g(Y, X), not e(X, Y).",
 )
 CALLS = (
     "both(X, Y) <- b(X, Y) WHERE {0}(X, Y).",

@@ -380,7 +380,9 @@ class Local:
                 if name in remembered and self.chance.random() < 0.4:
                     token, steps, data = pickle.loads(remembered[name])
                     late: list[Any] = []
-                    shared = {"knowledge": live.session.shared, "facts": live.session.facts} if live.session.shared else {}
+                    shared = (
+                        {"knowledge": live.session.shared, "facts": live.session.facts} if live.session.shared else {}
+                    )
                     session = give(Program(live.session.program.plan), data, late=late.append, **shared)
                     state._LIVE[name] = state.Live(session, token, steps, late, dict(session.errors), len(session.rejected), live.about)  # fmt: skip
                 elif self.chance.random() < 0.5:

@@ -109,6 +109,7 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
         st.lists(literals, min_size=1, max_size=3).map(tuple),
         st.none() | LOWER,
         st.none() | policies,
+        st.sampled_from(["event", "event", "fact", "no fact"]),
         comments,
     ),
     st.builds(

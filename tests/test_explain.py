@@ -156,7 +156,7 @@ def test_knowledge() -> None:
     told = text[text.index("knowledge\n") : text.index("\n\non Spark")].splitlines()
     assert dict(zip([t.strip() for t in told[1::2]], [t.strip() for t in told[2::2]], strict=True)) == {
         "ally/2": "rules: goal by goal, tabled; all at once where its facts are few, or its calls many",
-        "chain/2": "transitive: an index of reachability over `linked`; changes with events",
+        "chain/2": "transitive: an index of reachability over `linked`, from its last change on; changes with events",
         "grade/2": "rules: goal by goal, tabled",
         "linked/2": "facts, looked up by argument 1, or by 1 and 2; changes with events",
         "peer/2": "recursive: goal by goal, tabled; all at once where its facts are few, or its calls many",

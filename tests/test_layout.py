@@ -10,7 +10,9 @@ ORDER = [
     "errors", "clock", "model", "algebra", "language", "program", "sources", "knowledge", "meaning", "notation", "why", "explain", "why_not",
     "sinks", "settings", "optimiser", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
 ]  # fmt: skip
-LATER = {"program": {"explain", "engine", "knowledge"}}  # imported inside a method, so that the face of a program can show its plan
+LATER = {
+    "program": {"explain", "engine", "knowledge"}
+}  # imported inside a method, so that the face of a program can show its plan
 
 
 def imported(path: Path) -> set[str]:

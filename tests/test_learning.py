@@ -57,7 +57,8 @@ def statements(draw: st.DrawFn) -> Statement:
     args = tuple(draw(small) for _ in range(arity))
     if draw(st.booleans()):
         return Statement(Fact(name, args, draw(times)), True)
-    return Statement(Fact(name, args, draw(times), draw(st.one_of(st.none(), times))))
+    since = draw(times)
+    return Statement(Fact(name, args, since, draw(st.one_of(st.none(), st.integers(since + 1, 10)))))
 
 
 @st.composite

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from augury.engine import kernels, reach
+from augury.engine import kernels
 from augury.engine.kernels import Array
-from augury.engine.reach import Reach
+from augury.engine.reach import Reach, hubs, reach
 
 Pairs = set[tuple[int, int]]
 node = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, -1, -(2**63), 2**63 - 1, 2**40])
@@ -139,8 +139,9 @@ def live_through_changes(random: Random) -> Reach:
 @pytest.mark.parametrize("losers", [1, 32])
 @pytest.mark.parametrize("hub_words", [0, 20, 4_000_000])
 def test_changes(monkeypatch: pytest.MonkeyPatch, patience: int, crossings: int, losers: int, hub_words: int) -> None:
-    for name, value in (("PATIENCE", patience), ("CROSSINGS", crossings), ("LOSERS", losers), ("HUB_WORDS", hub_words)):
+    for name, value in (("PATIENCE", patience), ("CROSSINGS", crossings), ("LOSERS", losers)):
         monkeypatch.setattr(reach, name, value)
+    monkeypatch.setattr(hubs, "HUB_WORDS", hub_words)
     for seed in range(200 if os.environ.get("AUGURY_FUZZ") else 5):
         live_through_changes(Random(f"{patience} {crossings} {losers} {hub_words} {seed}"))
 
@@ -159,7 +160,7 @@ def test_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("compiling takes long: AUGURY_JIT=on")
     if not kernels.Kernel.compiled:
         kernels.compile_all()
-    monkeypatch.setattr(reach, "HUB_WORDS", 20)
+    monkeypatch.setattr(hubs, "HUB_WORDS", 20)
     for seed in range(50):
         live_through_changes(Random(seed))
 

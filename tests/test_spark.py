@@ -86,7 +86,9 @@ class Many:
             functions |= plan.functions
             aggregates |= plan.aggregates
             outputs += [before + o for o in plan.outputs]
-            self.facts += [replace(f, name=before + f.name) for f in (told.facts if told.closed is None else told.closed)]
+            self.facts += [
+                replace(f, name=before + f.name) for f in (told.facts if told.closed is None else told.closed)
+            ]
             kinds = kinds_in(told.history, typed=n % 2 == 0)
             self.histories.append(as_kept(told.history, kinds))
         self.program = Program(

@@ -31,13 +31,13 @@ JOINED = {
     "a pair": "busy(S, R) <- (order(S, A) SEQ order(S, B)).1h WHERE store(S, R), A < B.",
     "in an absence beside": "busy(S, R) <- (NOT(visit(S, _)).[order(S, A), order(S, B)]).1h WHERE store(S, R).",
     "twice": "busy(R, Q) <- (order(S, _) AND order(T, _)).1h WHERE store(S, R), store(T, Q), R < Q.",
+    "in a static rule": "static in_region(id: int, region: string).\nin_region(S, R) :- store(S, R).\nbusy(S, R) <- order(S, _) WHERE in_region(S, R).",
     "in two rules": "busy(S, R) <- order(S, _) WHERE store(S, R).\nquiet(S) <- visit(S, _) WHERE store(S, 'n').",
 }
 SENT = {
     "between two events": "busy(S, T) <- (order(S, _) AND order(T, _)).1h WHERE store(S, R), store(T, R), S < T.",
     "negated": "busy(S) <- order(S, _) WHERE not store(S, 's').",
     "under a policy": "busy(S, R) <- (order(S, A) SEQ[recent] order(S, B)).1h WHERE store(S, R).",
-    "in a static rule": "in_region(S, R) :- store(S, R).\nbusy(S, R) <- order(S, _) WHERE in_region(S, R).",
 }
 
 
@@ -114,8 +114,10 @@ def test_a_stream_of_facts(emit: Literal["early", "final"], spark: SparkSession,
         [("far", "away", 5000, None)],  # what holds from some day on does not say that it is so late already
         [],
     ]
-    events = spark.readStream.schema("company string, time long").option("maxFilesPerTrigger", 1).json(
-        written(tmp_path / "events", [[{"company": c, "time": t} for c, t in batch] for batch in risen])
+    events = (
+        spark.readStream.schema("company string, time long")
+        .option("maxFilesPerTrigger", 1)
+        .json(written(tmp_path / "events", [[{"company": c, "time": t} for c, t in batch] for batch in risen]))
     )
     facts = spark.readStream.schema("supplier string, customer string, valid_from long, op string").option("maxFilesPerTrigger", 1).json(
         written(tmp_path / "facts", [[{"supplier": a, "customer": b, "valid_from": t, "op": o} for a, b, t, o in batch] for batch in said])

@@ -58,7 +58,13 @@ class Told:
 
     def reference(self, local: Local, history: Iterable[HistoryItem], until: int | None) -> dict[OrderKey, Event]:
         model = evaluate(
-            self.program.plan, list(history), self.clock, self.facts if self.closed is None else self.closed, until, None, local.pipeline.retention
+            self.program.plan,
+            list(history),
+            self.clock,
+            self.facts if self.closed is None else self.closed,
+            until,
+            None,
+            local.pipeline.retention,
         )
         return {e.content: e for e in model.events}
 
@@ -200,7 +206,9 @@ def told_of(case: Case) -> Told:
     history = [item_from(read_event(line, clock, prefixes), program.plan, clock) for line in case.events]
     facts = case.facts(program, clock)
     until = None if (t := settings.get("until")) is None else clock.read(t)
-    return Told(program, history, clock, facts, until, settings.get("retention"), case.facts(program, clock, "reference"))
+    return Told(
+        program, history, clock, facts, until, settings.get("retention"), case.facts(program, clock, "reference")
+    )
 
 
 def suitable(case: Case) -> Told:

@@ -4,11 +4,12 @@ from augury.algebra.register import aggregate, function
 from augury.engine.session import Session
 from augury.errors import AuguryError, DataError, Diagnostic, ProgramError, RunError
 from augury.knowledge.graphs import rdf
+from augury.knowledge.timeline import Statement
 from augury.model import Change, Event, Fact, Iri, Revocation, Term
 from augury.program import Program, compile
 from augury.run import Result, run
 
 __all__ = [
     "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Result",
-    "Revocation", "RunError", "Session", "Term", "aggregate", "compile", "function", "rdf", "run",
+    "Revocation", "RunError", "Session", "Statement", "Term", "aggregate", "compile", "function", "rdf", "run",
 ]  # fmt: skip

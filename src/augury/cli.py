@@ -171,7 +171,7 @@ def _fact_sources(facts: Iterable[str]) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for text in facts:
         name, equals, path = text.partition("=")
-        if not equals or not name:
+        if not equals or not name or not path:
             raise click.UsageError(f"--facts {text}: write it as NAME=SRC")
         pairs.append((name, path))
     return pairs

@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache, reduce
 from typing import Any, Literal, TypeAlias
 
@@ -180,6 +180,8 @@ def from_json(value: Any) -> Value:
                 raise DataError("an infinite number")
             return value + 0.0
         case datetime():
+            return Timestamp(read_timestamp(value.isoformat()))
+        case date():
             return Timestamp(read_timestamp(value.isoformat()))
         case timedelta():
             return Duration(value // timedelta(microseconds=1))

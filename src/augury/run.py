@@ -11,7 +11,7 @@ from augury.clock import Clock, Kind
 from augury.engine import batch
 from augury.engine.arrivals import is_tables
 from augury.errors import RunError, counted
-from augury.knowledge.facts import Facts, check_facts, facts_from
+from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
@@ -86,7 +86,7 @@ def run(
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
-    given_facts: Any = facts if isinstance(facts, Mapping | Facts) else list(facts)
+    given_facts: Any = facts if isinstance(facts, Mapping | Facts) else facts_listed(facts)
     if not isinstance(program, Program):
         names = {f if isinstance(f, str) else f.name if isinstance(f, Fact) else f[0] for f in given_facts}
         program = compile(program, policy=policy, facts=names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augury.clock import Clock
@@ -12,7 +12,7 @@ from augury.language.show import Printer
 from augury.meaning import Model
 from augury.meaning.model import Derivation
 from augury.meaning.rows import Proof
-from augury.model import Event, show_value, to_json
+from augury.model import Event, OrderKey, Value, order_key, show_value, to_json
 from augury.notation import show_event
 
 Namer = Callable[[str], str]
@@ -26,11 +26,41 @@ class Because:
     event: Event
     ways: tuple[tuple[Derivation, tuple[Because, ...]], ...] = ()
     more: int = 0
+    made: Mapping[OrderKey, Because] = field(default_factory=dict)  # by fact, at the root of a tree
 
 
 def derivation_tree(model: Model, event: Event, all: bool = False) -> Because:
     """The derivation of an event down to the inputs; with `all`, every derivation."""
-    return _because(model, event, all, ()) or Because(event)
+    tree = _because(model, event, all, ()) or Because(event)
+    return replace(tree, made=_made(model, tree, all))
+
+
+def _made(model: Model, tree: Because, all: bool) -> dict[OrderKey, Because]:
+    """The events that made the facts of a tree, each the latest that had by then."""
+    events: dict[OrderKey, list[Event]] = {}
+    for event in model.all_events:
+        if event.type.startswith("fact "):
+            events.setdefault(_key(event.type[5:], event.args), []).append(event)
+    found: dict[OrderKey, Because] = {}
+    open_trees = [tree] if events else []
+    while open_trees:
+        one = open_trees.pop()
+        for derivation, parts in one.ways:
+            open_trees += parts
+            proofs = list(derivation.proofs)
+            while proofs:
+                proof = proofs.pop()
+                proofs += proof.children
+                made = [e for e in events.get(_key(proof.name, proof.args), ()) if e.end <= one.event.end]
+                if made and _key(proof.name, proof.args) not in found:
+                    because = _because(model, made[-1], all, ()) or Because(made[-1])
+                    found[_key(proof.name, proof.args)] = because
+                    open_trees.append(because)
+    return found
+
+
+def _key(name: str, args: tuple[Value, ...]) -> OrderKey:
+    return (name, *(order_key(a) for a in args))
 
 
 def _because(model: Model, event: Event, all: bool, above: tuple[str, ...]) -> Because | None:
@@ -55,7 +85,7 @@ def _because(model: Model, event: Event, all: bool, above: tuple[str, ...]) -> B
 
 
 def show_tree(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
-    return "\n".join(_lines(tree, clock, _namer(prefixes), "", ""))
+    return "\n".join(_Lines(clock, _namer(prefixes), tree.made).event(tree, "", ""))
 
 
 def _namer(prefixes: Mapping[str, str] | None) -> Namer:
@@ -65,40 +95,55 @@ def _namer(prefixes: Mapping[str, str] | None) -> Namer:
     return lambda name: " ".join(printer.name(word) for word in name.split(" "))
 
 
-def _lines(tree: Because, clock: Clock, name: Namer, first: str, rest: str) -> Iterator[str]:
-    given = [way for way in tree.ways if way[0].rule]
-    source = f"  (input {tree.event.id})" if not tree.ways else ""
-    if tree.ways and not given:
-        source = f"  (input {tree.ways[0][0].parts[0].id})"
-    yield f"{first}{show_event(tree.event, clock)}{source}"
-    for number, (derivation, parts) in enumerate(given):
-        last_way = number == len(given) - 1 and not tree.more
-        yield f"{rest}{'└─' if last_way else '├─'} by rule {derivation.rule}"
-        inner = rest + ("   " if last_way else "│  ")
-        below: list[Because | Proof] = [*parts, *derivation.proofs]
-        for k, item in enumerate(below):
-            end = k == len(below) - 1
-            lead, follow = inner + ("└─ " if end else "├─ "), inner + ("   " if end else "│  ")
-            if isinstance(item, Because):
-                yield from _lines(item, clock, name, lead, follow)
-            else:
-                yield from _proof(item, name, lead, follow)
-    if tree.more:
-        yield f"{rest}└─ and {tree.more} more derivation{'s' if tree.more > 1 else ''} (--all shows them)"
+@dataclass(frozen=True)
+class _Lines:
+    """A tree, line by line."""
+
+    clock: Clock
+    name: Namer
+    made: Mapping[OrderKey, Because]
+
+    def event(self, tree: Because, first: str, rest: str) -> Iterator[str]:
+        given = [way for way in tree.ways if way[0].rule]
+        source = f"  (input {tree.event.id})" if not tree.ways else ""
+        if tree.ways and not given:
+            source = f"  (input {tree.ways[0][0].parts[0].id})"
+        yield f"{first}{show_event(tree.event, self.clock)}{source}"
+        for number, (derivation, parts) in enumerate(given):
+            last_way = number == len(given) - 1 and not tree.more
+            yield f"{rest}{'└─' if last_way else '├─'} by rule {derivation.rule}"
+            inner = rest + ("   " if last_way else "│  ")
+            below: list[Because | Proof] = [*parts, *derivation.proofs]
+            for k, item in enumerate(below):
+                lead, follow = _branch(inner, k == len(below) - 1)
+                yield from (
+                    self.event(item, lead, follow) if isinstance(item, Because) else self.fact(item, lead, follow)
+                )
+        if tree.more:
+            yield f"{rest}└─ and {tree.more} more derivation{'s' if tree.more > 1 else ''} (--all shows them)"
+
+    def fact(self, proof: Proof, first: str, rest: str, depth: int = 0) -> Iterator[str]:
+        yield f"{first}{self.name(proof.name)}({', '.join(show_value(a) for a in proof.args)})"
+        made = self.made.get(_key(proof.name, proof.args))
+        if (proof.children or made) and depth == _DEEP:
+            yield f"{rest}└─ …"
+        elif made is not None:
+            yield from self.event(made, *_branch(rest, True))
+        else:
+            yield from self.facts(proof.children, rest, depth + 1)
+
+    def facts(self, proofs: tuple[Proof, ...], rest: str, depth: int) -> Iterator[str]:
+        """Facts side by side; of many, the first ones and the last."""
+        shown = proofs if len(proofs) <= _LONG else proofs[: _LONG - 2]
+        for k, proof in enumerate(shown):
+            yield from self.fact(proof, *_branch(rest, k == len(proofs) - 1), depth)
+        if len(shown) < len(proofs):
+            yield f"{rest}├─ … {len(proofs) - len(shown) - 1:,} more"
+            yield from self.fact(proofs[-1], *_branch(rest, True), depth)
 
 
-def _proof(proof: Proof, name: Namer, first: str, rest: str, depth: int = 0) -> Iterator[str]:
-    yield f"{first}{name(proof.name)}({', '.join(show_value(a) for a in proof.args)})"
-    if proof.children and depth == _DEEP:
-        yield f"{rest}└─ …"
-        return
-    shown = len(proof.children) if len(proof.children) <= _LONG else _LONG - 2
-    for k, child in enumerate(proof.children[:shown]):
-        end = k == len(proof.children) - 1
-        yield from _proof(child, name, rest + ("└─ " if end else "├─ "), rest + ("   " if end else "│  "), depth + 1)
-    if shown < len(proof.children):
-        yield f"{rest}├─ … {len(proof.children) - shown - 1:,} more"
-        yield from _proof(proof.children[-1], name, rest + "└─ ", rest + "   ", depth + 1)
+def _branch(rest: str, last: bool) -> tuple[str, str]:
+    return (rest + "└─ ", rest + "   ") if last else (rest + "├─ ", rest + "│  ")
 
 
 def tree_as_json(tree: Because, clock: Clock) -> dict[str, Any]:
@@ -129,7 +174,7 @@ def _proof_as_json(proof: Proof) -> dict[str, Any]:
 
 def tree_as_mermaid(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
     """A derivation as a Mermaid diagram: events as boxes, rules on the arrows."""
-    named = _namer(prefixes)
+    shown_facts = _Lines(clock, _namer(prefixes), {})
     lines, numbers = ["flowchart BT"], itertools.count()
 
     def quoted(text: str) -> str:
@@ -147,7 +192,7 @@ def tree_as_mermaid(tree: Because, clock: Clock, prefixes: Mapping[str, str] | N
                 lines.append(f"  {visit(part)} {arrow} {name}")
             for proof in derivation.proofs:
                 fact = f"f{next(numbers)}"
-                lines.append(f"  {fact}[/{quoted(next(_proof(proof, named, '', '')))}/]")
+                lines.append(f"  {fact}[/{quoted(next(shown_facts.fact(proof, '', '')))}/]")
                 lines.append(f"  {fact} {arrow} {name}")
         return name
 

@@ -70,8 +70,8 @@ def answering(plan: Plan, modes: Mapping[Predicate, Sequence[Mode]]) -> list[Ans
             how = "a query, asked once; then looked up"
         elif predicate not in clauses:
             how = "facts, looked up" + _places(asked)
-        elif predicate in closures:
-            how = f"transitive: an index of reachability over `{closures[predicate][0]}`"
+        elif predicate in closures and all(is_plain(c) for c in clauses.get(closures[predicate], ())):
+            how = f"transitive: an index of reachability over `{closures[predicate][0]}`, from its last change on"
         elif predicate in recursive:
             how = "recursive: goal by goal, tabled"
         else:

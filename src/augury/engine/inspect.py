@@ -102,6 +102,13 @@ class _Held:
     def __init__(self, derivations: Derivations) -> None:
         self.derivations = derivations
 
+    @property
+    def all_events(self) -> list[Event]:
+        """Those that made facts."""
+        circuit = self.derivations.circuit
+        found = [(events, row) for events, row in self.derivations.parts.values() if events.type.startswith("fact ")]
+        return sorted((circuit.event((events.out.table, row)) for events, row in found), key=lambda e: e.order)
+
 
 def _one_of(format: str, *known: str) -> None:
     if format not in known:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -41,7 +42,7 @@ _HELPERS: list[Callable[..., Any]] = []
 
 
 def helper(python: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that the kernels of its module call."""
+    """A function that kernels call: those of its module, and of others that import it by its name."""
     _HELPERS.append(python)
     return python
 
@@ -66,17 +67,35 @@ def compile_all() -> None:
     """Compiles all kernels; cached on disk where there is a place for it."""
     import numba
 
-    def compiled(python: Callable[..., Any]) -> Callable[..., Any]:
+    functions = [*_HELPERS, *(kernel.python for kernel in Kernel.all)]
+    spaces = {python.__module__: python.__globals__ for python in functions}
+    files = {python.__code__.co_filename for python in functions}
+
+    def compiled(python: Callable[..., Any]) -> Any:
         try:
-            return numba.njit(cache=True)(python)
+            found: Any = numba.njit(cache=True)(python)
         except RuntimeError:  # neither the package nor the home folder can be written to
-            return numba.njit(python)  # type: ignore[no-any-return]
+            return numba.njit(python)
+        with suppress(AttributeError):  # Numba looks for changes in one file: helpers of others may have changed, too
+            found._cache._cache_file._source_stamp = _stamp(python.__code__.co_filename, files)
+        return found
 
     for python in _HELPERS:
-        python.__globals__[python.__name__] = compiled(python)
+        found = compiled(python)
+        for names in spaces.values():
+            if names.get(python.__name__) is python:
+                names[python.__name__] = found
     for kernel in Kernel.all:
         kernel.call = compiled(kernel.python)
     Kernel.compiled = True
+
+
+def _stamp(file: str, files: set[str]) -> list[tuple[float, int]]:
+    """When a file, and those of `files` in its folder, were changed last, and how large they are."""
+    beside = sorted(
+        other for other in files if os.path.dirname(other) == os.path.dirname(file) and os.path.exists(other)
+    )
+    return [(stat.st_mtime, stat.st_size) for stat in map(os.stat, beside)]
 
 
 # Keys

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from augury.algebra.program import Plan, Predicate, static_calls
 from augury.clock import Clock, Timestamp
-from augury.errors import DataError, counted, nearest
+from augury.errors import DataError, counted, misspelt, nearest
 from augury.knowledge.table import FactTable, tables_of
 from augury.knowledge.timeline import ASIDE, Statement, StatementTable, settled, statement, statement_tables
+from augury.language.read import KNOWN_PREFIXES
 from augury.model import Fact, from_json
 from augury.sources import ENDINGS, Skipped, SourceFile, convert
 
@@ -138,8 +139,6 @@ def _from_csv(
     sheet = csv_sheet(source, text)
     if sheet is not None:
         checked(name, sheet, plan)
-        if not sheet.length:
-            skipped.handle(DataError("has a header, but no facts", source.place))
         try:
             return read_sheet(name, sheet, plan, clock)
         except DataError:
@@ -170,7 +169,13 @@ def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
         own = set() if "args" in row else {a.name for a in declared or ()}
         said = {key: row.get(key) for key in ASIDE if key not in own}
         op, since, until = said.get("op"), _since(said, clock), _time(said.get("valid_to"), clock)
-        values = _values(name, {k: v for k, v in row.items() if k not in said}, plan)
+        named = {k: v for k, v in row.items() if k not in said}
+        for key in named.keys() - own - {"args"}:
+            if own or "args" in row:
+                close = misspelt(str(key), [*ASIDE, *own])
+                if close:
+                    raise DataError(f"a fact of `{name}` has no `{key}`", hint=f"did you mean `{close}`?")
+        values = _values(name, named, plan)
     else:
         values = list(row) if isinstance(row, list | tuple) else [row]
     if declared is None:
@@ -210,6 +215,26 @@ def _time(value: Any, clock: Clock) -> int | None:
     return None if value is None else clock.read(value)
 
 
+def facts_listed(given: Any) -> list[Any]:
+    """Facts that are a list, to be looked at before the program is known."""
+    if given is None:
+        return []
+    if isinstance(given, Fact):
+        return [given]
+    if isinstance(given, str | Path) or not isinstance(given, Iterable) or _sheet_of("", given) is not None:
+        raise DataError(
+            "facts are given by name", hint='facts={"store": …}, where … is a list, a table, a query or a path'
+        )
+    found = list(given)
+    for item in found:
+        if not isinstance(item, Fact) and not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
+            raise DataError(
+                f"facts are `Fact` objects, or rows by name, not {item!r:.60}",
+                hint='facts={"store": [("s1", "north")]}',
+            )
+    return found
+
+
 def facts_from(given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Clock) -> Facts:
     """Facts from `Fact` objects, or from pairs of a name and what holds its rows.
 
@@ -219,7 +244,7 @@ def facts_from(given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Cloc
         return given
     told: list[StatementTable] = []
     single: list[Fact] = []
-    items: Iterable[Any] = given.items() if isinstance(given, Mapping) else given
+    items: Iterable[Any] = given.items() if isinstance(given, Mapping) else facts_listed(given)
     for item in items:
         if isinstance(item, Fact):
             single.append(item)
@@ -227,7 +252,7 @@ def facts_from(given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Cloc
         told += Facts.of(single).told
         single = []
         name, rows = item
-        told += _rows_from(name, rows, plan, clock)
+        told += _rows_from(full_name(name, plan), rows, plan, clock)
     return Facts((*told, *Facts.of(single).told))
 
 
@@ -247,7 +272,23 @@ def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock) -> list[Statement
         table = _transposed(name, rows, plan)
         if table is not None:
             return [StatementTable(table)]
-    return statement_tables(statement_from(name, row, plan, clock) for row in rows)
+    return statement_tables(_numbered(name, rows, plan, clock))
+
+
+def _numbered(name: str, rows: Iterable[Any], plan: Plan, clock: Clock) -> Iterator[Statement]:
+    """Statements from rows; what is wrong with one names it."""
+    for number, row in enumerate(rows, 1):
+        try:
+            yield statement_from(name, row, plan, clock)
+        except DataError as error:
+            raise DataError(error.message, error.place or f"facts `{name}`:{number}", error.hint) from None
+
+
+def full_name(name: str, plan: Plan) -> str:
+    """The name of a predicate; a prefixed one as the IRI that it stands for."""
+    prefix, colon, local = name.partition(":")
+    known = {**KNOWN_PREFIXES, **plan.prefixes}
+    return known[prefix] + local if colon and prefix in known and not local.startswith("//") else name
 
 
 def _transposed(name: str, rows: Sequence[Any], plan: Plan) -> FactTable | None:
@@ -309,7 +350,7 @@ def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
 
 def without_facts(facts: Iterable[Fact], plan: Plan) -> list[str]:
     """The static predicates that the program asks for and nothing defines."""
-    known = {name for name, _ in _predicates(facts)} | {c.name for c in plan.clauses}
+    known = {name for name, _ in _predicates(facts)} | {c.name for c in plan.clauses} | {name for name, _ in plan.made}
     return sorted({name for name, _ in static_calls(plan)} - known)
 
 

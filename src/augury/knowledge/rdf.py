@@ -177,11 +177,10 @@ _WHOLE = ("RDF/XML", "JSON-LD")
 
 
 def form_of(path: str) -> Form:
-    """The form of a file, by its ending."""
-    found = ENDINGS.get(Path(path).suffix.lower())
+    """The form of a file, by its ending; standard input is TriG, as Turtle and N-Triples are, too."""
+    found = "TriG" if path == "-" else ENDINGS.get(Path(path).suffix.lower())
     if found is None:
-        place = "standard input" if path == "-" else path
-        raise DataError("is no RDF by its name", place, f"name it {', '.join(ENDINGS)}, or say which form it has")
+        raise DataError("is no RDF by its name", path, f"name it {', '.join(ENDINGS)}")
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from augury.errors import DataError
 from augury.knowledge.table import ALWAYS, EVER, FactTable, column_of, tables_of
-from augury.model import Fact, Value, order_key
+from augury.model import Fact, Value, order_key, show_value
 
 ASIDE = ("op", "time", "valid_from", "valid_to")  # what a row says of its fact, unless it is declared as an argument
 
@@ -56,9 +56,23 @@ class Statement:
     fact: Fact
     retract: bool = False
 
+    def __str__(self) -> str:
+        shown = f"{self.fact.name}({', '.join(show_value(a) for a in self.fact.args)})"
+        since = "" if self.fact.since is None else f" {'at' if self.retract else 'from'} {self.fact.since}"
+        return (
+            ("retract " if self.retract else "")
+            + shown
+            + since
+            + ("" if self.fact.until is None else f" to {self.fact.until}")
+        )
+
 
 def statement(name: str, args: tuple[Value, ...], op: object, since: int | None, until: int | None) -> Statement:
     """What a row says. `op` is assert, which it is where there is none, or retract."""
+    if since is not None and until is not None and since >= until:
+        raise DataError(
+            "a fact that holds at no time: it ends before it begins", hint="`valid_to` is later than `valid_from`"
+        )
     if op in (None, "", "assert"):
         return Statement(Fact(name, args, since, until))
     if op != "retract":

@@ -14,6 +14,7 @@ from augury.clock import SECOND, Duration
 from augury.errors import Span, counted, nearest
 from augury.language import syntax as s
 from augury.language.queries import query_name, with_prefixes
+from augury.language.read import KNOWN_PREFIXES
 from augury.language.show import show_node
 from augury.language.symbols import MOMENTS, Symbols
 from augury.model import Iri
@@ -294,7 +295,7 @@ class Expressions:
             self.error("E230", "`sparql` begins with its query, a string", node.span,
                        'write `sparql("SELECT ?x WHERE { … }", X)`')  # fmt: skip
             return []
-        text = with_prefixes(node.args[0].value, self.symbols.prefixes)
+        text = with_prefixes(node.args[0].value, {**KNOWN_PREFIXES, **self.symbols.prefixes})
         name, arity = query_name(text), len(node.args) - 1
         self.symbols.queries.setdefault(name, Query(text, arity, node.args[0].span))
         return [Holds(name, tuple(self.match(a) for a in node.args[1:]), node.span)]

@@ -379,6 +379,8 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
 
     def _name(self, token: Token) -> str:
         """A prefixed name is its IRI; any other name is itself."""
+        if token.startswith("<"):
+            return str(token[1:-1])
         if COLON not in token:
             return str(token)
         prefix, _, local = token.partition(COLON)

@@ -43,7 +43,7 @@ from augury.knowledge.facts import Facts, check_facts, facts_from
 from augury.knowledge.timeline import ASIDE, StatementTable
 from augury.model import Fact
 from augury.spark.demand import recursive
-from augury.spark.inputs import Part, Source, as_slot, is_frame
+from augury.spark.inputs import Part, Source, as_slot, is_frame, retagged
 from augury.spark.layout import declared_kind
 from augury.spark.relation import (
     NUMBERS,
@@ -56,7 +56,6 @@ from augury.spark.relation import (
     sql,
     united,
     wider,
-    written,
 )
 from augury.spark.rules import Seeds, StaticRules
 
@@ -242,6 +241,8 @@ class _Many:
             own, asked = parts.get(use.type), kinds[use.predicate]
             if own is None:  # there are no events of the type
                 continue
+            if self.rules.opaque(use.predicate) & set(use.places):
+                raise _Refused(use.predicate, "they have nested terms or lists there")
             for at, i in use.on:
                 pair = {own[at], asked[i]}
                 if len(pair) > 1 and not pair <= NUMBERS and not (asked[i] == "json" and not own[at].startswith(("text:", "json"))):  # fmt: skip
@@ -260,23 +261,22 @@ class _Many:
 
     def _enriched(self, uses: Sequence[_Use]) -> list[Source]:
         sources = list(self.given.sources)
-        found: dict[tuple[Predicate, tuple[int, ...]], Relation] = {}
+        found: dict[Predicate, Relation] = {}  # by the type of the events that have them
         for use in uses:
             source = _source_of(use, sources)
             if source is None:
                 continue
-            key = (use.predicate, use.places)
-            if key not in found:
-                alike = [u for u in uses if (u.predicate, u.places) == key]
-                found[key] = self._answers(use, alike, sources)
-            sources.append(_joined(source, use, found[key], self.plan.static.get(use.predicate[0], ())))
+            if use.alias not in found:
+                alike = [u for u in uses if (u.predicate, u.places) == (use.predicate, use.places)]
+                given = [(u, s) for u in alike if (s := _source_of(u, sources)) is not None and u.alias not in found]
+                found |= dict.fromkeys([u.alias for u, _ in given], self._answers(use, given))
+            sources.append(_joined(source, use, found[use.alias], self.plan.static.get(use.predicate[0], ())))
         return sources
 
-    def _answers(self, use: _Use, alike: Sequence[_Use], sources: Sequence[Source]) -> Relation:
+    def _answers(self, use: _Use, given: Sequence[tuple[_Use, Source]]) -> Relation:
         """The answers that some uses ask for: of a predicate that recurs, those for the values that events have."""
-        given = [(u, s) for u in alike if (s := _source_of(u, self.given.sources)) is not None]
         deep = use.predicate in recursive(self.rules.clauses)
-        if not deep or len(given) < len(alike) or any(s.frame.isStreaming for _, s in given):
+        if not deep or any(s.frame.isStreaming for _, s in given):
             return self.rules.answers(use.predicate)
         return self.rules.answers(use.predicate, Seeds(use.places, united([_values(u, s) for u, s in given])))
 
@@ -445,4 +445,4 @@ def _told(kind: str, declared: Attribute | None) -> str:
 
 def _fresh(column: Column, kind: str, target: str) -> Column:
     """What facts say, as a column of events."""
-    return written(column, kind) if target == "json" else shown(lifted(column, kind, target), target)
+    return retagged(column, kind, "json") if target == "json" else shown(lifted(column, kind, target), target)

@@ -414,6 +414,8 @@ def retagged(column: Column, kind: str, target: str) -> Column:
             return F.when(column == 1, F.lit("true")).when(column == 0, F.lit("false"))
         case "int" | "float" | "number":
             return column.cast("string")
+        case "iri":
+            return F.concat(F.lit('{"@iri":'), retagged(column, "string", "json"), F.lit("}"))
     return F.concat(F.lit(f'{{"@{kind}":'), column.cast("string"), F.lit("}"))
 
 

@@ -26,11 +26,27 @@ from augury.sinks import attribute_names
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import MANY, know
 from augury.spark.host import ERROR, JOINT
-from augury.spark.inputs import Names, OnError, Source, clock_of, key_hash, layout_of, sources
+from augury.spark.inputs import Names, OnError, Source, clock_of, is_frame, key_hash, layout_of, sources
 from augury.spark.pushdown import keep
 from augury.spark.shipped import Shipped
 
 _ISO = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X"
+
+
+def _divided(rdf: Any) -> tuple[list[DataFrame], list[Any]]:
+    """The graphs that are DataFrames of triples, and the others."""
+    listed = list(rdf) if isinstance(rdf, list | tuple) else [rdf]
+    return [one for one in listed if is_frame(one)], [one for one in listed if not is_frame(one)]
+
+
+def _with_triples(facts: Any, frames: list[DataFrame], plan: Plan) -> dict[str, Any]:
+    """Facts with those of DataFrames of triples: subject, predicate and object as N-Triples has them."""
+    from augury.spark.triples import rdf_facts, read_rdf
+
+    if facts and not isinstance(facts, Mapping):
+        raise RunError("beside a DataFrame of triples, facts are given by name", hint='facts={"store": …}')
+    triples = reduce(DataFrame.unionByName, [read_rdf(frame.sparkSession, frame) for frame in frames])
+    return {**dict(facts or {}), **rdf_facts(triples, plan)}
 
 
 class Pipeline:
@@ -69,7 +85,10 @@ class Pipeline:
         self.sources: list[Source] = events if ready else sources(program, events, self.names)
         self.clock = clock_of(program, self.sources, clock)
         check_clock(program, self.clock.kind)
-        graphs = Graphs.of(rdf)
+        frames, others = _divided(rdf)
+        if frames:
+            given_facts = _with_triples(given_facts, frames, program.plan)
+        graphs = Graphs.of(others)
         entailed = graphs.facts(program.plan) if graphs.given else Facts()
         known = know(given_facts, program.plan, self.sources, self.clock, many, entailed)
         check_facts(known.facts, program.plan)

@@ -35,10 +35,11 @@ class NotJoined(Exception):
 
 @dataclass(frozen=True)
 class Relation:
-    """Facts, and the kind of each argument."""
+    """Facts, and the kind of each argument; those that are `opaque` cannot be compared, since equal ones may differ as text."""
 
     frame: DataFrame
     kinds: tuple[str, ...]
+    opaque: frozenset[int] = frozenset()
 
     @property
     def columns(self) -> list[str]:
@@ -102,13 +103,14 @@ def of_frame(
 ) -> Relation:
     """A DataFrame whose columns are the arguments; a value that is not of its declared type stops the run."""
     attributes = declared or tuple(Attribute(c) for c in frame.columns)
-    made, kinds = list[Column](), list[str]()
+    made, kinds, opaque = list[Column](), list[str](), set[int]()
     for i, (attribute, field) in enumerate(zip(attributes, frame.schema.fields, strict=True)):
         kind = kind_of(name, attribute, field.dataType)
-        if kind == "json" or kind.startswith("text:"):
-            raise NotJoined(f"`{attribute.name}` of `{name}` has values that Spark cannot compare")
         given = F.col(f"`{field.name}`")
         slot = as_slot(given, kind, field.dataType)
+        if kind in ("json", "text:term", "text:list"):
+            opaque.add(i)
+        kind = "json" if i in opaque else kind.removeprefix("text:")
         if kind in _DOUBLES:
             slot = F.when(~F.isnan(slot), slot)
         elif kind == "iri":
@@ -118,7 +120,7 @@ def of_frame(
             slot = F.when(given.isNull() | slot.isNotNull(), slot).otherwise(F.raise_error(wrong).cast("bigint"))
         made.append(slot.cast(sql(kind)).alias(f"c{i}"))
         kinds.append(kind)
-    return Relation(frame.select(*made), tuple(kinds))
+    return Relation(frame.select(*made), tuple(kinds), frozenset(opaque))
 
 
 def _resolved(text: Column, prefixes: Mapping[str, str]) -> Column:
@@ -171,7 +173,8 @@ def _raw(value: Value) -> Any:
 def united(parts: Sequence[Relation]) -> Relation:
     """The facts of all, with kinds that hold them all."""
     kinds = tuple(reduce(wider, places, None) or "json" for places in zip(*(p.kinds for p in parts), strict=True))
-    return Relation(reduce(DataFrame.union, (widened(p, kinds) for p in parts)), kinds)
+    opaque = frozenset[int]().union(*(p.opaque for p in parts))
+    return Relation(reduce(DataFrame.union, (widened(p, kinds) for p in parts)), kinds, opaque)
 
 
 def widened(relation: Relation, kinds: Sequence[str]) -> DataFrame:
@@ -237,13 +240,6 @@ def lifted(column: Column, kind: str, target: str) -> Column:
         return _double(column, kind)
     if kind in _DOUBLES:  # 1.0 is written as 1 is
         return F.coalesce(_whole(column).cast("string"), column.cast("string"))
-    return written(column, kind)
-
-
-def written(column: Column, kind: str) -> Column:
-    """A value as JSON, as it is."""
-    if kind == "iri":
-        return F.concat(F.lit('{"@iri":'), retagged(column, "string", "json"), F.lit("}"))
     return retagged(column, kind, "json")
 
 

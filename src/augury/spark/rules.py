@@ -10,52 +10,37 @@ step by step, and in longer and longer steps where edges are few.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import Clause, Compare, Condition, Holds, Unless, condition_vars
+from augury.algebra.nodes import Clause, Compare, Holds, Unless
 from augury.algebra.place import binds, is_ready
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.strata import components, static_reads
-from augury.algebra.terms import Const, Expr, Var, Wild, variables
+from augury.algebra.terms import Const, Var, Wild, variables
 from augury.engine.knowledge.expand import expanded
 from augury.errors import RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.table import FactTable
 from augury.model import Fact
+from augury.spark.bodies import Body, calls, kinds_of
 from augury.spark.demand import Demand, Reach, below, demand, in_order
 from augury.spark.relation import (
-    NUMBERS,
     NotJoined,
     Relation,
-    columns,
-    comparable,
-    constant,
-    differ,
     empty,
-    lifted,
     of_facts,
     of_frame,
     same,
-    sql,
     united,
     widened,
-    wider,
 )
 
-_ORDER: dict[str, Callable[[Any, Any], Column]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _FEW = 10_000  # rows that may go through the driver from one round to the next
 _PARTS = 8  # rounds after which what is known is put together
 _STRIDE = 8  # rounds after which steps become longer
@@ -123,10 +108,20 @@ class StaticRules:
     def answers(self, predicate: Predicate, seeds: Seeds | None = None) -> Relation:
         """All answers of a predicate; with `seeds`, those at least that they ask for."""
         wanted = self._demand(predicate, seeds)
-        evaluation = self._evaluation(wanted, seeds)
+        try:
+            evaluation = self._evaluation(wanted, seeds)
+        except NotJoined:
+            if seeds is None:
+                raise
+            return self.answers(predicate)  # what is asked with may be of types that rules cannot compare
         found = evaluation.answers(wanted.goal)
         self.rounds = evaluation.rounds
         return found
+
+    def opaque(self, predicate: Predicate) -> frozenset[int]:
+        """The arguments of facts that cannot be compared."""
+        found = self._relation(predicate)
+        return frozenset() if found is None else found.opaque
 
     def _demand(self, predicate: Predicate, seeds: Seeds | None) -> Demand:
         rests_on = self.reads(predicate)
@@ -141,9 +136,11 @@ class StaticRules:
         return demand(self.clauses, {*self.frames, *self.small}, predicate, seeds.places if seeds else ())
 
     def _evaluation(self, wanted: Demand, seeds: Seeds | None) -> _Evaluation:
-        called = {call for listed in wanted.clauses.values() for c in listed for call in _calls(c)}
+        called = {call for listed in wanted.clauses.values() for c in listed for call in calls(c)}
         known = [(p, wanted.facts.get(p, p)) for p in {wanted.goal, *wanted.clauses, *called}]
         given = {p: found for p, name in known if (found := self._relation(name)) is not None}
+        if wanted.clauses and any(relation.opaque for relation in given.values()):
+            raise NotJoined("rules read nested terms or lists, which Spark cannot compare")
         if wanted.asked is not None and seeds is not None:
             given[wanted.asked] = _arranged(seeds, wanted.places)
         return _Evaluation(self.spark, wanted, given)
@@ -215,10 +212,6 @@ def _check(clause: Clause) -> None:
         raise NotJoined(f"a clause of `{clause.name}` does more than join facts")
 
 
-def _calls(clause: Clause) -> list[Predicate]:
-    return [(c.name, len(c.args)) for c in clause.body if isinstance(c, Holds | Unless)]
-
-
 def _arranged(seeds: Seeds, places: Sequence[int]) -> Relation:
     """The values of some arguments, in their order; what has null in it asks for nothing."""
     order = [seeds.places.index(i) for i in places]
@@ -272,13 +265,13 @@ class _Evaluation:
     rounds: list[tuple[Predicate, list[int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.kinds = _kinds(self.wanted.clauses, self.given, self.wanted.goal)
+        self.kinds = kinds_of(self.wanted.clauses, self.given, self.wanted.goal)
         for listed in self.wanted.clauses.values():
             for clause in listed:
                 self._body(clause).check()
 
-    def _body(self, clause: Clause) -> _Body:
-        return _Body(clause, self.kinds, self.spark)
+    def _body(self, clause: Clause) -> Body:
+        return Body(clause, self.kinds, self.spark)
 
     def answers(self, goal: Predicate) -> Relation:
         clauses = self.wanted.clauses
@@ -453,178 +446,3 @@ def _places(clause: Clause) -> list[tuple[int, Predicate]]:
 
 def _call(clause: Clause, at: int) -> Predicate:
     return next(call for i, call in _places(clause) if i == at)
-
-
-# Kinds
-
-
-def _kinds(
-    clauses: Mapping[Predicate, Sequence[Clause]], given: Mapping[Predicate, Relation], goal: Predicate
-) -> dict[Predicate, tuple[str, ...]]:
-    """The kinds of all arguments: of facts as given, of answers what clauses put into their heads."""
-    listed = [c for own in clauses.values() for c in own]
-    everything = {goal, *clauses, *given, *(call for c in listed for call in _calls(c))}
-    found: dict[Predicate, list[str | None]] = {p: list(given[p].kinds) if p in given else [None] * p[1] for p in everything}  # fmt: skip
-    changed = True
-    while changed:
-        changed = False
-        for clause in listed:
-            own = _variable_kinds(clause, found)
-            mine = found[clause.name, len(clause.args)]
-            for i, arg in enumerate(clause.args):
-                new = wider(mine[i], _kind(arg, own))
-                if new != mine[i]:
-                    mine[i], changed = new, True
-    return {p: tuple(kind or "json" for kind in kinds) for p, kinds in found.items()}
-
-
-def _variable_kinds(clause: Clause, known: Mapping[Predicate, Sequence[str | None]]) -> dict[str, str | None]:
-    """The kinds that the variables of a clause may have."""
-    found: dict[str, str | None] = {}
-    for condition in clause.body:
-        if isinstance(condition, Holds):
-            for arg, kind in zip(condition.args, known[condition.name, len(condition.args)], strict=True):
-                if isinstance(arg, Var):
-                    found[arg.name] = wider(found.get(arg.name), kind)
-    for _ in clause.body:  # as often as one variable may be bound by another
-        for condition in clause.body:
-            if isinstance(condition, Compare) and condition.op == "=":
-                for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
-                    if isinstance(side, Var):
-                        found[side.name] = wider(found.get(side.name), _kind(other, found))
-    return found
-
-
-def _kind(expr: Expr, known: Mapping[str, str | None]) -> str | None:
-    match expr:
-        case Var():
-            return known.get(expr.name)
-        case Const():
-            return None if expr.value is None else constant(expr.value)[1]
-    return None
-
-
-# Bodies
-
-
-@dataclass
-class _Rows:
-    """The rows of a body so far: a column and a kind for each variable that is still needed."""
-
-    frame: DataFrame
-    names: dict[str, str]
-    kinds: dict[str, str]
-
-    def value(self, expr: Expr) -> tuple[Column, str]:
-        if isinstance(expr, Var):
-            return F.col(self.names[expr.name]), self.kinds[expr.name]
-        assert isinstance(expr, Const)
-        return constant(expr.value)
-
-
-class _Body:
-    """A clause as joins."""
-
-    def __init__(self, clause: Clause, kinds: Mapping[Predicate, tuple[str, ...]], spark: SparkSession) -> None:
-        self.clause, self.kinds, self.spark = clause, kinds, spark
-        self.fresh = 0
-
-    def check(self) -> None:
-        """Comparisons of an order are of values that have one."""
-        own = _variable_kinds(self.clause, self.kinds)
-        for condition in self.clause.body:
-            if isinstance(condition, Compare):
-                one, other = (_kind(side, own) or "json" for side in (condition.left, condition.right))
-                if "duration" in (one, other) and ({one, other} & (NUMBERS | {"json"})):
-                    raise NotJoined("a rule compares a duration with a number")
-                if condition.op in _ORDER:
-                    comparable(F.lit(0), one, F.lit(0), other)
-            elif isinstance(condition, Holds | Unless):
-                for arg in condition.args:
-                    _kind(arg, own)
-
-    def answers(self, read: Callable[[int, Predicate], Relation], first: int | None = None) -> DataFrame:
-        """The answers; `read` gives the facts for the condition at a place, the one at `first` begins."""
-        clause, rows = self.clause, None
-        order = in_order(clause.body, set(), first)
-        for n, at in enumerate(order):
-            later = variables(*clause.args).union(*(condition_vars(clause.body[i]) for i in order[n + 1 :]))
-            rows = self._step(rows, clause.body[at], at, read, later)
-        head = self.kinds[clause.name, len(clause.args)]
-        assert rows is not None
-        values = [rows.value(arg) for arg in clause.args]
-        made = [lifted(v, k, target).cast(sql(target)) for (v, k), target in zip(values, head, strict=True)]
-        return rows.frame.select(*(m.alias(c) for m, c in zip(made, columns(len(head)), strict=True)))
-
-    def _step(
-        self, rows: _Rows | None, condition: Condition, at: int, read: Callable[[int, Predicate], Relation], later: set[str]
-    ) -> _Rows:  # fmt: skip
-        match condition:
-            case Holds():
-                relation = read(at, (condition.name, len(condition.args)))
-                return self._holds(rows, condition.args, relation, later)
-            case Unless():
-                relation = read(at, (condition.name, len(condition.args)))
-                rows = rows or self._one_row()
-                facts, names, own = self._facts(condition.args, relation, condition_vars(condition))
-                where = [same(*rows.value(Var(v)), F.col(names[v]), own[v]) for v in names]
-                return _Rows(rows.frame.join(facts, _all(where), "left_anti"), rows.names, rows.kinds)
-            case Compare():
-                return self._compare(rows or self._one_row(), condition)
-        raise AssertionError(condition)
-
-    def _one_row(self) -> _Rows:
-        return _Rows(self.spark.range(1).select(F.lit(1).alias("one")), {}, {})
-
-    def _holds(self, rows: _Rows | None, args: Sequence[Expr], relation: Relation, later: set[str]) -> _Rows:
-        known = rows.names.keys() if rows is not None else set()
-        shared = [v for v in variables(*args) if v in known]
-        new = [v for v in sorted(variables(*args)) if v not in known and v in later]
-        facts, names, own = self._facts(args, relation, {*shared, *new})
-        if rows is None:
-            return _Rows(facts, names, own)
-        where = _all([same(*rows.value(Var(v)), F.col(names[v]), own[v]) for v in shared])
-        frame = rows.frame.join(facts, where, "inner" if new else "left_semi")
-        kept = {v: c for v, c in rows.names.items() if v in later} | {v: names[v] for v in new}
-        kinds = {v: rows.kinds[v] if v in rows.kinds else own[v] for v in kept}
-        return _Rows(frame.select(*(kept.values() or [F.lit(1).alias("one")])), kept, kinds)
-
-    def _facts(
-        self, args: Sequence[Expr], relation: Relation, wanted: set[str]
-    ) -> tuple[DataFrame, dict[str, str], dict[str, str]]:
-        """The facts that an atom asks for, with new names for the columns of those of its variables that are wanted."""
-        self.fresh += 1
-        where, places = list[Column](), dict[str, int]()
-        for i, arg in enumerate(args):
-            column, kind = F.col(f"c{i}"), relation.kinds[i]
-            if isinstance(arg, Const):
-                where.append(same(column, kind, *constant(arg.value)) if arg.value is not None else F.lit(False))
-            elif isinstance(arg, Var) and arg.name in places:
-                first = places[arg.name]
-                where.append(same(column, kind, F.col(f"c{first}"), relation.kinds[first]))
-            elif isinstance(arg, Var):
-                places[arg.name] = i
-        frame = relation.frame.where(_all(where)) if where else relation.frame
-        names = {v: f"a{self.fresh}_{i}" for v, i in places.items() if v in wanted}
-        picked = [F.col(f"c{places[v]}").alias(name) for v, name in names.items()]
-        return frame.select(*(picked or [F.lit(1).alias(f"a{self.fresh}")])), names, {v: relation.kinds[places[v]] for v in names}  # fmt: skip
-
-    def _compare(self, rows: _Rows, condition: Compare) -> _Rows:
-        if condition.op == "=":
-            for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
-                if isinstance(side, Var) and side.name not in rows.names:
-                    self.fresh += 1
-                    value, kind = rows.value(other)
-                    name = f"a{self.fresh}"
-                    frame = rows.frame.withColumn(name, value)
-                    return _Rows(frame, rows.names | {side.name: name}, rows.kinds | {side.name: kind})
-        left, right = rows.value(condition.left), rows.value(condition.right)
-        if condition.op in ("=", "!="):
-            holds = (same if condition.op == "=" else differ)(*left, *right)
-        else:
-            holds = _ORDER[condition.op](*comparable(*left, *right))
-        return _Rows(rows.frame.where(holds), rows.names, rows.kinds)
-
-
-def _all(conditions: Sequence[Column]) -> Column:
-    return reduce(operator.and_, conditions) if conditions else F.lit(True)

@@ -74,6 +74,7 @@ class Knowledge:
         self.near: dict[tuple[str, int, int, int], tuple[int, Near | None]] = {}  # facts by places on the sphere
         self._bounds: dict[Predicate, list[int]] = {}
         self._asked: dict[Predicate, int] = {}
+        self._edges: dict[Predicate, tuple[Array, Array] | None] = {}
         self._sizes: dict[Predicate, int | None] = {}
         self._below: dict[Predicate, set[Predicate]] = {}
         self.version = 0  # how often facts have changed
@@ -178,6 +179,8 @@ class Knowledge:
 
     def _odd(self, edge: Predicate, predicate: Predicate) -> bool:
         """Whether an index would not say exactly what the rules say: null joins with nothing, and 1.0 is written so."""
+        if edge in self.clauses and predicate not in self.relations and self.is_plain(edge) and not self.bounds(edge):
+            return self._plain_edges(edge) is None
         facts = self.relations.get(edge)
         return (
             predicate in self.relations
@@ -208,11 +211,24 @@ class Knowledge:
         """The index of a transitive predicate over the facts that hold last."""
         found = self._reach.get(predicate)
         if found is None:
-            facts = self.relations.get(self.closures[predicate])
-            source, target = facts.standing(self._tip(predicate)) if facts is not None else (NONE, NONE)
+            edge = self.closures[predicate]
+            facts = self.relations.get(edge)
+            if edge in self.clauses:
+                source, target = self._plain_edges(edge) or (NONE, NONE)
+            else:
+                source, target = facts.standing(self._tip(predicate)) if facts is not None else (NONE, NONE)
             k.count_work(len(source))
             found = self._reach[predicate] = Reach(source, target)
         return found
+
+    def _plain_edges(self, edge: Predicate) -> tuple[Array, Array] | None:
+        """All answers of rules that are the edges of a closure; None where they are too many, or some is odd."""
+        if edge not in self._edges:
+            found = self._materialised(edge, _MANY) if self._facts_below(edge) <= _MANY else None
+            codes = None if found is None else found.data[1:3, : found.n]
+            odd = codes is None or bool(self.words.is_null(codes.ravel()).any() or ((codes & 3) == 2).any())
+            self._edges[edge] = None if odd or codes is None else (codes[0], codes[1])
+        return self._edges[edge]
 
     def edge(self, predicate: Predicate, codes: Array, holds: bool) -> None:
         """Facts have come to hold, or hold no longer, from some time on without end."""
@@ -323,8 +339,9 @@ class Knowledge:
             names = set(changed)
             touched = {p for p in self.clauses if self.below(p) & names}
         self.solver.forget(touched)
-        if touched is None:
-            self._reach.clear()
-        for found in (self._whole, self._bounds, self._asked, self._sizes):
+        for closure in list(self._reach):
+            if touched is None or self.closures[closure] in touched:  # edges that are facts follow by themselves
+                del self._reach[closure]
+        for found in (self._whole, self._bounds, self._asked, self._sizes, self._edges):
             for predicate in list(found) if touched is None else [p for p in found if p in touched]:
                 del found[predicate]

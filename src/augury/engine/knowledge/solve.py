@@ -18,6 +18,7 @@ from augury.algebra.nodes import Clause, Condition, Holds, condition_vars
 from augury.algebra.place import binds, ready_order
 from augury.algebra.program import Predicate
 from augury.algebra.terms import variables
+from augury.engine import kernels as k
 from augury.engine.frame import Frame
 from augury.engine.kernels import Array
 from augury.engine.knowledge.rows import Distinct, Rows
@@ -91,6 +92,7 @@ class Solver:
 
     def solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
         """Pairs of a question and an answer, as its columns. `asked` has a column for each bound argument."""
+        k.count_work(len(at))
         table = self._table(predicate, mode)
         calls = table.calls.admit([at << 2, *asked], len(at))
         if table.calls.n > table.started:
@@ -135,7 +137,7 @@ class Solver:
 
     def _complete(self, table: Table) -> None:
         """Answers all calls that have come, and those that they lead to."""
-        component = self.knowledge.component[table.predicate]
+        component, done = self.knowledge.component[table.predicate], 0
         while True:
             own = [t for t in self.tables.values() if self.knowledge.component[t.predicate] == component]
             fresh = [t for t in own if t.calls.n > t.started]
@@ -143,6 +145,8 @@ class Solver:
                 self._start(one)
             if not self._pump(own) and not fresh:
                 break
+            k.count_work(sum(t.answers.n for t in own) - done)
+            done = sum(t.answers.n for t in own)
         for one in own:
             one.waiting.clear()
 

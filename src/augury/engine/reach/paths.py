@@ -1,0 +1,86 @@
+"""What edges tell: searches that follow them one by one."""
+
+from __future__ import annotations
+
+from augury.engine.kernels import Array, Kernel, helper
+from augury.engine.reach.edges import NEXT, SPARE, TARGET, Edges
+from augury.engine.reach.lookup import by_labels
+from augury.engine.reach.state import STEPS, Index, Scratch, stamped
+
+
+@helper
+def may_reach(x: int, y: int, index: Index) -> bool:
+    """Whether labels leave it open that a node reaches another by base edges."""
+    return by_labels(x, y, index.place, index.labels, index.spans, index.up) >= 0  # type: ignore[no-any-return]
+
+
+@helper
+def by_edges(x: int, y: int, spare: bool, guided: bool, edges: Edges, index: Index, scratch: Scratch) -> bool:
+    """Whether a node reaches another, edge by edge, from both ends at once.
+
+    `spare` edges count or not; the search is `guided` by labels where they hold.
+    """
+    seen, queue, rows = scratch.seen, scratch.queue, edges.rows
+    stamp = stamped(scratch)
+    seen[x, 0] = seen[y, 1] = stamp
+    queue[0, 0], queue[0, 1] = x, y
+    at0, at1, n0, n1 = 0, 0, 1, 1
+    while at0 < n0 and at1 < n1:
+        way = 0 if n0 - at0 <= n1 - at1 else 1
+        if way == 0:
+            e = edges.heads[queue[at0, 0], 0]
+            at0 += 1
+        else:
+            e = edges.heads[queue[at1, 1], 1]
+            at1 += 1
+        while e >= 0:
+            scratch.count[STEPS] += 1
+            z, kind = rows[e, 1 - way], rows[e, SPARE]
+            e = rows[e, NEXT + way]
+            if kind and not spare:
+                continue
+            if seen[z, 1 - way] == stamp:
+                return True
+            if seen[z, way] == stamp:
+                continue
+            seen[z, way] = stamp
+            if guided and not (may_reach(z, y, index) if way == 0 else may_reach(x, z, index)):
+                continue
+            if way == 0:
+                queue[n0, 0] = z
+                n0 += 1
+            else:
+                queue[n1, 1] = z
+                n1 += 1
+    return False
+
+
+@Kernel
+def still(u: int, v: int, edges: Edges, index: Index, scratch: Scratch) -> bool:
+    """Whether base edges lead from a node to another."""
+    return by_edges(u, v, False, True, edges, index, scratch)  # type: ignore[no-any-return]
+
+
+@Kernel
+def shortest(x: int, y: int, guided: bool, edges: Edges, index: Index, scratch: Scratch, before: Array) -> bool:
+    """Whether there is a path; `before` says which node is before each one on a shortest path."""
+    seen, queue, rows = scratch.seen, scratch.queue, edges.rows
+    stamp, at, n = stamped(scratch), 0, 1
+    queue[0, 0] = x
+    while at < n:
+        z = queue[at, 0]
+        at += 1
+        e = edges.heads[z, 0]
+        while e >= 0:
+            scratch.count[STEPS] += 1
+            other = rows[e, TARGET]
+            if seen[other, 0] != stamp:
+                seen[other, 0] = stamp
+                before[other] = z
+                if other == y:
+                    return True
+                if not guided or may_reach(other, y, index):
+                    queue[n, 0] = other
+                    n += 1
+            e = rows[e, NEXT]
+    return False

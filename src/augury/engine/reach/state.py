@@ -1,0 +1,41 @@
+"""What an index is of, and where searches take notes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from augury.engine.kernels import Array, helper
+
+COMPONENT, BLOCK = 0, 1  # of the place of a node
+STAMP, STEPS = 0, 1  # of the count of searches
+
+
+class Index(NamedTuple):
+    """Of each node its component and block, and what it lost; of components the rest.
+
+    `ends` are edges out (0) and in (1) from `start` on, `hubs` those reached and reaching, see `labels` for labels and spans.
+    """
+
+    place: Array
+    lost: Array
+    labels: Array
+    spans: Array
+    up: bool
+    start: Array
+    ends: Array
+    hubs: Array
+
+
+class Scratch(NamedTuple):
+    """Where searches note what they have seen, from the one end and from the other, and where they go on."""
+
+    seen: Array
+    queue: Array
+    count: Array
+
+
+@helper
+def stamped(scratch: Scratch) -> int:
+    """A number that nothing was marked with so far."""
+    scratch.count[STAMP] += 1
+    return scratch.count[STAMP]  # type: ignore[no-any-return]
