@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from augury.engine import kernels
 from augury.engine.kernels import Array
-from augury.engine.reach import Reach, hubs, reach
+from augury.engine.reach import Reach, answer, hubs, lookup, paths, reach
 
 Pairs = set[tuple[int, int]]
 node = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, -1, -(2**63), 2**63 - 1, 2**40])
@@ -160,6 +160,8 @@ def test_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("compiling takes long: AUGURY_JIT=on")
     if not kernels.Kernel.compiled:
         kernels.compile_all()
+    assert answer.by_labels is paths.by_labels is lookup.by_labels
+    assert lookup.by_labels is not lookup.by_labels.py_func
     monkeypatch.setattr(hubs, "HUB_WORDS", 20)
     for seed in range(50):
         live_through_changes(Random(seed))

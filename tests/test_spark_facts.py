@@ -151,7 +151,7 @@ def test_what_is_wrong_with_a_stream_of_facts(spark: SparkSession) -> None:
         facts = spark.readStream.format("rate").load().selectExpr(*columns)
         with pytest.raises(DataError, match=message):
             detect_stream(LINKS, {"risen": events}, facts={"linked": facts}, lateness="1s", clock="logical")
+    still = spark.createDataFrame([("a", 1)], "company string, time long")
+    facts = spark.readStream.format("rate").load().selectExpr("'a' supplier", "'b' customer", "value as time")
     with pytest.raises(RunError, match="are streams"):
-        still = spark.createDataFrame([("a", 1)], "company string, time long")
-        facts = spark.readStream.format("rate").load().selectExpr("'a' supplier", "'b' customer", "value as time")
         detect(LINKS, {"risen": still}, facts={"linked": facts}, clock="logical")

@@ -6,6 +6,7 @@ import numpy as np
 
 from augury.engine.kernels import Array, Kernel, helper
 from augury.engine.reach.edges import SOURCE, SPARE, TARGET, Edges
+from augury.engine.reach.labels import LOOP, inside
 from augury.engine.reach.lookup import by_base, by_labels, by_search
 from augury.engine.reach.paths import by_edges
 from augury.engine.reach.state import COMPONENT, STEPS, Index, Scratch
@@ -86,6 +87,22 @@ def by_spares(
 
 
 @Kernel
+def answer_forest(xs: Array, ys: Array, out: Array, index: Index) -> None:
+    """Whether each node reaches the other, in a forest without changes: with no branch that is hard to foresee."""
+    place, labels, spans, up = index.place, index.labels, index.spans, index.up
+    for i in range(len(xs)):
+        x, y = xs[i], ys[i]
+        if x < 0 or y < 0:
+            continue
+        a, b = place[x, COMPONENT], place[y, COMPONENT]
+        if a < 0 or b < 0:
+            continue
+        out[i] = inside(a, b, spans, up)
+        if a == b:
+            out[i] = labels[a, LOOP] > 0
+
+
+@Kernel
 def answer(
     xs: Array, ys: Array, first: int, limit: int, out: Array,
     spares: Array, ties: Array, doubts: Array, lost: bool, edges: Edges, index: Index, scratch: Scratch,
@@ -102,7 +119,9 @@ def answer(
             out[i] = False
             continue
         told = by_labels(x, y, place, labels, spans, up)
-        known = told > 0 or (told == 0 and by_search(place[x, COMPONENT], place[y, COMPONENT], index, scratch))
+        known = told > 0
+        if told == 0:
+            known = by_search(place[x, COMPONENT], place[y, COMPONENT], index, scratch)
         if some or lost:
             unsure = known and lost and in_doubt(x, y, doubts, index, scratch)
             if some and not known:

@@ -59,11 +59,7 @@ def astray(z: int, end: int, way: int, hubs: Array) -> bool:
 
     Nothing else is worth asking on the way, where hubs told nothing of both ends: then none is between them.
     """
-    found, some = 0, hubs.shape[2] // 2
-    for w in range(some):
-        found |= hubs[z, 1 - way, w] & ~hubs[end, 1 - way, w]
-    if found:
-        return True
-    for w in range(some, hubs.shape[2]):
+    found = 0
+    for w in range(hubs.shape[2]):
         found |= hubs[z, 1 - way, w] & ~hubs[end, 1 - way, w]
     return found != 0

@@ -66,7 +66,7 @@ def verdict(x: int, y: int, labels: Array) -> int:
 def inside(x: int, y: int, spans: Array, up: bool) -> bool:
     """Whether a component of a forest reaches another; `up` where the edges lead to the roots."""
     a, b = (y, x) if up else (x, y)
-    return spans[b, 0] >= spans[a, 1] and spans[b, 0] < spans[a, 0]  # type: ignore[no-any-return]
+    return (spans[b, 0] >= spans[a, 1]) & (spans[b, 0] < spans[a, 0])  # type: ignore[no-any-return]
 
 
 def labels_of(start: Array, ends: Array, loop: Array, depth: Array, height: Array) -> Array:

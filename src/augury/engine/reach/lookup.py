@@ -28,10 +28,10 @@ def search(x: int, y: int, index: Index, scratch: Scratch) -> bool:
         for e in range(start[way, c], start[way, c + 1]):
             scratch.count[STEPS] += 1
             z = ends[way, e]
-            if seen[z, 1 - way] == stamp:
-                return True
             if (z > y) if way == 0 else (z < x):  # the rest is further still
                 break
+            if seen[z, 1 - way] == stamp:
+                return True
             if seen[z, way] == stamp:
                 continue
             seen[z, way] = stamp

@@ -6,7 +6,7 @@ import numpy as np
 
 from augury.engine import kernels as k
 from augury.engine.kernels import Array
-from augury.engine.reach.answer import answer, settle, tie
+from augury.engine.reach.answer import answer, answer_forest, settle, tie
 from augury.engine.reach.build import indexed, no_index, with_room_for
 from augury.engine.reach.cut import cut
 from augury.engine.reach.edges import EDGES, SLOTS, SOURCE, SPARE, TARGET, no_edges, put, take, with_room
@@ -54,6 +54,9 @@ class Reach:
         out, done = np.zeros(len(xs), np.bool_), 0
         while done < len(xs):
             self._refresh()
+            if len(self._index.spans) and not self._changed:
+                answer_forest(xs[done:], ys[done:], out[done:], self._index)
+                break
             done = answer(
                 xs, ys, done, self._limit, out, self._spares, self._ties, self._doubts, self._lost, self._edges, self._index,
                 self._scratch,
