@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def graph(seed: int, size: int, meta: bool) -> set[Triple]:
     return {(choose(things), choose(predicates), choose([*things, "text"])) for _ in range(size)}
 
 
-def frame_of(triples: set[Triple], spark: SparkSession) -> DataFrame:
+def frame_of(triples: Iterable[Triple], spark: SparkSession) -> DataFrame:
     def word(term: Value) -> str:
         return f'"{term}"' if isinstance(term, str) else term.text if term.text.startswith("_:") else str(term)  # type: ignore[union-attr]
 
@@ -141,3 +142,5 @@ def test_a_program_asks_for_types(broadcast: int, tiny: SparkSession) -> None:
     run = detect(PROGRAM, events, facts=facts, broadcast=broadcast)
     assert run.pipeline.joined == (() if broadcast else (f"{E}n", TYPE.text))
     assert [(r[0], r[1]) for r in run["windy"].collect()] == [(E + "x", 7.0)]
+    given = detect(PROGRAM, events, rdf=triples, broadcast=broadcast)
+    assert [(r[0], r[1]) for r in given["windy"].collect()] == [(E + "x", 7.0)]
