@@ -212,10 +212,12 @@ def test_facts_that_were_not_to_change_cannot_once_the_past_is_forgotten() -> No
 def test_a_change_costs_what_it_concerns() -> None:
     _, session = session_of("out(X, Y) <- a(X) WHERE link(X, Y).", changing="link")
     session.push([Event("a", (i % 5,), i) for i in range(20_000)])
+    assert session.stats()["knowledge"]["facts"] == 0
     (asking, _) = session.circuit.asking[0]
     before = asking.touched
     session.assert_fact("link", 1, 2, at=19_990)
     assert asking.touched - before <= 10
+    assert session.stats()["knowledge"]["facts"] == session.stats()["knowledge"]["changes"] == 1
 
 
 def test_rules_that_make_facts_come_and_go() -> None:

@@ -91,6 +91,12 @@ def stats(session: Session) -> dict[str, Any]:
         "bytes": sum(o.out.table.bytes for o in circuit.operators),
         "values": circuit.words.dictionary.n,
         "tombstones": len(session.arrivals.tombstones),
+        "knowledge": {
+            "facts": sum(map(len, circuit.knowledge.relations.values())),
+            "tabled": circuit.knowledge.solver.size,
+            "values": circuit.knowledge.words.n,
+            "changes": circuit.knowledge.version,
+        },
         "rules": rules,
         "operators": operators,
     }
