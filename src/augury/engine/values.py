@@ -10,6 +10,7 @@ stand for. Null is one of them (`NULL`), and so is what a row leaves open (`OPEN
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,7 @@ class Dictionary:
         """The codes of texts, 0 of those that are not there; None where some value is no text."""
         if set(map(type, values)) - {str}:
             return None
-        get = self._texts.get
-        found = np.array([get(v, -1) for v in values], np.int64)  # type: ignore[arg-type]
+        found = np.fromiter(map(self._texts.get, values, repeat(-1)), np.int64, len(values))  # type: ignore[arg-type]
         return np.where(found < 0, 0, 2 * found + 1)
 
     def encode_column(self, column: Array) -> Array:

@@ -81,10 +81,10 @@ def _translated(
         floats = source.is_float(missing)
         places[missing[floats]] = target.encode_column(source.numbers[missing[floats]])
         others = missing[~floats]
-        values = source.values
-        found = target.find_texts([values[n] for n in others.tolist()]) if unknown is not None else None
+        values = list(map(source.values.__getitem__, others.tolist()))
+        found = target.find_texts(values) if unknown is not None else None
         if found is None:
-            places[others] = target.encode_all(values[n] for n in others.tolist())
+            places[others] = target.encode_all(values)
         else:
             places[others] = found
     result = codes.copy()
