@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from augury.engine.table import END, START
 from augury.errors import DataError, RunError, nearest
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.timeline import Statement
-from augury.model import Fact
 
 if TYPE_CHECKING:
     from augury.engine.session import Session
@@ -41,16 +40,12 @@ class Learnt(Arrived):
 def statements_from(session: Session, facts: Any) -> list[Statement]:
     """What is said of facts, in any form that facts come in. What says no time holds from now on."""
     plan = session.program.plan
-    told = facts_from(list(facts.items()) if hasattr(facts, "items") else facts, plan, session.clock)
+    told = facts_from(facts, plan, session.clock)
     check_facts(told, plan)
     found: list[Statement] = []
     for table in told.told:
         for one in table:
-            fact = (
-                one.fact
-                if one.fact.since is not None
-                else Fact(one.fact.name, one.fact.args, session.now, one.fact.until)
-            )
+            fact = replace(one.fact, since=session.now) if one.fact.since is None else one.fact
             for time in (fact.since, fact.until):
                 if time is not None and abs(time) >= LONGEST:
                     raise DataError(f"a time too far from the origin: {session.clock.show(time)}")

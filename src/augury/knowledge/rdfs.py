@@ -118,10 +118,6 @@ class Schema:
         """All of `rdf:type`: instances with their classes and the superclasses of these."""
         return self._union([self.types, self._ups()])
 
-    def expanded_size(self) -> int:
-        """How many rows `types_expanded` goes through: it has no more."""
-        return len(self.types[0]) + int(self._ups_of_each()[1].sum())
-
     # The fixpoint
 
     def _close(self) -> None:

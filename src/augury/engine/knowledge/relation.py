@@ -12,10 +12,12 @@ from augury.engine.kernels import Array
 from augury.engine.knowledge.rows import Distinct, Rows
 from augury.engine.table import grown
 from augury.engine.values import Dictionary
+from augury.errors import DataError
 from augury.knowledge.table import ALWAYS, EVER, Column, FactTable
 from augury.knowledge.table import Distinct as DistinctColumn
 from augury.knowledge.timeline import Statements
 
+_LONGEST = 2**60
 Interval = tuple[int, int]
 Said = tuple[int, int, bool]  # since, until, and whether it was retracted at `since`
 
@@ -153,6 +155,8 @@ class Relation:
         new = np.sort(np.concatenate(times))
         new = new[np.concatenate([[True], new[1:] != new[:-1]])] if len(new) else new
         new = new[(new != ALWAYS) & (new != EVER)]
+        if len(new) and (new[0] <= -_LONGEST or new[-1] >= _LONGEST):
+            raise DataError(f"`{self.name}`: a fact with a time too far from the origin", hint="times are below 2**60")
         if len(new) and self.bounds and new[0] > self.bounds[-1]:
             self.bounds += new.tolist()
             return
@@ -224,13 +228,6 @@ class Relation:
     def standing(self, at: int) -> list[Array]:
         """The facts that hold at a time, as columns."""
         return self.find((), [], 1, np.array([at], np.int64))[1]
-
-    def facts(self) -> Iterable[tuple[tuple[int, ...], Interval]]:
-        """Every fact as codes, with each interval over which it holds."""
-        for row in self.rows.standing().tolist():
-            codes = tuple(self.rows.data[:, row].tolist())
-            for interval in self.intervals(row):
-                yield codes, interval
 
 
 def difference(before: Sequence[Interval], after: Sequence[Interval]) -> list[Interval]:
