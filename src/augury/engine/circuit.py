@@ -21,8 +21,9 @@ from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
 from augury.clock import Clock
+from augury.engine.conditions import Context
 from augury.engine.events import Events
-from augury.engine.frame import Context, View
+from augury.engine.frame import View
 from augury.engine.knowledge import Knowledge
 from augury.engine.knowledge.bridge import Bridge
 from augury.engine.knowledge.changes import Spans

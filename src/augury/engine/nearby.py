@@ -14,7 +14,8 @@ from augury.engine.kernels import Array
 from augury.engine.near import Near, placed
 
 if TYPE_CHECKING:
-    from augury.engine.frame import Context, Frame
+    from augury.engine.conditions import Context
+    from augury.engine.frame import Frame
     from augury.engine.knowledge import Knowledge
     from augury.engine.knowledge.relation import Relation
 

@@ -23,7 +23,7 @@ from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Var
 from augury.algebra.transitive import transitive
 from augury.engine import kernels as k
-from augury.engine.frame import Context, Report
+from augury.engine.conditions import Context, Report
 from augury.engine.kernels import Array
 from augury.engine.knowledge.changes import Changing
 from augury.engine.knowledge.expand import expanded

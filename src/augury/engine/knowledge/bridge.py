@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.program import Predicate
-from augury.engine.frame import Report
+from augury.engine.conditions import Report
 from augury.engine.kernels import Array
 from augury.engine.table import grown
 from augury.engine.values import NULL, OPEN, Dictionary

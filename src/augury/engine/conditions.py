@@ -1,0 +1,482 @@
+"""Conditions on rows, and what they are computed with.
+
+A condition is computed for all rows at once where its values allow it; else row by row, by the very code that says what
+scalars mean. Both give the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    condition_vars,
+)
+from augury.algebra.place import ready_order
+from augury.algebra.relations import ALLEN, RELATIVE
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
+from augury.clock import Duration, Timestamp
+from augury.engine.kernels import Array
+from augury.engine.nearby import near_by
+from augury.engine.values import OPEN, Dictionary
+from augury.errors import DataError, RunError
+from augury.meaning.rows import Binding, Named, Scalars, match
+from augury.meaning.static import compare_or_bind
+from augury.model import Value, from_json
+
+if TYPE_CHECKING:
+    from augury.engine.knowledge import Knowledge
+    from augury.engine.knowledge.bridge import Bridge
+
+from augury.engine.frame import LONGEST, Frame, joined_frames
+
+T = TypeVar("T")
+Report = Callable[[str, str, Binding], None]
+
+
+@dataclass
+class Context:
+    """What conditions are computed with: functions, the clock, static knowledge, the dictionary."""
+
+    scalars: Scalars
+    knowledge: Knowledge
+    dictionary: Dictionary
+    report: Report
+    bridge: Bridge | None = None  # between the dictionary and that of knowledge, where it is another one
+    durations: bool = False
+    # Names the events of a row, for what a user's function says when it fails.
+    name_events: Callable[[Frame, int], str] | None = None
+
+    def binding(self, frame: Frame, i: int) -> dict[str, Value]:
+        decode = self.dictionary.decode
+        return {v: decode(int(c[i])) for v, c in frame.vars.items() if c[i] != OPEN}
+
+    # Conditions
+
+    def select(self, where: Iterable[Condition], frame: Frame, rule: str) -> Frame:
+        """The rows that meet all conditions, in as many ways as conditions bind."""
+        where = tuple(where)
+        if not where or not len(frame):
+            return frame
+        self.scalars.rule = rule
+        order = ready_order(where, set(frame.vars))
+        while order and len(frame):
+            near = near_by(self, order, frame) if len(order) > 1 else None
+            if near is not None:
+                order.remove(near[0])
+            frame = self.meet(order[0], frame) if near is None else near[1]
+            del order[0]
+        return frame
+
+    def meet(self, condition: Condition, frame: Frame) -> Frame:
+        match condition:
+            case Compare():
+                return self._compare(condition, frame)
+            case Relates():
+                times = {0: frame.labels[condition.left], 1: frame.labels[condition.right]}
+                at = {"a": times[0][0], "b": times[0][1], "c": times[1][0], "d": times[1][1]}
+                mask = np.ones(len(frame), bool)
+                for x, y, limit in ALLEN[condition.relation]:
+                    mask &= at[x] - at[y] <= limit.value - limit.strict
+                return frame.where(mask)
+            case Spans():
+                ends = [frame.labels[name] for name in condition.labels]
+                longest = self.scalars.clock.length(condition.length)
+                first = np.minimum.reduce([s for s, _ in ends])
+                return frame.where(np.maximum.reduce([e for _, e in ends]) - first <= longest)
+            case Relative():
+                return self._relative(condition, frame)
+            case Holds():
+                return self._holds(condition, frame)
+            case Unless():
+                mask = np.ones(len(frame), bool)
+                mask[self._holds(condition, frame.numbered()).right] = False
+                return frame.where(mask)
+            case AnyOf():
+                return self._any(condition, frame)
+            case NoneInside():
+                raise AssertionError("an absence is an operator of its own")
+
+    # Static knowledge
+
+    def _holds(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        """The rows for which a static predicate holds, in as many ways as it binds variables."""
+        asked = [v for v in sorted(condition_vars(condition)) if v in frame.vars]
+        left_open = [v for v in asked if (frame.vars[v] == OPEN).any()]
+        if not left_open:
+            return self._solved(condition, frame)
+        kinds = sum((frame.vars[v] == OPEN).astype(np.int64) << i for i, v in enumerate(left_open))
+        parts: list[Frame] = []
+        for kind in np.unique(kinds).tolist():
+            part = frame.take(np.flatnonzero(kinds == kind))
+            for i, v in enumerate(left_open):
+                if kind >> i & 1:
+                    del part.vars[v]
+            parts.append(self._solved(condition, part))
+        return joined_frames(parts)
+
+    def _solved(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        try:
+            return self._answered(condition, frame)
+        except RunError:
+            if self.name_events is None:
+                raise
+            for i in range(len(frame)):  # a function has failed: which row was it?
+                self._blamed(frame, i, lambda i=i: self._answered(condition, frame.take(np.array([i]))))  # type: ignore[misc]
+            raise
+
+    def _answered(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        mode, columns = self.asked(condition.args, frame)
+        null = self.null_asked(columns)
+        numbers = np.arange(len(frame), dtype=np.int64)
+        if null.any():
+            numbers = np.flatnonzero(~null)
+            columns = [c[numbers] for c in columns]
+        predicate = (condition.name, len(condition.args))
+        if self.bridge is None:
+            which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers])
+        else:
+            which, answers = self.bridge.solve(predicate, mode, columns, frame.end[numbers], self.dictionary)
+        return self.answered(condition, frame, numbers[which], answers)
+
+    def answered(self, condition: Holds | Unless, frame: Frame, which: Array, answers: list[Array]) -> Frame:
+        """Rows with the answers of a static predicate to each: those that match, and what they bind."""
+        if not len(which):
+            return frame.take(which)
+        before = set(frame.vars)
+        found = self.matched(condition.args, answers, frame.numbered().take(which))
+        if not all(isinstance(a, Var | Const) for a in condition.args):
+            found = self._once(found, [v for v in found.vars if v not in before])
+        found.right = frame.right[found.right]
+        return found
+
+    def asked(self, args: Sequence[Expr], frame: Frame) -> tuple[tuple[bool, ...], list[Array]]:
+        """Which arguments of a call are bound, and their codes."""
+        mode: list[bool] = []
+        columns: list[Array] = []
+        for arg in args:
+            bound = variables(arg) <= frame.vars.keys() and not any(isinstance(p, Wild) for p in walk(arg))
+            mode.append(bound)
+            if bound:
+                columns.append(self.values(arg, frame, self.scalars.rule)[0])
+        return tuple(mode), columns
+
+    def null_asked(self, columns: Sequence[Array]) -> Array:
+        """Which calls have null in them: nothing answers them."""
+        if not columns:
+            return np.zeros(1, bool)
+        null = self.dictionary.is_null(columns[0])
+        for column in columns[1:]:
+            null |= self.dictionary.is_null(column)
+        return null
+
+    def _once(self, frame: Frame, names: Sequence[str]) -> Frame:
+        """Of rows that are alike in these variables one: where an argument is `_`, answers differ in what nobody sees."""
+        from augury.engine.knowledge.rows import firsts
+
+        first, _ = firsts([frame.right << 2, *(frame.vars[v] for v in names)], len(frame), self.dictionary)
+        return frame if len(first) == len(frame) else frame.take(first)
+
+    def _relative(self, condition: Relative, frame: Frame) -> Frame:
+        start, end = frame.labels[condition.anchor]
+        length = self.scalars.clock.exact_length(condition.length)
+        if length > LONGEST:
+            raise RunError(f"the window `{condition.label}` is too long")
+        at = {"start": start, "end": end}
+        (first, back), (second, forth) = RELATIVE[condition.kind]
+        new = (at[first] + back * length, at[second] + forth * length)
+        frame = Frame(**{**frame.__dict__, "labels": {**frame.labels, condition.label: new}})
+        return frame.where(new[0] <= new[1])
+
+    def _any(self, condition: AnyOf, frame: Frame) -> Frame:
+        numbered = frame.numbered()
+        mask = np.zeros(len(frame), bool)
+        for option in condition.options:
+            mask[self.select(option, numbered, self.scalars.rule).right] = True
+        return frame.where(mask)
+
+    def _compare(self, condition: Compare, frame: Frame) -> Frame:
+        left, right, op = condition.left, condition.right, condition.op
+        if op == "=":
+            for new, value in ((left, right), (right, left)):
+                if isinstance(new, Var) and new.name not in frame.vars:
+                    codes = self.codes(value, frame)
+                    if codes is not None:
+                        return Frame(**{**frame.__dict__, "vars": {**frame.vars, new.name: codes}})
+                    return self._compare_rows(condition, frame)
+        mask = self._mask(op, left, right, frame)
+        return self._compare_rows(condition, frame) if mask is None else frame.where(mask)
+
+    def _mask(self, op: str, left: Expr, right: Expr, frame: Frame) -> Array | None:
+        plain = isinstance(left, Var | Const) and isinstance(right, Var | Const)
+        if op in ("=", "!=") and plain and not (self.durations and self.scalars.clock.kind == "logical"):
+            x, y = self.codes(left, frame), self.codes(right, frame)
+            if x is None or y is None or (x == OPEN).any() or (y == OPEN).any():
+                return None
+            words = self.dictionary
+            same = words.canonical(x) == words.canonical(y)
+            return (same if op == "=" else ~same) & ~words.is_null(x) & ~words.is_null(y)
+        one, other = self.vector(left, frame), self.vector(right, frame)
+        pair = self._alike(one, other)
+        if pair is None:
+            return None
+        x, y = pair
+        if x.dtype != y.dtype and not all(v.dtype.kind == "f" or _exact(v) for v in (x, y)):
+            return None
+        match op:
+            case "=":
+                return x == y
+            case "!=":
+                return x != y
+            case "<":
+                return x < y
+            case "<=":
+                return x <= y
+            case ">":
+                return x > y
+        return x >= y
+
+    def _compare_rows(self, condition: Compare, frame: Frame) -> Frame:
+        def compared(binding: Binding, i: int) -> Iterable[Binding]:
+            named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
+            found = compare_or_bind(condition, binding, self.scalars, self.report, named)  # type: ignore[arg-type]
+            return () if found is None else (found,)
+
+        return self._by_row(frame, compared)
+
+    def _by_row(self, frame: Frame, found: Callable[[Binding, int], Iterable[Binding]]) -> Frame:
+        """Row by row; a row may be met in several ways, each with more variables bound."""
+        rows: list[int] = []
+        bound: list[Binding] = []
+        names: dict[str, None] = {}
+        for i in range(len(frame)):
+            binding = self.binding(frame, i)
+            known = len(binding)
+            for new in self._blamed(frame, i, lambda b=binding, i=i: list(found(b, i))):  # type: ignore[misc]
+                rows.append(i)
+                if len(new) > known:
+                    new = {v: x for v, x in new.items() if v not in binding}
+                    names.update(dict.fromkeys(new))
+                    bound.append(new)
+                else:
+                    bound.append({})
+        result = frame.take(np.array(rows, np.int64))
+        for name in names:
+            column = result.vars.get(name)
+            column = np.full(len(rows), OPEN, np.int64) if column is None else column.copy()
+            for i, new in enumerate(bound):
+                if name in new:
+                    column[i] = self.encode(new[name])
+            result.vars[name] = column
+        return result
+
+    def _blamed(self, frame: Frame, i: int, compute: Callable[[], T]) -> T:
+        """Computes something for a row; where a user's function fails, the error names the events of the row."""
+        try:
+            return compute()
+        except RunError as error:
+            if self.name_events is None:
+                raise
+            raise RunError(f"{error.message}\n  on {self.name_events(frame, i)}", error.hint) from error
+
+    def encode(self, value: Value) -> int:
+        if isinstance(value, Duration):
+            self.durations = True
+        return self.dictionary.encode(value)
+
+    def matched(self, args: tuple[Expr, ...], columns: list[Array], frame: Frame) -> Frame:
+        """The rows whose arguments match: constants equal, variables that stand twice agree, nested terms open up."""
+        words = self.dictionary
+        pending: list[tuple[Expr, Array]] = []
+        mask = np.ones(len(frame), bool)
+        for expr, codes in zip(args, columns, strict=True):
+            match expr:
+                case Wild():
+                    pass
+                case Const():
+                    given = self.encode(expr.value)
+                    wanted = words.canonical(np.array([given]))[0]
+                    mask &= (words.canonical(codes) == wanted) & ~words.is_null(codes)
+                case Var() if expr.name in frame.vars:
+                    other = frame.vars[expr.name]
+                    mask &= (words.canonical(codes) == words.canonical(other)) & ~words.is_null(codes)
+                case Var():
+                    frame.vars[expr.name] = codes
+                case _:
+                    pending.append((expr, codes))
+        if not pending:
+            return frame.where(mask)
+        rows = np.flatnonzero(mask)
+        frame, pending = frame.take(rows), [(e, c[rows]) for e, c in pending]
+        decode = words.decode
+
+        def opened(binding: Binding, i: int) -> Iterable[Binding]:
+            found: Binding | None = binding
+            for expr, codes in pending:
+                found = match(expr, decode(int(codes[i])), found)  # type: ignore[arg-type]
+                if found is None:
+                    return ()
+            return (found,)  # type: ignore[return-value]
+
+        return self._by_row(frame, opened)
+
+    # Expressions
+
+    def codes(self, expr: Expr, frame: Frame) -> Array | None:
+        """The codes of an expression, where it can be computed for all rows at once."""
+        match expr:
+            case Var():
+                return frame.vars.get(expr.name)
+            case Const():
+                return np.full(len(frame), self.encode(expr.value), np.int64)
+        given = self._vectorised(expr, frame) if isinstance(expr, Apply) else None
+        if given is not None:
+            if given.dtype.kind in "iuf" and np.isfinite(given).all():
+                return self.dictionary.encode_column(given)
+            if not self.scalars.functions[expr.function].registered:  # type: ignore[union-attr]
+                return None  # some row fails: row by row it is said which
+            try:
+                return np.array([self.encode(from_json(v)) for v in given.tolist()], np.int64)
+            except DataError:
+                return None  # row by row it is said which
+        found = self.vector(expr, frame)
+        if found is None or found[0] != "n":
+            return None
+        return self.dictionary.encode_column(np.broadcast_to(found[1], (len(frame),)).copy())
+
+    def values(self, expr: Expr, frame: Frame, rule: str, binding_of: Frame | None = None) -> tuple[Array, Array]:
+        """The codes of an expression, and for which rows it could be computed."""
+        ok = np.ones(len(frame), bool)
+        codes = self.codes(expr, frame)
+        if codes is not None and not (isinstance(expr, Var) and (codes == OPEN).any()):
+            return codes, ok
+        self.scalars.rule = rule
+        result = np.zeros(len(frame), np.int64)
+        for i in range(len(frame)):
+            binding = self.binding(frame, i)
+            named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
+            try:
+                value = self._blamed(frame, i, lambda b=binding, n=named: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
+                result[i] = self.encode(value)
+            except RowError as error:
+                self.report(rule, str(error), binding)
+                ok[i] = False
+        return result, ok
+
+    def vector(self, expr: Expr, frame: Frame) -> tuple[str, Array] | None:
+        """Numbers ("n"), times ("t") or lengths of time ("d", both in microseconds), one a row; None where that is not
+        possible or some row would fail."""
+        timely = self.scalars.clock.kind == "timestamp"
+        match expr:
+            case Var():
+                codes = frame.vars.get(expr.name)
+                numbers = None if codes is None else self.dictionary.numeric(codes)
+                return None if numbers is None else ("n", numbers)
+            case Const():
+                value = expr.value
+                if type(value) in (int, float) and abs(value) < LONGEST:  # type: ignore[arg-type]
+                    return ("n", np.full(len(frame), value))
+                if isinstance(value, Duration | Timestamp):
+                    return ("d" if isinstance(value, Duration) else "t", np.full(len(frame), value.us))
+                return None
+            case Moment():
+                start, end = frame.labels[expr.label]
+                times = {"start": start, "end": end, "duration": end - start}[expr.which]
+                return (("d" if expr.which == "duration" else "t") if timely else "n", times)
+            case Apply() if expr.function in _ARITHMETIC and 1 <= len(expr.args) <= 2:
+                parts = [self.vector(a, frame) for a in expr.args]
+                if len(parts) == 1:
+                    parts = [("n", np.zeros(len(frame), np.int64)), *parts] if expr.function == "-" else [None, None]
+                return self._arithmetic(expr.function, parts[0], parts[1])
+            case Apply():
+                found = self._vectorised(expr, frame)
+                if found is None or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+                    return None
+                return ("n", found.astype(np.float64) + 0.0 if found.dtype.kind == "f" else found.astype(np.int64))
+        return None
+
+    def _vectorised(self, expr: Apply, frame: Frame) -> Array | None:
+        """What a user's vectorised function gives for all rows; None where it is not one, or fails: then row by row."""
+        function = self.scalars.functions.get(expr.function)
+        compute = None if function is None else function.columns
+        if compute is None or not len(frame):
+            return None
+        columns: list[Array] = []
+        for arg in expr.args:
+            numbers = self.vector(arg, frame)
+            if numbers is not None and numbers[0] == "n":
+                columns.append(numbers[1])
+                continue
+            codes = self.codes(arg, frame)
+            if codes is None or (codes == OPEN).any():
+                return None
+            column = np.empty(len(frame), object)
+            column[:] = [self.dictionary.decode(int(code)) for code in codes]
+            columns.append(column)
+        try:
+            result = np.asarray(compute(*columns))
+        except Exception:
+            return None
+        return result if result.shape == (len(frame),) else None
+
+    def _alike(self, one: tuple[str, Array] | None, other: tuple[str, Array] | None) -> tuple[Array, Array] | None:
+        """Two operands of one kind. On the logical clock a duration beside a number is a number of ticks."""
+        if one is None or other is None:
+            return None
+        if one[0] == other[0]:
+            return one[1], other[1]
+        tick = self.scalars.clock.tick
+        if self.scalars.clock.kind == "logical" and {one[0], other[0]} == {"n", "d"}:
+            x, y = ((a // tick if kind == "d" else a) for kind, a in (one, other))
+            if all(kind == "n" or not (a % tick).any() for kind, a in (one, other)):
+                return x, y
+        return None
+
+    def _arithmetic(
+        self, op: str, one: tuple[str, Array] | None, other: tuple[str, Array] | None
+    ) -> tuple[str, Array] | None:
+        pair = self._alike(one, other)
+        if pair is None or one is None or other is None:
+            return None
+        x, y = pair
+        kind = one[0] if one[0] == other[0] else "n"
+        if kind != "n":
+            if op != "-" or len(x) == 0:
+                return None
+            return "d", x - y
+        whole = x.dtype.kind == "i" and y.dtype.kind == "i"
+        if len(x) == 0:
+            return "n", x
+        if whole:
+            a, b = int(np.abs(x).max()), int(np.abs(y).max())
+            if (a * b if op == "*" else a + b) >= 2**62 or (op == "/" and (max(a, b) > 2**53 or not y.all())):
+                return None
+        elif op == "/" and not y.all():
+            return None
+        with np.errstate(all="ignore"):
+            result = x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y
+        if result.dtype.kind == "f":
+            if not np.isfinite(result).all():
+                return None
+            result = result + 0.0
+        return "n", result
+
+
+_ARITHMETIC = ("+", "-", "*", "/")
+
+
+def _exact(values: Array) -> bool:
+    return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
