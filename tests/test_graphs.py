@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,13 @@ def test_a_query_without_a_graph_is_refused() -> None:
 def test_a_graph_is_a_path() -> None:
     with pytest.raises(RunError, match="a graph is a path"):
         augury.run(ASKS, [Event("a", (ex("x"),), 1)], rdf=[3])
+
+
+def test_without_the_library_programs_compile_and_runs_say_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    program = augury.compile('o(X) <- a, sparql("SELECT ?x { ?x ?p ?o }", X).')
+    with pytest.raises(RunError, match="pyoxigraph, which is not installed") as error:
+        augury.run(program, [Event("a", (), 1)], clock="logical", rdf=folder / "data.nt")
+    assert error.value.hint == "pip install 'augury[rdf]'"

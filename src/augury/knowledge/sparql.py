@@ -8,7 +8,7 @@ from typing import Any
 
 from augury.algebra.program import Plan
 from augury.clock import Duration, Timestamp
-from augury.errors import DataError, Findings, counted
+from augury.errors import DataError, Findings, RunError, counted
 from augury.knowledge.literals import value_of
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdf import _oxigraph as oxigraph
@@ -113,7 +113,7 @@ def check_queries(plan: Plan, findings: Findings) -> None:
             count = columns_of(query.text)
         except BadQuery as error:
             findings.add("E230", str(error), query.span)
-        except DataError:
+        except RunError:
             return
         else:
             if count != query.arity:
