@@ -28,6 +28,7 @@ from augury.spark.facts import MANY, know
 from augury.spark.host import ERROR, JOINT
 from augury.spark.inputs import Names, OnError, Source, clock_of, is_frame, key_hash, layout_of, sources
 from augury.spark.pushdown import keep
+from augury.spark.relation import shown
 from augury.spark.shipped import Shipped
 
 _ISO = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X"
@@ -367,18 +368,6 @@ def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, st
     for type, place in places.items():
         found.setdefault(place, []).append(type)
     return found
-
-
-def shown(column: Column, kind: str) -> Column:
-    """A column of the layout as users see it."""
-    match kind:
-        case "bool":
-            return column == 1
-        case "timestamp":
-            return F.timestamp_micros(column)
-        case "duration":
-            return F.make_dt_interval(secs=column / F.lit(1_000_000))
-    return column
 
 
 def json_text(column: Column, kind: str) -> Column:
