@@ -80,7 +80,7 @@ def test_run_writes_json_lines(shell: Shell) -> None:
     done = shell.augury("run", "fire.aug", "--events", "events.jsonl")
     assert answers(done) == [("fire_alarm", "l1", 3, 1, 4), ("fire_alarm", "l1", 3, 1, 6)]
     first = json.loads(done.out.splitlines()[0])
-    assert list(first) == ["type", "args", "start", "end", "id", "trace"]
+    assert list(first) == ["type", "args", "p", "l", "start", "end", "id", "trace"]
     assert first["trace"] == ["s1", "h1"]
 
 
@@ -112,7 +112,7 @@ def test_table_and_csv(shell: Shell) -> None:
     table = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "table")
     assert "fire_alarm('l1', 3)" in table.out
     csv = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "csv")
-    assert csv.out.splitlines()[0] == "type,arg1,arg2,start,end,id,trace"
+    assert csv.out.splitlines()[0] == "type,p,l,start,end,id,trace"
     assert csv.out.splitlines()[1].startswith("fire_alarm,l1,3,1,4,")
 
 

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal
 
+from augury.algebra.stages import needed
 from augury.clock import Clock, show_duration
+from augury.engine.answers import Detected
+from augury.engine.circuit import Circuit
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
 from augury.meaning.changes import Replay
@@ -14,6 +17,21 @@ from augury.meaning.history import standing
 from augury.meaning.model import Model
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.program import Program
+
+
+class Run(Session):
+    """A session of one run, which computes just what the outputs rest on. All else is as the whole program has it."""
+
+    def _wire(self, circuit: Circuit) -> None:
+        plan = self.program.plan
+        asked = needed(plan, plan.outputs)
+        if len(asked.rules) < len(plan.rules):
+            whole = circuit
+            circuit = Circuit(
+                asked, self.clock, self.facts, self.retention, self.longest, self.changing, whole.knowledge
+            )
+            circuit.errors = whole.errors  # where knowledge reports to
+        super()._wire(circuit)
 
 
 def evaluate(
@@ -65,7 +83,7 @@ def _session(
 ) -> Session:
     asked = None if retention is None else show_duration(retention)
     late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
-    return Session(program, clock=clock, facts=facts, retention=asked, emit=emit, lateness=late)
+    return Run(program, clock=clock, facts=facts, retention=asked, emit=emit, lateness=late)
 
 
 def answer_of(session: Session, until: int | None) -> Model:
@@ -81,8 +99,12 @@ class Answer(Model):
         self.inputs, self.rejected, self.errors = {}, session.rejected, session.errors
 
     @cached_property
+    def detected(self) -> Detected:
+        return self.session.events(self.clock)
+
+    @cached_property
     def events(self) -> list[Event]:  # type: ignore[override]
-        return [e for e in self.session.events() if e.end <= self.clock]
+        return list(self.detected)
 
     @cached_property
     def derivations(self) -> Derivations:  # type: ignore[override]
