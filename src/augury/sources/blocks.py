@@ -26,30 +26,29 @@ class Block:
     first: int
 
 
-def blocks(stream: Stream, quoted: bool = False) -> Iterator[Block]:
+def blocks(stream: Stream, quoted: bool = False, size: int = SIZE) -> Iterator[Block]:
     """The lines of a stream. Where fields may be quoted, a block does not end within quotes."""
-    rest, first, start = b"", 1, True
-    while data := stream.read(SIZE):
-        if start:
-            data, start = data.removeprefix(b"\xef\xbb\xbf"), False
+    rest, first = b"", 1
+    data = stream.read(size).removeprefix(b"\xef\xbb\xbf")
+    while data:
+        more = stream.read(size)
         data = rest + data if rest else data
-        cut = _end_of_lines(data, quoted)
+        cut = _end_of_lines(data, quoted, size) if more else len(data)
         rest = data[cut:]
         if cut:
             yield Block(data[:cut], first)
             first += _lines(data[:cut])
-    if rest:
-        yield Block(rest, first)
+        data = more
 
 
 def _lines(data: bytes) -> int:
     return data.count(b"\n") or data.count(b"\r")
 
 
-def _end_of_lines(data: bytes, quoted: bool) -> int:
+def _end_of_lines(data: bytes, quoted: bool, size: int) -> int:
     """Where the last whole line ends; 0 where there is none."""
     end = data.rfind(b"\n") + 1
-    if not end and len(data) > SIZE:
+    if not end and len(data) > size:
         end = data.rfind(b"\r", 0, len(data) - 1) + 1
     if not quoted or b'"' not in data[:end]:
         return end

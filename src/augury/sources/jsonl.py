@@ -14,13 +14,14 @@ from augury.sources.blocks import Block, Stream, blocks, text_lines
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items
 
+_SIZE = 1 << 20  # of a block: its objects should stay in the caches until they are columns
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
 
 
 def read(stream: Stream, place: str, skipped: Skipped) -> Iterator[Items]:
     """The objects of a file. A line that is no JSON is skipped, or stops the run."""
-    for block in blocks(stream):
+    for block in blocks(stream, size=_SIZE):
         found = _at_once(block)
         yield found and Items(found[0], place, found[1]) or _one_by_one(block, place, skipped)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,10 @@ def _dicts(objects: Sequence[dict[str, Any]], plan: Plan, clock: Clock, names: N
 
 def _by_type(objects: Sequence[dict[str, Any]], key: str, default: str | None) -> dict[str, list[int] | None]:
     """The places of the objects of each type; None for all of them."""
-    types = [o.get(key, default) for o in objects]
+    try:
+        types = list(map(itemgetter(key), objects))
+    except KeyError:
+        types = [o.get(key, default) for o in objects]
     try:
         different = set(types)
     except TypeError:
@@ -201,7 +205,7 @@ def _columns(
     if "args" in keys:
         if not all("args" in shape for shape in shapes):
             raise Irregular
-        lists = [o["args"] for o in objects]
+        lists = list(map(itemgetter("args"), objects))
         if not set(map(type, lists)) <= {list, tuple} or len(set(map(len, lists))) > 1:
             raise Irregular
         columns = [python_column(values) for values in zip(*lists, strict=True)]
@@ -214,7 +218,7 @@ def _columns(
     else:
         if not all(a.name in shape for a in attributes for shape in shapes):
             raise Irregular
-        columns = [python_column([o[a.name] for o in objects]) for a in attributes]
+        columns = [python_column(list(map(itemgetter(a.name), objects))) for a in attributes]
     if attributes is None:
         return columns
     return [declared(c, a, plan.prefixes) for c, a in zip(columns, attributes, strict=True)]

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.algebra.program import Plan
 from augury.clock import Kind, read_duration, read_timestamp, show_timestamp
-from augury.engine.session import Emit
+from augury.settings import Emit
 from augury.errors import DataError, RunError
 from augury.knowledge.graphs import Graph, read_facts
 from augury.language.show import Printer

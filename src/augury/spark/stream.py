@@ -26,7 +26,8 @@ from augury.algebra.program import Predicate
 from augury.algebra.stages import Stage, Stages, stages
 from augury.engine.answers import Changes
 from augury.engine.arrivals import Batch
-from augury.engine.session import Emit, Session
+from augury.engine.session import Session
+from augury.settings import Emit
 from augury.errors import RunError
 from augury.language.show import Printer
 from augury.model import Event
