@@ -80,7 +80,7 @@ def test_run_writes_json_lines(shell: Shell) -> None:
     done = shell.augury("run", "fire.aug", "--events", "events.jsonl")
     assert answers(done) == [("fire_alarm", "l1", 3, 1, 4), ("fire_alarm", "l1", 3, 1, 6)]
     first = json.loads(done.out.splitlines()[0])
-    assert list(first) == ["type", "args", "start", "end", "id", "trace"]
+    assert list(first) == ["type", "args", "p", "l", "start", "end", "id", "trace"]
     assert first["trace"] == ["s1", "h1"]
 
 
@@ -112,7 +112,7 @@ def test_table_and_csv(shell: Shell) -> None:
     table = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "table")
     assert "fire_alarm('l1', 3)" in table.out
     csv = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "csv")
-    assert csv.out.splitlines()[0] == "type,arg1,arg2,start,end,id,trace"
+    assert csv.out.splitlines()[0] == "type,p,l,start,end,id,trace"
     assert csv.out.splitlines()[1].startswith("fire_alarm,l1,3,1,4,")
 
 
@@ -219,7 +219,13 @@ def test_missing_files(shell: Shell) -> None:
 
 
 def test_an_empty_file_is_an_empty_history(shell: Shell) -> None:
-    for name, text in (("empty.jsonl", ""), ("empty.csv", ""), ("header.csv", "type,time\n"), ("blank.csv", "\n \n"), ("e.parquet", "")):
+    for name, text in (
+        ("empty.jsonl", ""),
+        ("empty.csv", ""),
+        ("header.csv", "type,time\n"),
+        ("blank.csv", "\n \n"),
+        ("e.parquet", ""),
+    ):
         done = shell.augury("run", "fire.aug", "--events", shell.file(name, text))
         assert (done.code, done.out) == (0, ""), done.err
 

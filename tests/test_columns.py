@@ -135,12 +135,11 @@ def test_the_id_of_an_equal_event_does_not_hang_on_what_was_forgotten() -> None:
 # Answers
 
 
-def shown(columns: list[Columns], session: Session) -> list[Change]:
+def shown(columns: list[Columns]) -> list[Change]:
     """Columns as changes, by way of Arrow."""
     found = []
     for one in columns:
-        words = session.circuit.words.dictionary
-        args = [decoded(words, codes, "json").to_pylist() for codes in one.codes]
+        args = [decoded(one.dictionary, codes, "json").to_pylist() for codes in one.codes]
         ids = hex_ids(one.ids).to_pylist()
         traces = [()] * len(one) if one.trace is None else [tuple(t) for t in as_lists(one.trace).to_pylist()]
         assert one.trace is None or one.trace.tuples() == traces
@@ -152,13 +151,13 @@ def shown(columns: list[Columns], session: Session) -> list[Change]:
 
 
 def check(changes: Changes, session: Session) -> None:
-    before = columns_of(changes, session.circuit)
-    bare = columns_of(changes, session.circuit, trace=False)
+    before = columns_of(changes)
+    bare = columns_of(changes, trace=False)
     assert all(np.diff(one.op).min(initial=0) >= 0 for one in before)
-    assert [c.event.id for c in shown(bare, session)] == [c.event.id for c in shown(before, session)]
-    found = sorted(map(repr, shown(before, session)))
+    assert [c.event.id for c in shown(bare)] == [c.event.id for c in shown(before)]
+    found = sorted(map(repr, shown(before)))
     assert found == sorted(map(repr, changes))
-    assert found == sorted(map(repr, shown(columns_of(changes, session.circuit), session))), "once they have been made"
+    assert found == sorted(map(repr, shown(columns_of(changes)))), "once they have been made"
 
 
 @pytest.mark.parametrize("kind", STRATEGIES)

@@ -29,8 +29,8 @@ import augury
 from augury.algebra.program import Plan
 from augury.clock import SECOND, Clock, Duration, Timestamp
 from augury.errors import AuguryError, DataError
-from augury.knowledge.facts import Facts, check_facts, facts_from, read_fact_file, without_facts
 from augury.knowledge import sheets
+from augury.knowledge.facts import Facts, check_facts, facts_from, read_fact_file, without_facts
 from augury.knowledge.sheets import read_rows, read_sheet
 from augury.knowledge.table import ALWAYS, EVER
 from augury.knowledge.timeline import Statement, Statements, timeline
@@ -205,7 +205,9 @@ def line_by_line() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv, "_sheet", csv._one_by_one)
         patch.setattr(sheets, "read_sheet", fails)
-        patch.setattr(reader, "kind_of_text", lambda parts: kind_of(c or "" for part in parts for c in part.to_pylist()))
+        patch.setattr(
+            reader, "kind_of_text", lambda parts: kind_of(c or "" for part in parts for c in part.to_pylist())
+        )
         yield
 
 

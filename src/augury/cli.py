@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from typing import Any, Literal
 import click
 from rich.console import Console
 
-from augury.algebra.program import Plan
+from augury import sinks
 from augury.clock import Clock, Kind
 from augury.engine.batch import Answer
 from augury.errors import AuguryError, Findings, ProgramError, RunError, Source, counted
@@ -32,9 +32,9 @@ from augury.meaning import Model
 from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
 from augury.program import Program, compile_sources, read_text
-from augury.run import ENGINES
-from augury.sinks import FORMATS, Format, check_folder, make_folder, render, write, write_parquet
+from augury.run import ENGINES, Result
 from augury.settings import Settings
+from augury.sinks import FORMATS, Format, check_folder, make_folder
 from augury.sources import OnError, SourceFile
 from augury.terminal import coloured, is_terminal, progress, say, show_diagnostics, tell, working
 from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
@@ -218,7 +218,7 @@ def fmt(program: tuple[str, ...], only_check: bool) -> None:
         elif text != source.text:
             changed += 1
             if not only_check:
-                write(text, path, sys.stdout)
+                sinks.write_text(text, path, sys.stdout)
             say(f"{path}: {'would be formatted' if only_check else 'formatted'}")
     if only_check and changed:
         raise click.exceptions.Exit(1)
@@ -268,11 +268,14 @@ def explain(
     type=click.Choice(FORMATS),
     help="By default a table on a terminal, else by the name of the output, else JSON lines.",
 )
+@click.option(
+    "--no-trace", "trace", flag_value=False, default=True, help="Leave out the ids of the events behind an answer."
+)
 def run(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
     functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError,
     engine: str | None, master: str, conf: tuple[str, ...], partitions: int | None, show_changes: bool,
-    emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | Literal["parquet"] | None,
+    emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | None, trace: bool,
 ) -> None:  # fmt: skip
     """Run a program over events and write what it derives."""
     if show_changes and as_of is not None:
@@ -290,35 +293,30 @@ def run(
     needs_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
     if _engine(engine, [option for option, given in needs_order.items() if given]) == "spark":
         given = SparkRun(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
-        run_on_spark(given, master, conf, partitions, until, retention, output, format_)
+        run_on_spark(given, master, conf, partitions, until, retention, output, format_, trace)
         return
     settings = Settings.of(compiled, clock=clock, emit=emit, lateness=lateness, retention=retention, on_error=on_error)
     sources = [SourceFile.parse(source, time) for source in events]
     in_order = show_changes or lateness is not None
     job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings, in_order)
     engine = engine or "embedded"
-    columns = _width(output)
     if show_changes:
         if format_ == "parquet":
-            raise click.UsageError("--changes are told as a table, JSON lines or CSV")
+            raise click.UsageError("--changes are told as a table, JSON lines, CSV or Arrow")
         replayed = job.replay(until, engine)
-        write(render(replayed.changes, format_, job.clock, compiled.plan, columns, changes=True), output, sys.stdout)
+        told = sinks.answers_of(replayed.changes, compiled.plan, job.clock, changes=True)
+        sinks.write(told, format_, output, sys.stdout, trace=trace, width=_width(output))
         job.report(replayed.model)
         return
     model = job.evaluate(until, as_of, engine)
-    _show(model.events, format_, job.clock, compiled.plan, output, job.missing)
+    _show(Result(compiled, model, job.clock).as_answers(), format_, output, trace, job.missing)
     job.report(model)
 
 
-def _show(
-    events: list[Event], format_: Format | Literal["parquet"], clock: Clock, plan: Plan, output: str,
-    missing: Callable[[], list[str]],
-) -> None:  # fmt: skip
+def _show(answers: sinks.Answers, format_: Format, output: str, trace: bool, missing: Callable[[], list[str]]) -> None:
     """Writes the answer of a run."""
-    if format_ == "parquet":
-        write_parquet(events, output, clock, plan)
-    elif events or format_ != "table":
-        write(render(events, format_, clock, plan, _width(output)), output, sys.stdout)
+    if len(answers) or format_ != "table":
+        sinks.write(answers, format_, output, sys.stdout, trace=trace, width=_width(output))
     else:
         types = missing()
         say("nothing was detected" + (f"; there was no event of type {', '.join(types)}" if types else ""))
@@ -369,7 +367,7 @@ class SparkRun:
 
 def run_on_spark(
     settings: SparkRun, master: str, conf: Iterable[str], partitions: int | None, until: str | None,
-    retention: str | None, output: str, format_: Format | Literal["parquet"],
+    retention: str | None, output: str, format_: Format, trace: bool,
 ) -> None:  # fmt: skip
     """`augury run` on Spark."""
     plan = settings.program.plan
@@ -395,7 +393,7 @@ def run_on_spark(
                 found = job.evaluate()
                 errors = found.errors
         if format_ != "parquet":
-            _show(found.events, format_, job.clock, plan, output, job.missing)
+            _show(found.answers(plan, job.clock), format_, output, trace, job.missing)
         report(plan, job.skipped, job.facts, job.graphs, [], errors)
 
 
@@ -499,13 +497,8 @@ def _spooled(source: SourceFile, folder: Path) -> SourceFile:
     return SourceFile(str(path), source.type, source.time, shown=source.place)
 
 
-def _format_of(output: str) -> Format | Literal["parquet"]:
-    for format_ in FORMATS:
-        if output.endswith("." + format_):
-            return format_
-    if output.endswith(".txt"):
-        return "table"
-    return "table" if output == "-" and is_terminal() else "jsonl"
+def _format_of(output: str) -> Format:
+    return sinks.format_of(output) or ("table" if output == "-" and is_terminal() else "jsonl")
 
 
 @cli.command()
@@ -526,6 +519,8 @@ def why(
 ) -> None:  # fmt: skip
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
     compiled = _compile(program, facts, functions, policy)
+    everything = replace(compiled.plan, outputs=tuple(dict.fromkeys(rule.type for rule in compiled.plan.rules)))
+    compiled = replace(compiled, plan=everything)  # one may ask for any derived event
     settings = Settings.of(compiled, clock=clock, retention=retention, on_error=on_error)
     sources = [SourceFile.parse(source, time) for source in events]
     job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings)
@@ -619,7 +614,7 @@ def demo(engine: str | None) -> None:
         if _engine(engine, []) == "spark":
             found, where = _demo_on_spark(job.program, str(events)), "on Spark"
         click.echo(f"# {len(job.history)} events ({events.name}); Augury detects, {where}:\n")
-        click.echo(render(found, "table", job.clock, job.program.plan, _width("-")))
+        click.echo(sinks.show_table(sinks.answers_of(found, job.program.plan, job.clock), _width("-")))
         alarm = next(e for e in found if e.type == "fire_alarm")
         click.echo("# Why the first alarm?\n")
         click.echo(show_tree(derivation_tree(model, alarm), job.clock))

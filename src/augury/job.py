@@ -104,7 +104,14 @@ class Job:
         settings = self.settings
         with working(f"replaying {len(self.history):,} events"):
             late = None if settings.lateness is None else self.clock.length(settings.lateness)
-            given = (self.clock, self.known(engine), self.time("--until", until), settings.retention, settings.emit, late)
+            given = (
+                self.clock,
+                self.known(engine),
+                self.time("--until", until),
+                settings.retention,
+                settings.emit,
+                late,
+            )
             if engine == "embedded":
                 found = batch.replay(self.program, self.history, *given)
             else:
@@ -127,7 +134,13 @@ class Job:
         """What was left out, on standard error: nothing is dropped in silence."""
         rejected = [why for _, why in model.rejected]
         report(
-            self.program.plan, self.skipped, self.facts, self.graphs, rejected, model.errors, unknown=self.history.unknown
+            self.program.plan,
+            self.skipped,
+            self.facts,
+            self.graphs,
+            rejected,
+            model.errors,
+            unknown=self.history.unknown,
         )
         tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
+from augury import sinks
+from augury.algebra.program import Plan
+from augury.algebra.stages import needed
 from augury.clock import Clock, Kind
 from augury.engine import batch
+from augury.engine.answers import Detected
 from augury.errors import RunError, counted
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
@@ -24,25 +28,50 @@ FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
 ENGINES = ("embedded", "reference")
 
 
-@dataclass(frozen=True)
-class Result:
-    """The answer of a run: iterate over it for the derived events, in the order of events."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Sequence[Event], sinks.Tabular):
+    """The answer of a run: the derived events in the order of events, which are made when looked at.
+
+    `result["alarm"]` are the answers of one type. A result is an Arrow stream, as each of these is.
+    """
 
     program: Program
     model: Model
     clock: Clock
 
     def __iter__(self) -> Iterator[Event]:
-        return iter(self.model.events)
+        return iter(self._found)
 
     def __repr__(self) -> str:
-        return f"<Result of {counted(len(self.model.events), 'event')}>"
+        return f"<Result of {counted(len(self), 'event')}>"
 
-    def __getitem__(self, index: int) -> Event:
-        return self.model.events[index]
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Event]: ...
+    @overload
+    def __getitem__(self, index: str) -> OneType: ...
+    def __getitem__(self, index: int | slice | str) -> Event | list[Event] | OneType:
+        if not isinstance(index, str):
+            return self._found[index]
+        if isinstance(self._found, Detected):
+            return self._found[index]
+        type = self.as_answers().known(index)
+        return Listed([e for e in self.events if e.type == type], _only(self.program.plan, type), self.clock)
 
     def __len__(self) -> int:
-        return len(self.model.events)
+        return len(self._found)
+
+    @property
+    def _found(self) -> Detected | list[Event]:
+        """Columns, where the engine has them."""
+        return self.model.detected if isinstance(self.model, batch.Answer) else self.model.events
+
+    def as_answers(self) -> sinks.Answers:
+        """The answers as columns: what all formats are written from."""
+        if isinstance(self._found, Detected):
+            return self._found.as_answers()
+        return sinks.answers_of(self.events, self.program.plan, self.clock)
 
     @property
     def events(self) -> list[Event]:
@@ -61,8 +90,35 @@ class Result:
     def why(self, event: Event, all: bool = False) -> str:
         """The derivation of an event as a tree; with `all`, every derivation."""
         if not isinstance(event, Event) or event.content not in {e.content for e in self.model.all_events}:
-            raise RunError(f"{event} was not detected", hint="give an event of this result")
+            raise RunError(
+                f"{event} was not detected", hint=self._not_computed(event) or "give an event of this result"
+            )
         return show_tree(derivation_tree(self.model, event, all), self.clock, self.program.plan.prefixes)
+
+    def _not_computed(self, event: Event) -> str:
+        """What to say of an event that no output rests on: it was not looked for."""
+        plan = self.program.plan
+        type = event.type if isinstance(event, Event) else ""
+        derived = {rule.type for rule in plan.rules} - {rule.type for rule in needed(plan, plan.outputs).rules}
+        return f"no output rests on `{type}`, so it was not computed: say `output {type}.`" if type in derived else ""
+
+
+class Listed(list[Event], sinks.Tabular):
+    """Answers that are there as events."""
+
+    def __init__(self, events: list[Event], plan: Plan, clock: Clock) -> None:
+        super().__init__(events)
+        self._plan, self._clock = plan, clock
+
+    def as_answers(self) -> sinks.Answers:
+        return sinks.answers_of(self, self._plan, self._clock)
+
+
+OneType = Detected | Listed
+
+
+def _only(plan: Plan, type: str) -> Plan:
+    return replace(plan, outputs=(type,))
 
 
 def run(
@@ -105,4 +161,5 @@ def run(
     given = (chosen, known, time["until"], time["as_of"], settings.retention)
     if engine == "embedded":
         return Result(program, batch.evaluate(program, history, *given), chosen)
-    return Result(program, evaluate(program.plan, history.items(), *given), chosen)
+    plan = needed(program.plan, program.plan.outputs)
+    return Result(program, evaluate(plan, history.items(), *given), chosen)

@@ -168,7 +168,11 @@ class Arrivals:
                 continue
             drop.setdefault(type, []).append(at)
             event = batch.event(type[0], at)
-            other = known[0].event(known[1]) if known is not None else arrived.batches[here[id][0]].event(here[id][0][0], here[id][1])
+            other = (
+                known[0].event(known[1])
+                if known is not None
+                else arrived.batches[here[id][0]].event(here[id][0][0], here[id][1])
+            )
             if other.content != event.content:
                 arrived.rejected.append((event, f"the id {id} names another event already"))
         for type, late_ones in behind.items():  # those without an id, among others that have one

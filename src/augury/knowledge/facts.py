@@ -273,7 +273,9 @@ def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock) -> list[Statement
         raise DataError(
             f"the facts of `{name}` are {type(rows).__name__}, not rows", hint="give a list, a table or a path"
         )
-    return facts_of_items(name, Items(rows if isinstance(rows, list | tuple) else list(rows), place), plan, clock, skipped)
+    return facts_of_items(
+        name, Items(rows if isinstance(rows, list | tuple) else list(rows), place), plan, clock, skipped
+    )
 
 
 def _numbered(name: str, items: Items, plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Statement]:

@@ -19,7 +19,9 @@ from augury.sources.reader import with_kinds
 from augury.sources.sheet import Sheet
 
 
-def facts_of_sheets(name: str, sheets: Iterable[Sheet], plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
+def facts_of_sheets(
+    name: str, sheets: Iterable[Sheet], plan: Plan, clock: Clock, skipped: Skipped
+) -> list[StatementTable]:
     """The facts of sheets; a wrong row stops the run, or is skipped."""
     found: list[StatementTable] = []
     held: list[Sheet] = []

@@ -78,7 +78,11 @@ def read_time(value: Any, clock: Clock) -> int | None:
 
 def time_points(column: Column, clock: Clock) -> Array:
     """A column as time points."""
-    if isinstance(column, np.ndarray) and column.dtype.kind == "i" and not (clock.kind == "timestamp" and clock.guessed):
+    if (
+        isinstance(column, np.ndarray)
+        and column.dtype.kind == "i"
+        and not (clock.kind == "timestamp" and clock.guessed)
+    ):
         return column
     if len(column) == 0:
         return np.empty(0, np.int64)
@@ -139,7 +143,16 @@ class ArrowCells(Cells):
         kind, t = self.array.type, pa.types
         while t.is_dictionary(kind) or is_list(kind):
             kind = kind.value_type
-        known = (t.is_null, t.is_boolean, t.is_integer, t.is_floating, is_text, t.is_timestamp, t.is_date, t.is_duration)
+        known = (
+            t.is_null,
+            t.is_boolean,
+            t.is_integer,
+            t.is_floating,
+            is_text,
+            t.is_timestamp,
+            t.is_date,
+            t.is_duration,
+        )
         if any(is_kind(kind) for is_kind in known) or _is_term(kind):
             return None
         nested, number = t.is_struct(kind) or t.is_map(kind), t.is_decimal(kind)
@@ -198,7 +211,10 @@ def _as_json(value: Any) -> Any:
     """What Arrow has inside lists and structs, in the JSON form: a struct `args` is the arguments in order."""
     match value:
         case {"functor": functor, "args": args}:
-            return {"functor": functor, "args": _as_json(list(args.values()) if isinstance(args, dict) else list(args or ()))}
+            return {
+                "functor": functor,
+                "args": _as_json(list(args.values()) if isinstance(args, dict) else list(args or ())),
+            }
         case list():
             return [_as_json(v) for v in value]
     return value
@@ -221,7 +237,11 @@ def _encoded(array: Any) -> tuple[list[Any], Array]:
     """The different values of a column, and their numbers; null is -1."""
     found = array.dictionary_encode()
     if isinstance(found, pa.ChunkedArray):
-        found = found.unify_dictionaries().combine_chunks() if found.num_chunks else pa.array([], array.type).dictionary_encode()
+        found = (
+            found.unify_dictionaries().combine_chunks()
+            if found.num_chunks
+            else pa.array([], array.type).dictionary_encode()
+        )
         if isinstance(found, pa.ChunkedArray):
             found = found.chunk(0) if found.num_chunks else pa.array([], array.type).dictionary_encode()
     return found.dictionary.to_pylist(), _numbers_of(found.indices.cast(pa.int64()), -1)
@@ -259,9 +279,14 @@ def text_times(texts: Any, clock: Clock) -> Array | None:
     try:
         if clock.kind == "logical":
             return _numbers_of(texts.cast(pa.int64()), MISSING) if _all_plain(texts, r"^-?[0-9]{1,18}$") else None
-        if _all_plain(texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"):
+        if _all_plain(
+            texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"
+        ):
             return _numbers_of(texts.cast(pa.timestamp("us")).cast(pa.int64()), MISSING)
-        if _all_plain(texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?(Z|[+-][0-9]{2}:[0-9]{2})$"):
+        if _all_plain(
+            texts,
+            r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?(Z|[+-][0-9]{2}:[0-9]{2})$",
+        ):
             return _numbers_of(texts.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), MISSING)
     except pa.ArrowInvalid:
         pass
@@ -333,10 +358,17 @@ def kind_of_text(arrays: Sequence[Any]) -> str:
     for array in arrays:
         if left[0] == "int" and _round_trip(array) is not None:
             continue
-        if left[0] in ("int", "float") and _all_plain(array, f"^{PLAIN_FLOAT}$") and not pc.any(pc.equal(array, "-")).as_py() and not _has_bare(array):
+        if (
+            left[0] in ("int", "float")
+            and _all_plain(array, f"^{PLAIN_FLOAT}$")
+            and not pc.any(pc.equal(array, "-")).as_py()
+            and not _has_bare(array)
+        ):
             left = [k for k in left if k != "int" or _all_plain(array, r"^-?(0|[1-9][0-9]*)$")]
             continue
-        distinct = pc.unique(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).drop_null().to_pylist()
+        distinct = (
+            pc.unique(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).drop_null().to_pylist()
+        )
         left = [kind for kind in left if all(fits(cell, kind) for cell in distinct)]
         if left == ["string"]:
             break

@@ -22,7 +22,9 @@ Header = Callable[[Sequence[str], str], Sequence[str] | None]  # the names of th
 _SEPARATORS = (",", ";", "\t")
 
 
-def read(stream: Stream, place: str, skipped: Skipped, nulls: Iterable[str] = (), unnamed: Header | None = None) -> Iterator[Sheet]:
+def read(
+    stream: Stream, place: str, skipped: Skipped, nulls: Iterable[str] = (), unnamed: Header | None = None
+) -> Iterator[Sheet]:
     """The rows of a file, block by block. `nulls` are spellings of null beside the empty cell.
 
     `unnamed` is asked of the first row: where it is one of data, it says what the columns are called.
@@ -33,7 +35,9 @@ def read(stream: Stream, place: str, skipped: Skipped, nulls: Iterable[str] = ()
     for block in blocks(stream, quoted=True):
         if names is None:
             separator = _separator(block.data)
-            first = next((one for one in _records(_begin(block), separator, place) if any(c.strip() for c in one[1])), None)
+            first = next(
+                (one for one in _records(_begin(block), separator, place) if any(c.strip() for c in one[1])), None
+            )
             if first is None:
                 continue
             line, cells = first
@@ -50,7 +54,11 @@ def _separator(data: bytes) -> str:
     """What stands between cells: of the candidates, the one that makes most cells of the first line, and as many of the next."""
     lines = [line for line in io.StringIO(data[: 1 << 16].decode("utf-8", "replace"), newline=None) if line.strip()][:2]
     widths = {s: [len(row) for row in csv.reader(lines, delimiter=s)] for s in _SEPARATORS}
-    return max(_SEPARATORS, key=lambda s: (len(set(widths[s])) == 1 and widths[s][0] > 1, widths[s][:1], s == ",")) if lines else ","
+    return (
+        max(_SEPARATORS, key=lambda s: (len(set(widths[s])) == 1 and widths[s][0] > 1, widths[s][:1], s == ","))
+        if lines
+        else ","
+    )
 
 
 def _begin(block: Block) -> Block:
@@ -140,7 +148,9 @@ class _Lines:
         return self.first + row if self.kept is None else self.numbers[row]
 
 
-def _one_by_one(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any, skipped: Skipped) -> Sheet:
+def _one_by_one(
+    block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any, skipped: Skipped
+) -> Sheet:
     rows: list[list[str]] = []
     lines: list[int] = []
     given = _valid(block, place, skipped)

@@ -111,8 +111,12 @@ class SourceFile:
             return [self]
         inside = [p for p in sorted(path.rglob("*")) if p.is_file() and is_data(p) and not _hidden(p, path)]
         if not inside:
-            raise DataError("is a directory without data", self.place, "it needs files named .csv, .jsonl, .parquet or .arrow")
-        return self._of_one_form([replace(self, path=str(p), shown=f"{self.place.rstrip('/')}/{p.relative_to(path)}") for p in inside])
+            raise DataError(
+                "is a directory without data", self.place, "it needs files named .csv, .jsonl, .parquet or .arrow"
+            )
+        return self._of_one_form(
+            [replace(self, path=str(p), shown=f"{self.place.rstrip('/')}/{p.relative_to(path)}") for p in inside]
+        )
 
     def _of_one_form(self, found: list[SourceFile]) -> list[SourceFile]:
         forms = sorted({file.form() for file in found})
@@ -151,7 +155,7 @@ class SourceFile:
         try:
             if self.compression:
                 return pa.input_stream(self.path, compression=self.compression, buffer_size=1 << 20)
-            return pa.OSFile(self.path) if self.form() in ("parquet", "arrow") else open(self.path, "rb")  # noqa: SIM115
+            return pa.OSFile(self.path) if self.form() in ("parquet", "arrow") else open(self.path, "rb")
         except FileNotFoundError:
             raise DataError("no such file", self.place) from None
         except OSError as error:
@@ -180,7 +184,9 @@ class _Input:
 def is_data(path: Path) -> bool:
     """Whether a file is one of data by its name."""
     suffixes = path.suffixes[-2:]
-    return bool(suffixes) and (suffixes[-1] in ENDINGS or (suffixes[-1] in COMPRESSED and len(suffixes) == 2 and suffixes[0] in ENDINGS))
+    return bool(suffixes) and (
+        suffixes[-1] in ENDINGS or (suffixes[-1] in COMPRESSED and len(suffixes) == 2 and suffixes[0] in ENDINGS)
+    )
 
 
 def _hidden(path: Path, root: Path) -> bool:

@@ -23,7 +23,7 @@ def read(stream: Stream, place: str, skipped: Skipped) -> Iterator[Items]:
     """The objects of a file. A line that is no JSON is skipped, or stops the run."""
     for block in blocks(stream, size=_SIZE):
         found = _at_once(block)
-        yield found and Items(found[0], place, found[1]) or _one_by_one(block, place, skipped)
+        yield (found and Items(found[0], place, found[1])) or _one_by_one(block, place, skipped)
 
 
 def _at_once(block: Block) -> tuple[list[Any], Any] | None:

@@ -129,7 +129,10 @@ class Reader:
 
     def tables(self, tables: Mapping[str, Any]) -> History:
         """Tables, or files, by type. They are told in the order of time."""
-        found = [self.source(replace(t, type=name)) if isinstance(t, SourceFile) else self.table(name, t) for name, t in tables.items()]
+        found = [
+            self.source(replace(t, type=name)) if isinstance(t, SourceFile) else self.table(name, t)
+            for name, t in tables.items()
+        ]
         history = History.joined(found)
         history.ordered = False
         return history
@@ -218,7 +221,9 @@ class Reader:
         for name in self._used(sheet, heading):
             refused = sheet[name].refused()
             if refused is not None:
-                raise DataError(f"the column `{name}` is {refused[0]}, which no event can hold", sheet.place, refused[1])
+                raise DataError(
+                    f"the column `{name}` is {refused[0]}, which no event can hold", sheet.place, refused[1]
+                )
 
     def _used(self, sheet: Sheet, heading: EventHeading) -> Iterable[str]:
         if heading.type is None:
@@ -247,7 +252,10 @@ class Reader:
             own = heading.own(name, self.plan)
             cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
             columns = [(c if rows is None else c.some(rows)).column(a, self.plan.prefixes) for c, a in cells]
-            parts = [None if (t := times.get(n)) is None else t if rows is None else t[rows] for n in (names.time, names.start, names.end)]
+            parts = [
+                None if (t := times.get(n)) is None else t if rows is None else t[rows]
+                for n in (names.time, names.start, names.end)
+            ]
             start, end = interval(*parts)
             texts = None if ids is None or names.id in own else ids if rows is None else [ids[i] for i in rows.tolist()]
             since = None if known is None or names.known in own else known if rows is None else known[rows]
@@ -300,7 +308,11 @@ class Reader:
         if item.get(names.op, "insert") == "insert" or names.op in heading.own(type, self.plan):
             args = heading.args(type, self.plan)
             values = [sheet[column].value(row, attribute, self.plan.prefixes) for column, attribute in args]
-            item = {k: v for k, v in item.items() if k not in heading.own(type, self.plan) or k in (names.time, names.start, names.end)}
+            item = {
+                k: v
+                for k, v in item.items()
+                if k not in heading.own(type, self.plan) or k in (names.time, names.start, names.end)
+            }
             item["args"] = values
         return item_from(item, self.plan, clock, names)
 
@@ -331,7 +343,9 @@ def _interleave(history: History, firsts: Array) -> None:
 def with_kinds(sheets: list[Sheet]) -> list[Sheet]:
     """Sheets of text with the kinds of their columns: what all cells of a name are."""
     names = dict.fromkeys(name for sheet in sheets for name in sheet.names)
-    arrays = {n: [c.array for s in sheets if n in s.names and isinstance(c := s[n], TextCells) and len(c)] for n in names}
+    arrays = {
+        n: [c.array for s in sheets if n in s.names and isinstance(c := s[n], TextCells) and len(c)] for n in names
+    }
     kinds = {name: kind_of_text(parts) for name, parts in arrays.items()}
     return [replace(s, cells=[TextCells(c.array, kinds[n]) if isinstance(c, TextCells) else c for n, c in zip(s.names, s.cells, strict=True)]) for s in sheets]  # fmt: skip
 

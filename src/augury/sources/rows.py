@@ -1,6 +1,6 @@
 """Events as objects: one by one, and many of one shape column by column.
 
-    {"type": "wind", "args": ["l1", 12.5], "time": 3}      {"op": "revoke", "id": "e7"}      Event("wind", ("l1", 12.5), 3)
+{"type": "wind", "args": ["l1", 12.5], "time": 3}      {"op": "revoke", "id": "e7"}      Event("wind", ("l1", 12.5), 3)
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ def _converted_columns(history: History, plan: Plan) -> History:
     return history
 
 
-def _dicts(objects: Sequence[dict[str, Any]], plan: Plan, clock: Clock, names: Names, type: str | None, first: int) -> History:
+def _dicts(
+    objects: Sequence[dict[str, Any]], plan: Plan, clock: Clock, names: Names, type: str | None, first: int
+) -> History:
     history = History(length=len(objects))
     shapes = set(map(tuple, objects))
     if len(shapes) > _SHAPES:
@@ -142,7 +144,9 @@ def _dicts(objects: Sequence[dict[str, Any]], plan: Plan, clock: Clock, names: N
     if any(names.op in shape for shape in shapes):
         other = [i for i, o in enumerate(objects) if o.get(names.op) not in (None, "", "insert")]
         if other:
-            history = History.of([item_from(objects[i], plan, clock, names, type) for i in other], (first + i for i in other))
+            history = History.of(
+                [item_from(objects[i], plan, clock, names, type) for i in other], (first + i for i in other)
+            )
             history.length = len(objects)
             rows = np.delete(rows, other)
             objects = [objects[i] for i in (rows - first).tolist()]
@@ -190,7 +194,10 @@ def _batch(name: str, objects: Sequence[dict[str, Any]], plan: Plan, clock: Cloc
     def said(key: str) -> list[Any] | None:
         return [o.get(key) for o in objects] if key in keys and key not in own else None
 
-    times = [None if key not in keys else PlainCells([o.get(key) for o in objects]).times(clock) for key in (time, names.start, names.end)]
+    times = [
+        None if key not in keys else PlainCells([o.get(key) for o in objects]).times(clock)
+        for key in (time, names.start, names.end)
+    ]
     start, end = interval(times[0], times[1], times[2])
     ids, known = said(names.id), said(names.known)
     texts = None if ids is None else [None if i is None or i == "" else str(i) for i in ids]
