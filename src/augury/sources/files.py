@@ -15,7 +15,7 @@ import pyarrow as pa
 from augury.algebra.program import Plan
 from augury.errors import DataError
 from augury.sources import csv, jsonl, parquet
-from augury.sources.heading import Names
+from augury.sources.heading import NAMES, Names
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items, Sheet
 
@@ -43,7 +43,7 @@ class SourceFile:
 
     path: str
     type: str | None = None
-    names: Names = Names()
+    names: Names = NAMES
     nulls: tuple[str, ...] = ()
     shown: str = ""
 

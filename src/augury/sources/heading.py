@@ -33,6 +33,9 @@ class Names:
         return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known)
 
 
+NAMES = Names()
+
+
 def no_columns_twice(names: Sequence[str], place: str) -> None:
     twice = next((h for h in names if names.count(h) > 1), None)
     if twice is not None:
@@ -52,7 +55,7 @@ class EventHeading:
     """The columns of a table of events. `type` is that of all its rows; without it, a column names the type of each."""
 
     columns: tuple[str, ...]
-    names: Names = Names()
+    names: Names = NAMES
     type: str | None = None
     place: str = ""
 

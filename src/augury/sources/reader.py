@@ -19,7 +19,7 @@ from augury.model import Event, HistoryItem, Revocation
 from augury.sources.cells import MISSING, TextCells, kind_of_text
 from augury.sources.columns import Array, coded
 from augury.sources.files import SourceFile
-from augury.sources.heading import EventHeading, Names
+from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import Batch, History
 from augury.sources.problems import Skipped
 from augury.sources.rows import FORM, Irregular, by_columns, interval, item_from
@@ -137,7 +137,7 @@ class Reader:
         history.ordered = False
         return history
 
-    def table(self, name: str | None, table: Any, names: Names = Names()) -> History:  # noqa: B008
+    def table(self, name: str | None, table: Any, names: Names = NAMES) -> History:
         """The events of a table of Python; without a type, it has a column that names it."""
         place = f"the table of `{name}`" if name is not None else "the events"
         if name is not None:
@@ -159,7 +159,7 @@ class Reader:
 
     # One part
 
-    def objects(self, items: Items, names: Names = Names(), type: str | None = None) -> History:  # noqa: B008
+    def objects(self, items: Items, names: Names = NAMES, type: str | None = None) -> History:
         """Objects, one an event or a revocation."""
         clock, first = self._begin(first_time(items.objects, names)), self.row
         try:
@@ -168,7 +168,7 @@ class Reader:
             found = self._one_by_one(items, lambda row: item_from(items.objects[row], self.plan, clock, names, type))
         return self._checked(found, items)
 
-    def sheet(self, sheet: Sheet, names: Names = Names(), type: str | None = None) -> History:  # noqa: B008
+    def sheet(self, sheet: Sheet, names: Names = NAMES, type: str | None = None) -> History:
         """Rows under a header."""
         heading = EventHeading(sheet.names, names, type, sheet.top)
         heading.check()
@@ -374,16 +374,17 @@ def read_history(reader: Reader, events: Any) -> History:
 
 
 def _columns_of(table: Any) -> list[str]:
-    names = getattr(table, "column_names", None) or getattr(table, "columns", ())
     if hasattr(table, "schema") and hasattr(table.schema, "names"):
-        names = table.schema.names
+        names: Any = table.schema.names
+    else:
+        names = getattr(table, "column_names", None) or getattr(table, "columns", ())
     return [str(n) for n in (names() if callable(names) else names)]
 
 
 # The first time, which tells the clock
 
 
-def first_time(items: Iterable[Any], names: Names = Names()) -> object:  # noqa: B008
+def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
     """The first time that an input names."""
     for item in items:
         if isinstance(item, Event):

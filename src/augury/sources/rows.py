@@ -18,7 +18,7 @@ from augury.errors import DataError, nearest
 from augury.model import Event, HistoryItem, Revocation, Value, from_json
 from augury.sources.cells import MISSING, PlainCells, declared, python_column, read_time
 from augury.sources.columns import Array, Column
-from augury.sources.heading import Names
+from augury.sources.heading import NAMES, Names
 from augury.sources.history import Batch, History
 from augury.sources.types import convert
 
@@ -29,7 +29,7 @@ _SHAPES = 256  # of objects that are worth a look each
 # One by one
 
 
-def item_from(item: Any, plan: Plan, clock: Clock, names: Names = Names(), type: str | None = None) -> HistoryItem:  # noqa: B008
+def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: str | None = None) -> HistoryItem:
     """An event or a revocation from a Python object or the JSON form; `type` is that of an object that names none."""
     if isinstance(item, Event):
         return replace(item, args=_converted(item.type, item.args, plan))
