@@ -14,7 +14,7 @@ import augury
 from augury.clock import Duration, Timestamp
 from augury.engine.answers import Changes
 from augury.engine.columns import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
-from augury.engine.events import Coded, Events
+from augury.engine.events import Events
 from augury.engine.session import Session
 from augury.engine.trace import trace_of
 from augury.engine.values import Dictionary, content_hashes, numbers_hashed, spellings_of
@@ -33,6 +33,7 @@ from augury.model import (
     spelling_of,
     value_hash,
 )
+from augury.sources.columns import Coded
 from tests.programs import STRATEGIES, Step, facts, tellings
 from tests.test_differential import asked, compiled
 

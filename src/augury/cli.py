@@ -33,6 +33,7 @@ from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
 from augury.program import Program, compile_sources, read_text
 from augury.run import ENGINES, Result
+from augury.settings import Settings
 from augury.sinks import FORMATS, Format, check_folder, make_folder
 from augury.sources import OnError, SourceFile
 from augury.terminal import coloured, is_terminal, progress, say, show_diagnostics, tell, working
@@ -289,22 +290,25 @@ def run(
         if output == "-":
             raise click.UsageError("Parquet is written to a folder: --output DEST")
         check_folder(output, compiled.plan.outputs if len(compiled.plan.outputs) > 1 else ())
-    in_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
-    if _engine(engine, [option for option, given in in_order.items() if given]) == "spark":
-        settings = Settings(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
-        run_on_spark(settings, master, conf, partitions, until, retention, output, format_, trace)
+    needs_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
+    if _engine(engine, [option for option, given in needs_order.items() if given]) == "spark":
+        given = SparkRun(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
+        run_on_spark(given, master, conf, partitions, until, retention, output, format_, trace)
         return
-    job = Job(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
+    settings = Settings.of(compiled, clock=clock, emit=emit, lateness=lateness, retention=retention, on_error=on_error)
+    sources = [SourceFile.parse(source, time) for source in events]
+    in_order = show_changes or lateness is not None
+    job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings, in_order)
     engine = engine or "embedded"
     if show_changes:
         if format_ == "parquet":
             raise click.UsageError("--changes are told as a table, JSON lines, CSV or Arrow")
-        replayed = job.replay(until, retention, emit, lateness, engine)
+        replayed = job.replay(until, engine)
         told = sinks.answers_of(replayed.changes, compiled.plan, job.clock, changes=True)
         sinks.write(told, format_, output, sys.stdout, trace=trace, width=_width(output))
         job.report(replayed.model)
         return
-    model = job.evaluate(until, as_of, retention, lateness, engine)
+    model = job.evaluate(until, as_of, engine)
     _show(Result(compiled, model, job.clock).as_answers(), format_, output, trace, job.missing)
     job.report(model)
 
@@ -349,7 +353,7 @@ def _check_output(output: str, events: Iterable[str], folder: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SparkRun:
     """What a run on Spark is about."""
 
     program: Program
@@ -362,7 +366,7 @@ class Settings:
 
 
 def run_on_spark(
-    settings: Settings, master: str, conf: Iterable[str], partitions: int | None, until: str | None,
+    settings: SparkRun, master: str, conf: Iterable[str], partitions: int | None, until: str | None,
     retention: str | None, output: str, format_: Format, trace: bool,
 ) -> None:  # fmt: skip
     """`augury run` on Spark."""
@@ -517,8 +521,10 @@ def why(
     compiled = _compile(program, facts, functions, policy)
     everything = replace(compiled.plan, outputs=tuple(dict.fromkeys(rule.type for rule in compiled.plan.rules)))
     compiled = replace(compiled, plan=everything)  # one may ask for any derived event
-    job = Job(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
-    model = job.evaluate(until, as_of, retention, engine="embedded")
+    settings = Settings.of(compiled, clock=clock, retention=retention, on_error=on_error)
+    sources = [SourceFile.parse(source, time) for source in events]
+    job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings)
+    model = job.evaluate(until, as_of, engine="embedded")
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
     if not found:
         missing = _not_detected(wanted, model, job)
@@ -602,7 +608,7 @@ def demo(engine: str | None) -> None:
         program, events = folder / "fire.aug", folder / "fire.jsonl"
         click.echo(f"# The program ({program.name}): rules over wind, fires and stations\n")
         click.echo(program.read_text(encoding="utf-8"))
-        job = Job(_compile([str(program)], (), (), None), [str(events)])
+        job = Job(_compile([str(program)], (), (), None), [SourceFile(str(events))])
         model = job.evaluate(engine="embedded")
         found, where = model.events, "in this process"
         if _engine(engine, []) == "spark":

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 
 from augury.algebra.program import Plan
 from augury.clock import Clock, Kind
-from augury.engine.events import Coded
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import Graph, read_facts
@@ -25,6 +24,7 @@ from augury.model import Event
 from augury.program import Program, check_clock
 from augury.sinks import Answers, Column, Part, column_of, ordered
 from augury.sources import OnError, Skipped, SourceFile
+from augury.sources.columns import Coded
 from augury.spark.batch import Detections
 from augury.spark.files import Opened, TextSource, exact, first_line
 from augury.spark.host import ERROR
