@@ -10,6 +10,7 @@ from pathlib import Path
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
+from augury.algebra.stages import needed
 from augury.clock import Clock
 from augury.engine import batch
 from augury.errors import DataError, RunError, counted
@@ -98,7 +99,7 @@ class Job:
             given = (self.clock, self.known(engine), *times, self.settings.retention)
             if engine == "embedded":
                 return batch.evaluate(self.program, history, *given)
-            return evaluate(self.program.plan, history.items() if isinstance(history, History) else history, *given)
+            return evaluate(self._asked, history.items() if isinstance(history, History) else history, *given)
 
     def replay(self, until: str | None, engine: str = "reference") -> Replay:
         settings = self.settings
@@ -115,9 +116,14 @@ class Job:
             if engine == "embedded":
                 found = batch.replay(self.program, self.history, *given)
             else:
-                found = replay(self.program.plan, self.history.items(), *given)
+                found = replay(self._asked, self.history.items(), *given)
         self.late += found.late
         return found
+
+    @property
+    def _asked(self) -> Plan:
+        """What the outputs rest on."""
+        return needed(self.program.plan, self.program.plan.outputs)
 
     def known(self, engine: str) -> Facts:
         """The facts, with those of the graphs; the reference has them by the plainest way."""

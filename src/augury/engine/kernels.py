@@ -709,3 +709,19 @@ def admit(
             n += 1
         rows[i] = row
     return n
+
+
+# Ids
+
+
+@Kernel
+def mix(h: Array, more: Array, constants: Array) -> None:
+    """`values.mixed` in place. All are of uint64; `constants` are what is added, the two factors, and the three shifts.
+
+    Python would warn where numbers of 64 bits overflow, so this is called once it is compiled.
+    """
+    for i in range(len(h)):
+        x = (h[i] ^ more[i]) + constants[0]
+        x = (x ^ (x >> constants[3])) * constants[1]
+        x = (x ^ (x >> constants[4])) * constants[2]
+        h[i] = x ^ (x >> constants[5])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import Array, intern_floats, refill_floats
+from augury.engine.kernels import Array, Kernel, intern_floats, mix, refill_floats
 from augury.model import (
     FLOAT_SEED,
     GOLDEN,
@@ -322,8 +322,15 @@ def _exact(values: Array) -> bool:
 # Hashes of columns, the same as those of single values in `model`
 
 
+_CONSTANTS = np.array([GOLDEN, MIX_1, MIX_2, 30, 27, 31], np.uint64)
+
+
 def mixed(h: Array, more: Array) -> Array:
-    """`mix` of columns."""
+    """`model.mix` of columns."""
+    if Kernel.compiled:
+        found = np.full(len(more), h) if h.ndim == 0 else h.copy()
+        mix(found, more, _CONSTANTS)
+        return found
     h = (h ^ more) + np.uint64(GOLDEN)
     h ^= h >> np.uint64(30)
     h *= np.uint64(MIX_1)
