@@ -36,7 +36,7 @@ from augury.sinks.values import (
     text_array,
 )
 
-_FIRST, _MOST = 1 << 13, 1 << 16  # rows that are written at a time: at first, and at most
+_FIRST, _MOST = 1 << 10, 1 << 16  # rows that are written at a time: at first, and at most
 _LONG = 1 << 22  # ids of traces that are written at a time
 TRACE = pa.list_(pa.string())
 
