@@ -235,8 +235,8 @@ def test_traces_of_what_is_collected() -> None:
         s(K, sum(X)) <- r: b(K, _), w: extend_backward(r, 6s), while w: collect a(K, X).
         p(K, X) <- (a(K, X) SEQ b(K, _)).4.
         t(K, count(X)) <- r: c(K, _), w: extend_backward(r, 9s), while w: collect p(K, X).
-        u(K, max(N)) <- (c(K, _) SEQ b(K, _)).5 WHERE K > 0, last 3: collect s(_, N).
-        v(K, list(N)) <- r: c(K, _), w: extend_backward(r, 9s), while w: collect (u(K, N) OR s(K, N)).
+        u(K, max(N)) <- (c(K, _) SEQ b(K, _)).5, last 3: collect s(_, N).
+        v(K, list(N)) <- r: c(K, _), w: extend_backward(r, 40s), while w: collect (u(_, N) OR s(K, N)).
         """
     )
     chance = np.random.default_rng(5)

@@ -185,17 +185,24 @@ class Events(Operator):
             yield chunk, rows[lo:hi] - chunk.first
             lo = hi
 
+    def ids(self, rows: Array) -> list[str]:
+        """The ids of rows, see `id`."""
+        result: list[str] = []
+        for chunk, at in self.pieces(rows):
+            given: list[Any] = [None] * len(at) if chunk.ids is None else [chunk.ids[i] for i in at.tolist()]
+            made = [i for i, id in enumerate(given) if id is None] if chunk.ids is None or None in given else []
+            for i, id in zip(made, self.made(at[made] + chunk.first).tolist(), strict=True):
+                given[i] = f"{id:016x}"
+            result += given
+        return result
+
     def all_names(self, rows: Array) -> list[tuple[str, ...]]:
         """What each row adds to a trace, see `names`."""
         result: list[tuple[str, ...]] = []
         for chunk, at in self.pieces(rows):
-            places = at.tolist()
-            ids: list[Any] = [None] * len(at) if chunk.ids is None else [chunk.ids[i] for i in places]
-            traces: list[Any] = [None] * len(at) if chunk.traces is None else [chunk.traces[i] for i in places]
-            made = [i for i, (id, own) in enumerate(zip(ids, traces, strict=True)) if id is None and not own]
-            for i, id in zip(made, self.made(at[made] + chunk.first).tolist(), strict=True):
-                ids[i] = f"{id:016x}"
-            result += [tuple(own) if own else (str(id),) for id, own in zip(ids, traces, strict=True)]
+            ids = self.ids(at + chunk.first)
+            traces: list[Any] = [None] * len(at) if chunk.traces is None else [chunk.traces[i] for i in at.tolist()]
+            result += [tuple(own) if own else (id,) for id, own in zip(ids, traces, strict=True)]
         return result
 
     def made(self, rows: Array) -> Array:

@@ -198,7 +198,7 @@ def traces_of(circuit: Circuit, events: Derived, rows: Array, again: Again[Trace
 
 
 def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[Array, Leaves]]) -> Traces:
-    names = _Names(all(one.plain for one in circuit.inputs.values()))
+    names = _Names(circuit.inputs.values())
     found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
     rest = np.ones(len(rows), bool)
     for some, leaves in groups:
@@ -214,7 +214,7 @@ def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[A
     items = np.empty(int(offsets[-1]), np.int64 if names.pool is not None else np.uint64)
     for some, own, more in found:
         items[_spread(offsets[some], own) if len(some) < len(rows) else slice(None)] = more
-    return Traces(offsets.astype(np.int32), items, None if names.pool is None else list(names.pool))
+    return Traces(offsets.astype(np.int32), items, names.pool)
 
 
 def _one_by_one(circuit: Circuit, events: Derived, rows: Array) -> Many:
@@ -231,33 +231,45 @@ def _one_by_one(circuit: Circuit, events: Derived, rows: Array) -> Many:
 class _Names:
     """Ids as numbers: as they are where all are made from contents, else their places in a pool."""
 
-    def __init__(self, plain: bool) -> None:
-        self.pool: dict[str, int] | None = None if plain else {}
-
-    def numbers(self, ids: Iterable[str]) -> Array:
-        pool = self.pool
-        if pool is None:
-            return np.array([int(id, 16) for id in ids], np.uint64)
-        return np.array([pool.setdefault(id, len(pool)) for id in ids], np.int64)
+    def __init__(self, inputs: Iterable[Events]) -> None:
+        given = list(inputs)
+        self.pool: list[str] | None = None if all(one.plain for one in given) else []
+        # An id names one event, so that events have numbers of their own, unless some come with traces.
+        self.single = not any(chunk.traces is not None for one in given for chunk in one.chunks)
+        self.known: dict[int, Array] = {}  # the numbers of events, by row, -1 where there is none yet
+        self.places: dict[str, int] = {}
 
     def of(self, events: Events, rows: Array) -> tuple[Array, Array | None]:
         """The ids of input events, in the order of rows; and how many each one adds, where that is not always one."""
         few, place = distinct(rows, events.out.table.n)
         if self.pool is None:
             return events.made(few)[place], None
-        if events.plain:
-            return self.numbers(f"{id:016x}" for id in events.made(few).tolist())[place], None
+        if self.single:
+            known = self.known.get(id(events))
+            if known is None:
+                known = self.known[id(events)] = np.full(events.out.table.n, -1, np.int64)
+            new = few[known[few] < 0]
+            known[new] = np.arange(len(self.pool), len(self.pool) + len(new))
+            self.pool += events.ids(new)
+            return known[rows], None
         names = events.all_names(few)
-        items = self.numbers(name for one in names for name in one)
+        items = np.array([self._place(name) for one in names for name in one], np.int64)
         lengths = np.array([len(one) for one in names])
         if len(items) == len(names):
             return items[place], None
         return items[_spread((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
 
+    def _place(self, id: str) -> int:
+        assert self.pool is not None
+        found = self.places.setdefault(id, len(self.pool))
+        if found == len(self.pool):
+            self.pool.append(id)
+        return found
+
     def all(self, many: Many, count: int) -> tuple[Array, Array]:
         """The ids of input events of which rows have several, row by row; and how many each row has."""
         if not many.parts:
-            return self.numbers(()), np.zeros(count, np.int64)
+            return np.empty(0, np.int64 if self.pool is not None else np.uint64), np.zeros(count, np.int64)
         parts = []
         for events, at, owners, place in many.parts:
             items, lengths = self.of(events, at)
