@@ -286,6 +286,8 @@ def run(
         say(f"{counted(number, 'warning')}; `augury check` shows {'it' if number == 1 else 'them'}")
     format_ = format_ or _format_of(output)
     _check_output(output, events, format_ == "parquet")
+    if format_ == "arrow" and output == "-" and is_terminal():
+        raise click.UsageError("Arrow is not for a terminal: --output FILE")
     if format_ == "parquet":
         if output == "-":
             raise click.UsageError("Parquet is written to a folder: --output DEST")
@@ -384,7 +386,7 @@ def run_on_spark(
         with working("reading events"):
             job = SparkJob(
                 spark, settings.program, sources, settings.facts, settings.rdf, settings.clock, settings.on_error,
-                until=until, retention=retention, partitions=partitions,
+                until=until, retention=retention, partitions=partitions, trace=trace,
             )  # fmt: skip
         with working("evaluating on Spark"):
             if format_ == "parquet":

@@ -67,6 +67,7 @@ class SparkJob:
         until: str | None = None,
         retention: str | None = None,
         partitions: int | None = None,
+        trace: bool = True,
     ) -> None:
         self.spark, self.program, self.on_error = spark, program, on_error
         self.skipped = Skipped(on_error)
@@ -80,6 +81,7 @@ class SparkJob:
             self.pipeline = Pipeline(
                 program, sources, clock=chosen.kind, facts=known + self.graphs.facts(program.plan, known),
                 retention=retention, on_error="fail" if on_error == "stop" else "drop", exact=True,
+                trace=trace,
             )  # fmt: skip
             self.detections = Detections(self.pipeline, until, partitions, False)
 
