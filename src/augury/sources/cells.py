@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import date, datetime, time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -419,14 +420,21 @@ class PlainCells(Cells):
     def __len__(self) -> int:
         return len(self.values)
 
-    def some(self, rows: Array) -> PlainCells:
-        return PlainCells([self.values[i] for i in rows.tolist()])
+    def some(self, rows: Array) -> Cells:
+        column = self._column
+        if isinstance(column, np.ndarray) or set(map(type, column.values)) <= {str, type(None)}:
+            return ColumnCells(column[rows])
+        return PlainCells([self.values[i] for i in rows.tolist()])  # they may be of fewer kinds than all are
 
     def cell(self, row: int) -> Any:
         return self.values[row]
 
-    def plain(self) -> Column:
+    @cached_property
+    def _column(self) -> Column:
         return python_column(self.values)
+
+    def plain(self) -> Column:
+        return self._column
 
     def times(self, clock: Clock) -> Array:
         kinds = set(map(type, self.values))
@@ -435,9 +443,28 @@ class PlainCells(Cells):
             if found is not None:
                 return found
         if kinds <= _PLAIN:
-            return time_points(python_column(self.values), clock)
+            return time_points(self._column, clock)
         read = [read_time(v, clock) for v in self.values]
         return np.array([MISSING if t is None else t for t in read], np.int64)
+
+
+class ColumnCells(Cells):
+    """Values that are a column already."""
+
+    def __init__(self, values: Column) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def some(self, rows: Array) -> ColumnCells:
+        return ColumnCells(self.values[rows])
+
+    def cell(self, row: int) -> Any:
+        return next(values_of(self.values[row : row + 1]))
+
+    def plain(self) -> Column:
+        return self.values
 
 
 def python_column(values: Sequence[Any]) -> Column:
