@@ -13,7 +13,7 @@ import numpy as np
 from augury.engine import kernels as k
 from augury.engine.kernels import Array
 from augury.engine.values import Dictionary
-from augury.optimiser.implied_bounds import END, START
+from augury.optimiser.implied_bounds import END, FAR, START
 
 if TYPE_CHECKING:
     from augury.engine.operators.base import Operator
@@ -31,6 +31,7 @@ __all__ = [
     "RIGHT",
     "START",
     "Index",
+    "Latest",
     "Links",
     "Table",
     "Words",
@@ -103,8 +104,6 @@ class Table:
     def grew(self, lo: int) -> None:
         self.words.rows += self.n - lo
         self.words.touched(self)
-        for index in self.indexes.values():
-            index.extend()
         for operator, _ in self.readers:
             operator.wake()
 
@@ -192,7 +191,10 @@ class Words:
 
 
 class Index:
-    """The rows of a table by key; in each group a chain in the order of a field, from the greatest down."""
+    """The rows of a table by key; in each group a chain in the order of a field, from the greatest down.
+
+    It takes in new rows when somebody is about to look something up: where events come in order, many are never asked.
+    """
 
     def __init__(self, table: Table, fields: tuple[int, ...], order: int) -> None:
         self.table, self.order = table, order
@@ -205,7 +207,6 @@ class Index:
         self.groups = np.zeros((8, _GROUP), np.int32)
         self.prev, self.after = np.full(16, -1, np.int32), np.full(16, -1, np.int32)
         self.calls = 0
-        self.extend()
 
     @property
     def bytes(self) -> int:
@@ -238,6 +239,24 @@ class Index:
             self.prev, self.after, words.canon, words.nullish,
         )  # fmt: skip
         self.seen = table.n
+
+
+class Latest:
+    """The greatest value of a field among the first rows of a table."""
+
+    def __init__(self, table: Table, field: int) -> None:
+        self.table, self.field = table, field
+        self.reset()
+
+    def reset(self) -> None:
+        self.seen, self.found = 0, -FAR
+
+    def before(self, limit: int) -> int:
+        """Of the rows before `limit`, or of more of them."""
+        if self.seen < limit:
+            self.found = max(self.found, int(self.table.data[self.field, self.seen : limit].max()))
+            self.seen = limit
+        return self.found
 
 
 class Links:
