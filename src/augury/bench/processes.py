@@ -121,8 +121,10 @@ def alone(command: Sequence[str]) -> Used:
     with TemporaryDirectory(prefix="augury-") as folder:
         report = Path(folder) / "used.json"
         start = [sys.executable, "-I", str(Path(__file__).with_name("alone.py")), str(report), *command]
+        # Installed modules are compiled; those in a folder of sources are by the first run, unless this is forbidden.
+        compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         with subprocess.Popen(
-            start, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            start, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=compiled
         ) as process:
             with _sampled(partial(_seen, process.pid)) as seen:
                 _, said = process.communicate()
