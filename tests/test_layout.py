@@ -7,8 +7,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "clock", "model", "algebra", "language", "program", "sources", "knowledge", "meaning", "notation", "why", "explain", "why_not",
-    "sinks", "settings", "optimiser", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
+    "errors", "clock", "model", "algebra", "language", "program", "settings", "sources", "knowledge", "meaning", "notation", "why", "explain", "why_not",
+    "sinks", "optimiser", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
 ]  # fmt: skip
 LATER = {
     "program": {"explain", "engine", "knowledge"}

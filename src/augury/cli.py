@@ -34,6 +34,7 @@ from augury.notation import read_atom, read_event, show_event
 from augury.program import Program, compile_sources, read_text
 from augury.run import ENGINES
 from augury.sinks import FORMATS, Format, check_folder, make_folder, render, write, write_parquet
+from augury.settings import Settings
 from augury.sources import OnError, SourceFile
 from augury.terminal import coloured, is_terminal, progress, say, show_diagnostics, tell, working
 from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
@@ -286,22 +287,25 @@ def run(
         if output == "-":
             raise click.UsageError("Parquet is written to a folder: --output DEST")
         check_folder(output, compiled.plan.outputs if len(compiled.plan.outputs) > 1 else ())
-    in_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
-    if _engine(engine, [option for option, given in in_order.items() if given]) == "spark":
-        settings = Settings(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
-        run_on_spark(settings, master, conf, partitions, until, retention, output, format_)
+    needs_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
+    if _engine(engine, [option for option, given in needs_order.items() if given]) == "spark":
+        given = SparkRun(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
+        run_on_spark(given, master, conf, partitions, until, retention, output, format_)
         return
-    job = Job(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
+    settings = Settings.of(compiled, clock=clock, emit=emit, lateness=lateness, retention=retention, on_error=on_error)
+    sources = [SourceFile.parse(source, time) for source in events]
+    in_order = show_changes or lateness is not None
+    job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings, in_order)
     engine = engine or "embedded"
     columns = _width(output)
     if show_changes:
         if format_ == "parquet":
             raise click.UsageError("--changes are told as a table, JSON lines or CSV")
-        replayed = job.replay(until, retention, emit, lateness, engine)
+        replayed = job.replay(until, engine)
         write(render(replayed.changes, format_, job.clock, compiled.plan, columns, changes=True), output, sys.stdout)
         job.report(replayed.model)
         return
-    model = job.evaluate(until, as_of, retention, lateness, engine)
+    model = job.evaluate(until, as_of, engine)
     _show(model.events, format_, job.clock, compiled.plan, output, job.missing)
     job.report(model)
 
@@ -351,7 +355,7 @@ def _check_output(output: str, events: Iterable[str], folder: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SparkRun:
     """What a run on Spark is about."""
 
     program: Program
@@ -364,7 +368,7 @@ class Settings:
 
 
 def run_on_spark(
-    settings: Settings, master: str, conf: Iterable[str], partitions: int | None, until: str | None,
+    settings: SparkRun, master: str, conf: Iterable[str], partitions: int | None, until: str | None,
     retention: str | None, output: str, format_: Format | Literal["parquet"],
 ) -> None:  # fmt: skip
     """`augury run` on Spark."""
@@ -522,8 +526,10 @@ def why(
 ) -> None:  # fmt: skip
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
     compiled = _compile(program, facts, functions, policy)
-    job = Job(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
-    model = job.evaluate(until, as_of, retention, engine="embedded")
+    settings = Settings.of(compiled, clock=clock, retention=retention, on_error=on_error)
+    sources = [SourceFile.parse(source, time) for source in events]
+    job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings)
+    model = job.evaluate(until, as_of, engine="embedded")
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
     if not found:
         missing = _not_detected(wanted, model, job)
@@ -607,7 +613,7 @@ def demo(engine: str | None) -> None:
         program, events = folder / "fire.aug", folder / "fire.jsonl"
         click.echo(f"# The program ({program.name}): rules over wind, fires and stations\n")
         click.echo(program.read_text(encoding="utf-8"))
-        job = Job(_compile([str(program)], (), (), None), [str(events)])
+        job = Job(_compile([str(program)], (), (), None), [SourceFile(str(events))])
         model = job.evaluate(engine="embedded")
         found, where = model.events, "in this process"
         if _engine(engine, []) == "spark":

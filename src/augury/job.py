@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
-from augury.clock import Clock, Kind
+from augury.clock import Clock
 from augury.engine import batch
 from augury.errors import DataError, RunError, counted
 from augury.knowledge.facts import Facts, without_facts
@@ -21,8 +21,8 @@ from augury.meaning import Model, Replay, admitted, evaluate, replay
 from augury.model import Event, HistoryItem
 from augury.notation import show_event
 from augury.program import Program, check_clock
-from augury.settings import choose_clock, first_time, length
-from augury.sources import OnError, Skipped, SourceFile, merged, read_events, read_raw
+from augury.settings import Settings
+from augury.sources import History, Reader, Skipped, SourceFile
 from augury.terminal import tell, working
 
 
@@ -62,20 +62,22 @@ class Job:
     def __init__(
         self,
         program: Program,
-        events: Iterable[str],
+        events: Iterable[SourceFile],
         facts: Iterable[tuple[str, str]] = (),
         rdf: Iterable[Graph] = (),
-        clock: Kind | None = None,
-        on_error: OnError = "stop",
-        time: str = "time",
+        settings: Settings | None = None,
+        in_order: bool = False,
+        progress: Callable[[int], None] | None = None,
     ) -> None:
-        self.program = program
-        plan, self.skipped = self.program.plan, Skipped(on_error)
+        """`in_order` is whether the order of arrival matters, as it does where something can be late."""
+        self.program, self.settings = program, settings or Settings()
+        plan, self.skipped = self.program.plan, Skipped(self.settings.on_error)
         check_registered(plan)
-        raw = merged([read_raw(SourceFile.parse(source, time), plan, self.skipped) for source in events])
-        self.clock: Clock = choose_clock(self.program, clock, first_time(line.item for line in raw))
+        clock = partial(self.settings.clock_of, program)
+        reader = Reader(plan, clock, self.skipped, self.settings.strict, progress)
+        self.history = reader.sources(events, in_order)
+        self.clock: Clock = reader.clock
         check_clock(self.program, self.clock.kind)
-        self.history: list[HistoryItem] = read_events(raw, plan, self.clock, self.skipped)
         self.late: list[HistoryItem] = []
         self.facts, self.graphs = read_facts(facts, rdf, plan, self.clock, self.skipped)
 
@@ -86,56 +88,27 @@ class Job:
         except DataError as error:
             raise DataError(error.message, option, error.hint) from None
 
-    def length(self, option: str, text: str | None) -> int | None:
-        """The duration that an option names."""
-        try:
-            return length(text, self.program.plan.tick)
-        except RunError as error:
-            raise DataError(error.message, option) from None
-
-    def evaluate(
-        self,
-        until: str | None = None,
-        as_of: str | None = None,
-        retention: str | None = None,
-        lateness: str | None = None,
-        engine: str = "reference",
-    ) -> Model:
-        told, late = admitted(self.history, self.lateness(lateness))
-        self.late += late
+    def evaluate(self, until: str | None = None, as_of: str | None = None, engine: str = "reference") -> Model:
+        history: History | list[HistoryItem] = self.history
+        if self.settings.lateness is not None:
+            history, late = admitted(self.history.items(), self.clock.length(self.settings.lateness))
+            self.late += late
         with working(f"evaluating {len(self.history):,} events"):
-            settings = (
-                self.clock,
-                self.known(engine),
-                self.time("--until", until),
-                self.time("--as-of", as_of),
-                self.length("--retention", retention),
-            )
+            times = self.time("--until", until), self.time("--as-of", as_of)
+            given = (self.clock, self.known(engine), *times, self.settings.retention)
             if engine == "embedded":
-                return batch.evaluate(self.program, told, *settings)
-            return evaluate(self.program.plan, told, *settings)
+                return batch.evaluate(self.program, history, *given)
+            return evaluate(self.program.plan, history.items() if isinstance(history, History) else history, *given)
 
-    def replay(
-        self,
-        until: str | None,
-        retention: str | None,
-        emit: Literal["early", "final"],
-        lateness: str | None,
-        engine: str = "reference",
-    ) -> Replay:
+    def replay(self, until: str | None, engine: str = "reference") -> Replay:
+        settings = self.settings
         with working(f"replaying {len(self.history):,} events"):
-            settings = (
-                self.clock,
-                self.known(engine),
-                self.time("--until", until),
-                self.length("--retention", retention),
-                emit,
-                self.lateness(lateness),
-            )
+            late = None if settings.lateness is None else self.clock.length(settings.lateness)
+            given = (self.clock, self.known(engine), self.time("--until", until), settings.retention, settings.emit, late)
             if engine == "embedded":
-                found = batch.replay(self.program, self.history, *settings)
+                found = batch.replay(self.program, self.history, *given)
             else:
-                found = replay(self.program.plan, self.history, *settings)
+                found = replay(self.program.plan, self.history.items(), *given)
         self.late += found.late
         return found
 
@@ -148,27 +121,28 @@ class Job:
     def missing(self) -> list[str]:
         """The input types that rules read and of which there was no event."""
         plan = self.program.plan
-        given = {item.type for item in self.history if isinstance(item, Event)}
-        return sorted({name for name, _ in plan.event_types} - {name for name, _ in plan.derived} - given)
-
-    def lateness(self, text: str | None) -> int | None:
-        late = self.length("--lateness", text)
-        return None if late is None else self.clock.length(late)
+        return sorted({name for name, _ in plan.event_types} - {name for name, _ in plan.derived} - self.history.types)
 
     def report(self, model: Model) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
+        rejected = [why for _, why in model.rejected]
         report(
-            self.program.plan, self.skipped, self.facts, self.graphs, [why for _, why in model.rejected], model.errors
+            self.program.plan, self.skipped, self.facts, self.graphs, rejected, model.errors, unknown=self.history.unknown
         )
         tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])
 
 
 def report(
     plan: Plan, skipped: Skipped, facts: Facts, graphs: Graphs, rejected: list[str], errors: Mapping[tuple[str, str], int],
-    count: int | None = None,
+    count: int | None = None, unknown: Mapping[str, int] | None = None,
 ) -> None:  # fmt: skip
-    """What a run has left out, on standard error; `count` says how much was skipped where not all of it is at hand."""
+    """What a run has left out, on standard error; `count` says how much was skipped where not all of it is at hand.
+
+    `unknown` are events of types that the program does not know.
+    """
     tell("skipped", skipped.problems, count=count)
+    other = [f"`{name}`: {counted(n, 'event')}" for name, n in sorted((unknown or {}).items())]
+    tell("events of types that the program does not know, passed over", other, count=sum((unknown or {}).values()))
     empty = [n for n in without_facts(facts, plan) if n not in graphs.predicates and n not in plan.queries]
     meant = graphs.misspelt(empty)
     printer = Printer()

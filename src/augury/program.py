@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,17 +95,28 @@ class Program:
 
         return explain(self.plan, self.modules, format)
 
-    def session(self, **settings: Any) -> Session:
+    def session(
+        self,
+        *,
+        policy: str | None = None,
+        facts: Mapping[str, Any] | Iterable[Any] = (),
+        rdf: Any = (),
+        late: Callable[[Any], None] | None = None,
+        **settings: Any,
+    ) -> Session:
         """A session of the embedded engine: events go in, changes come out.
 
         `clock` is "logical" or "timestamp"; `emit` is "early" or "final"; `lateness` bounds how late an event may come,
-        `retention` how long rules without a bound remember; `policy` stands in where the program names none; `facts` are
-        given by name; `late` is called with what came too late.
+        `longest` how long one lasts, `retention` how long rules without a bound remember; `revisable` is whether events may
+        be revoked, or how old one may be; `changing` names the predicates whose facts change; `strict` refuses events of
+        types that the program does not know; `policy` stands in where the program names none; `facts` are given by name;
+        `late` is called with what came too late.
         """
         from augury.engine.session import Session
+        from augury.settings import Settings
 
-        policy = settings.pop("policy", None)
-        return Session(self.with_policy(policy) if policy else self, **settings)
+        program = self.with_policy(policy) if policy else self
+        return Session(program, Settings.of(program, **settings), facts=facts, rdf=rdf, late=late)
 
     def restore(self, snapshot: bytes, **settings: Any) -> Session:
         """The session that `session.snapshot()` was taken of, to go on with; `late` may be given anew."""

@@ -9,15 +9,14 @@ from typing import Any
 
 from augury.clock import Clock, Kind
 from augury.engine import batch
-from augury.engine.arrivals import is_tables
 from augury.errors import RunError, counted
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
-from augury.settings import choose_clock, first_time, length
-from augury.sources import item_from
+from augury.settings import Settings
+from augury.sources import Reader, read_history
 from augury.why import derivation_tree, show_tree
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any]
@@ -77,6 +76,7 @@ def run(
     until: Any = None,
     as_of: Any = None,
     retention: str | None = None,
+    strict: bool = False,
     engine: str = "embedded",
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
@@ -92,36 +92,17 @@ def run(
         program = compile(program, policy=policy, facts=names)
     elif policy is not None:
         program = program.with_policy(policy)
-    if is_tables(events):
-        return _run_tables(program, events, given_facts, rdf, clock, until, as_of, retention, engine)  # type: ignore[arg-type]
-    if isinstance(events, Event | Revocation | Mapping | str) or not isinstance(events, Iterable):
-        raise RunError(f"events are a list of events, or tables by type, not {type(events).__name__}")
-    given = list(events)
-    chosen = choose_clock(program, clock, first_time(given))
+    settings = Settings.of(program, clock=clock, retention=retention, strict=strict)
+    reader = Reader(program.plan, lambda first: settings.clock_of(program, first), strict=strict)
+    history = read_history(reader, events)
+    chosen = reader.clock
     check_clock(program, chosen.kind)
-    history = [item_from(item, program.plan, chosen) for item in given]
     known = facts_from(given_facts, program.plan, chosen)
     check_facts(known, program.plan)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
     graphs = Graphs.of(rdf)
     known += graphs.facts(program.plan, known) if engine == "embedded" else graphs.closed(program.plan)
-    settings = (chosen, known, time["until"], time["as_of"], length(retention, program.plan.tick))
+    given = (chosen, known, time["until"], time["as_of"], settings.retention)
     if engine == "embedded":
-        return Result(program, batch.evaluate(program, history, *settings), chosen)
-    return Result(program, evaluate(program.plan, history, *settings), chosen)
-
-
-def _run_tables(
-    program: Program, tables: Mapping[str, Any], facts: Any, rdf: Any, clock: Kind | None, until: Any, as_of: Any,
-    retention: str | None, engine: str,
-) -> Result:  # fmt: skip
-    """Whole tables go straight into a session."""
-    if engine != "embedded" or as_of is not None:
-        raise RunError("tables run on the embedded engine, as of now", hint="give a list of events for anything else")
-    session = program.session(clock=clock, facts=facts, rdf=rdf, retention=retention)
-    session.push(tables)
-    if until is not None:
-        session.advance(until)
-    return Result(
-        program, batch.answer_of(session, None if until is None else session.clock.read(until)), session.clock
-    )
+        return Result(program, batch.evaluate(program, history, *given), chosen)
+    return Result(program, evaluate(program.plan, history.items(), *given), chosen)

@@ -9,41 +9,34 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.program import Plan, Predicate
-from augury.clock import Clock
 from augury.engine.circuit import Circuit
-from augury.engine.events import Coded, Events
+from augury.engine.events import Events
 from augury.engine.frame import LONGEST
 from augury.engine.kernels import Array
 from augury.engine.table import END
-from augury.errors import DataError, RunError, misspelt, nearest
-from augury.model import MAX_INT, Event, HistoryItem, Revocation, from_json
-from augury.sources import convert, item_from
+from augury.errors import DataError, RunError
+from augury.model import Event, HistoryItem, Revocation
+from augury.sources import Batch, History
+from augury.sources.cells import MISSING
 
 Known = tuple[Events, int]
-_ASIDE = ("time", "start", "end", "id", "op", "known")
 
 
-@dataclass
-class Batch:
-    """New events of one type, column by column, in the order of arrival."""
+@dataclass(frozen=True)
+class Bounds:
+    """How far a session is: what ends at or before `frontier` is late; see `Session` for the rest."""
 
-    start: Array
-    end: Array
-    columns: list[Any]
-    ids: Any = None
-    dead: list[int] = field(default_factory=list)
-    traces: Any = None  # of given events: the ids of the inputs behind each
+    frontier: int | None = None
+    greatest: int | None = None
+    lateness: int | None = None
+    revision: int | None = None
+    advanced: int | None = None
+    revisable: bool = True
 
-    def some(self, rows: Array) -> Batch:
-        dead = set(self.dead)
-        return Batch(
-            self.start[rows],
-            self.end[rows],
-            [c[rows] if isinstance(c, np.ndarray | Coded) else [c[i] for i in rows.tolist()] for c in self.columns],
-            None if self.ids is None else [self.ids[i] for i in rows.tolist()],
-            [at for at, i in enumerate(rows.tolist()) if i in dead] if dead else [],
-            None if self.traces is None else [self.traces[i] for i in rows.tolist()],
-        )
+    def fixed(self, greatest: int | None) -> int | None:
+        """What ends at or before it can no longer be revoked, once `greatest` is the greatest end."""
+        old = None if self.revision is None or greatest is None else greatest - self.revision - 1
+        return max((t for t in (old, self.advanced) if t is not None), default=None)
 
 
 @dataclass
@@ -130,24 +123,84 @@ class Arrivals:
         self.looked_up: dict[int, int] = {}  # how far the ids of unnamed events are in `by_id`, by table
         self.content_ids = False
 
-    def read(self, given: Iterable[Any], clock: Clock) -> list[HistoryItem]:
-        items = [item_from(item, self.plan, clock) for item in given]
-        for item in items:
-            if isinstance(item, Event) and not -LONGEST < item.start <= item.end < LONGEST:
-                raise DataError(f"{item.type}: a time too far from the origin", hint="times are below 2**60")
-        return items
+    def history(self, given: History, bounds: Bounds) -> Arrived:
+        """What has been said, by columns; where the order of arrival decides about single ids, item by item."""
+        named = bool(given.revoked) or any(batch.ids is not None for batch in given.batches.values())
+        late = bounds.lateness is not None or (bounds.revision is not None and bool(given.revoked))
+        if given.ordered and named and late:
+            return self.items(given.items(), bounds)
+        if given.revoked and not bounds.revisable:
+            raise _not_revisable()
+        arrived = Arrived(self, unnamed=self.unnamed)
+        behind = _behind(given, bounds, self.longest)
+        for type, batch in given.batches.items():
+            self._check_times(type[0], batch)
+            arrived.count += len(batch)
+            late_ones = behind.get(type)
+            if batch.ids is None and late_ones is not None and late_ones.any():
+                rows = np.flatnonzero(late_ones)
+                arrived.late += batch.some(rows).events(type[0])
+                batch = batch.some(np.flatnonzero(~late_ones))
+            arrived.batches[type] = batch
+        if named:
+            self._by_id(arrived, given, behind, bounds)
+        arrived.batches = {type: batch for type, batch in arrived.batches.items() if len(batch)}
+        ends = [int(batch.end.max()) for batch in arrived.batches.values()]
+        arrived.greatest = max(ends, default=None)
+        return arrived
 
-    def items(
-        self,
-        items: list[HistoryItem],
-        frontier: int | None,
-        greatest: int | None,
-        lateness: int | None,
-        revision: int | None,
-        advanced: int | None,
-        revisable: bool,
-    ) -> Arrived:
+    def _by_id(self, arrived: Arrived, given: History, behind: Mapping[Predicate, Array], bounds: Bounds) -> None:
+        """Leaves out the events whose id is known already, in the order of arrival, and takes in what is revoked."""
+        here: dict[str, tuple[Predicate, int]] = {}
+        drop: dict[Predicate, list[int]] = {}
+        revoked = {item.id for _, item in given.revoked} | self.tombstones
+        for type, at, id in _in_order(arrived.batches):
+            batch = arrived.batches[type]
+            known = self._find(id)
+            if known is None and id not in here:
+                if type in behind and behind[type][at]:
+                    arrived.late.append(batch.event(type[0], at))
+                    drop.setdefault(type, []).append(at)
+                    continue
+                here[id] = (type, at)
+                if id in revoked:
+                    batch.dead.append(at)
+                continue
+            drop.setdefault(type, []).append(at)
+            event = batch.event(type[0], at)
+            other = known[0].event(known[1]) if known is not None else arrived.batches[here[id][0]].event(here[id][0][0], here[id][1])
+            if other.content != event.content:
+                arrived.rejected.append((event, f"the id {id} names another event already"))
+        for type, late_ones in behind.items():  # those without an id, among others that have one
+            batch = arrived.batches[type]
+            if batch.ids is not None:
+                lost = [i for i in np.flatnonzero(late_ones).tolist() if batch.ids[i] is None]
+                arrived.late += [batch.event(type[0], i) for i in lost]
+                drop.setdefault(type, []).extend(lost)
+        tombstones: set[str] = set()
+        fixed = bounds.fixed(bounds.greatest)
+        for _, item in given.revoked:
+            if item.id in here:
+                tombstones.add(item.id)
+            else:
+                self._revoke(item, arrived, {}, {}, {}, tombstones, fixed)
+        arrived.tombstones = sorted(tombstones - self.tombstones)
+        for type, rows in drop.items():
+            batch = arrived.batches[type]
+            arrived.batches[type] = batch.some(np.setdiff1d(np.arange(len(batch)), rows))
+
+    @staticmethod
+    def _check_times(name: str, batch: Batch) -> None:
+        if not len(batch):
+            return
+        if batch.start is not batch.end and (batch.start > batch.end).any():
+            raise DataError(f"{name}: an event starts after its end")
+        if not (int(batch.start.min()) > -LONGEST and int(batch.end.max()) < LONGEST):
+            raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
+
+    def items(self, items: list[HistoryItem], bounds: Bounds) -> Arrived:
         """Events and revocations one by one, in the order of arrival."""
+        frontier, greatest, lateness = bounds.frontier, bounds.greatest, bounds.lateness
         arrived = Arrived(self, unnamed=self.unnamed)
         lists: dict[Predicate, list[Event]] = {}
         dead: dict[Predicate, list[int]] = {}
@@ -155,12 +208,12 @@ class Arrivals:
         tombstones: set[str] = set()
         for item in items:
             if isinstance(item, Revocation):
-                if not revisable:
-                    raise RunError("the session is not revisable", hint="open it with revisable=True")
-                old = None if revision is None or greatest is None else greatest - revision - 1
-                fixed = max((t for t in (old, advanced) if t is not None), default=None)
-                self._revoke(item, arrived, lists, dead, here, tombstones, fixed)
+                if not bounds.revisable:
+                    raise _not_revisable()
+                self._revoke(item, arrived, lists, dead, here, tombstones, bounds.fixed(greatest))
                 continue
+            if not -LONGEST < item.start <= item.end < LONGEST:
+                raise DataError(f"{item.type}: a time too far from the origin", hint="times are below 2**60")
             arrived.count += 1
             if item.id:
                 known = self._event_of(item.id, lists, here)
@@ -239,19 +292,6 @@ class Arrivals:
         if item.id not in self.tombstones:
             tombstones.add(item.id)
 
-    def tables(self, tables: Mapping[str, Any], clock: Clock, frontier: int | None) -> Arrived:
-        """Whole tables, one a type; they are told in the order of time."""
-        arrived = Arrived(self, unnamed=self.unnamed)
-        for name, table in tables.items():
-            columns = _columns(table)
-            if "op" in columns:
-                raise DataError(
-                    f"the table of `{name}` has a column `op`", hint="revoke events with session.revoke(ids)"
-                )
-            batch, arity = self._table(name, columns, clock)
-            self._batch((name, arity), batch, frontier, arrived)
-        return arrived
-
     def batches(
         self,
         batches: Mapping[Predicate, Batch],
@@ -281,21 +321,15 @@ class Arrivals:
     def _batch(self, type: Predicate, batch: Batch, frontier: int | None, arrived: Arrived) -> None:
         """New events of one type, without those that are late, too long or known already."""
         name, given = type[0], type in self.plan.given
-        arrived.count += len(batch.end)
-        if not len(batch.end):
+        arrived.count += len(batch)
+        if not len(batch):
             return
-        if (batch.start > batch.end).any():
-            raise DataError(f"{name}: an event starts after its end")
-        if not (int(batch.start.min()) > -LONGEST and int(batch.end.max()) < LONGEST):
-            raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
-        late = np.zeros(len(batch.end), bool) if frontier is None else batch.end <= frontier
+        self._check_times(name, batch)
+        late = np.zeros(len(batch), bool) if frontier is None else batch.end <= frontier
         if self.longest is not None and not given:
             late |= batch.end - batch.start > self.longest
         if late.any():
-            for i in np.flatnonzero(late).tolist():
-                args = tuple(c[i].item() if isinstance(c, np.ndarray) else c[i] for c in batch.columns)
-                id = "" if batch.ids is None else batch.ids[i] or ""
-                arrived.late.append(Event(name, args, int(batch.start[i]), int(batch.end[i]), id))
+            arrived.late += batch.some(np.flatnonzero(late)).events(name)
             batch = batch.some(np.flatnonzero(~late))
         if batch.ids is not None:
             batch = self._new_ones(name, batch, arrived)
@@ -320,43 +354,11 @@ class Arrivals:
                 if id in self.tombstones or id in revoked:
                     batch.dead.append(i)
                 continue
-            args = tuple(c[i].item() if isinstance(c, np.ndarray) else c[i] for c in batch.columns)
-            event = Event(name, args, int(batch.start[i]), int(batch.end[i]), id)
-            if known is not None:
-                other = known[0].event(known[1]).content
-            else:
-                j = seen[id]
-                given = tuple(c[j].item() if isinstance(c, np.ndarray) else c[j] for c in batch.columns)
-                other = Event(name, given, int(batch.start[j]), int(batch.end[j]), id).content
+            event = batch.event(name, i)
+            other = (known[0].event(known[1]) if known is not None else batch.event(name, seen[id])).content
             if other != event.content:
                 arrived.rejected.append((event, f"the id {id} names another event already"))
         return batch if len(keep) == len(batch.ids) else batch.some(np.array(keep, np.int64))
-
-    def _table(self, name: str, columns: dict[str, Any], clock: Clock) -> tuple[Batch, int]:
-        known = sorted({type for type, _ in self.plan.event_types})
-        if name not in known and (close := misspelt(name, known)):
-            raise DataError(f"unknown event type `{name}`", hint=f"did you mean `{close}`?")
-        if "time" not in columns and not {"start", "end"} & columns.keys():
-            raise DataError(f"the table of `{name}` has no column `time` (or `start` and `end`)")
-        first = columns.get("start", columns.get("time", columns.get("end")))
-        last = columns.get("end", columns.get("time", columns.get("start")))
-        start, end = _times(first, clock), _times(last, clock)
-        ids = _ids(columns["id"]) if "id" in columns else None
-        declared = self.plan.declared.get(name)
-        if declared is not None:
-            missing = [a.name for a in declared if a.name not in columns]
-            if missing:
-                close = nearest(missing[0], columns)
-                raise DataError(f"`{name}` has no column `{missing[0]}`", hint=f"there is `{close}`" if close else "")
-            data: list[Any] = [_declared(_values(name, a.name, columns[a.name]), a, self.plan) for a in declared]
-        else:
-            given = [_values(name, column, c) for column, c in columns.items() if column not in _ASIDE]
-            arities = sorted(arity for type, arity in self.plan.event_types if type == name)
-            data = given[: arities[0]] if len(arities) == 1 else given
-        arity = len(data)
-        if name in known and (name, arity) not in self.plan.event_types:
-            raise DataError(f"`{name}` has {arity} columns of data; the program uses it with {arities[0]} arguments")
-        return Batch(start, end, data, ids), arity
 
     # Into the circuit
 
@@ -408,71 +410,44 @@ def _made(id: str) -> bool:
     return len(id) == 16 and all(c in "0123456789abcdef" for c in id)
 
 
-def is_tables(events: Any) -> bool:
-    return (
-        isinstance(events, Mapping)
-        and bool(events)
-        and all(hasattr(t, "column_names") or (hasattr(t, "columns") and hasattr(t, "iloc")) for t in events.values())
-    )
+def _not_revisable() -> RunError:
+    return RunError("the session is not revisable", hint="open it with revisable=True")
 
 
-def _columns(table: Any) -> dict[str, Any]:
-    """The columns of a table: arrays of numbers where they are, else lists with None for null."""
-    if hasattr(table, "column_names"):
-        return {str(name): _arrow(table.column(i)) for i, name in enumerate(table.column_names)}
-    return {str(name): _pandas(table[name]) for name in table.columns}
+def _in_order(batches: Mapping[Predicate, Batch]) -> Iterable[tuple[Predicate, int, str]]:
+    """The events that have ids, in the order of arrival: their types, their places there, and their ids."""
+    named = {type: batch for type, batch in batches.items() if batch.ids is not None}
+    if len(named) == 1 or any(batch.rows is None for batch in named.values()):
+        for type, batch in named.items():
+            yield from ((type, at, id) for at, id in enumerate(batch.ids) if id is not None)
+        return
+    types = list(named)
+    rows = np.concatenate([batch.rows for batch in named.values()]) if named else np.empty(0, np.int64)
+    sizes = [len(batch) for batch in named.values()]
+    kind, place = np.repeat(np.arange(len(types)), sizes), np.concatenate([np.arange(n) for n in sizes] or [rows])
+    for n in np.argsort(rows, kind="stable").tolist():
+        type, at = types[kind[n]], int(place[n])
+        id = named[type].ids[at]
+        if id is not None:
+            yield type, at, id
 
 
-def _arrow(column: Any) -> Any:
-    if column.null_count == 0 and str(column.type) in _NUMBERS:
-        return column.to_numpy()
-    return column.to_pylist()
-
-
-_NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float", "double", "halffloat")
-
-
-def _pandas(column: Any) -> Any:
-    array = column.to_numpy()
-    if array.dtype.kind in "iuf":
-        return array
-    return [None if v is None or v != v else v for v in column.tolist()]
-
-
-def _times(column: Any, clock: Clock) -> Array:
-    if (
-        isinstance(column, np.ndarray)
-        and column.dtype.kind in "iu"
-        and not (clock.kind == "timestamp" and clock.guessed)
-    ):
-        return column.astype(np.int64)
-    return np.array([clock.read(t.item() if isinstance(t, np.generic) else t) for t in column], np.int64)
-
-
-def _ids(column: Any) -> list[str | None]:
-    """Ids as text; None where an event has none."""
-    return [
-        None if i is None or i != i else str(i) for i in (c.item() if isinstance(c, np.generic) else c for c in column)
-    ]
-
-
-def _values(type: str, name: str, column: Any) -> Any:
-    """A column whose values the language has; what it cannot hold is refused before anything is taken in."""
-    try:
-        if not isinstance(column, np.ndarray):
-            return [from_json(v) for v in column]
-        if column.dtype.kind == "f" and np.isinf(column).any():
-            raise DataError("an infinite number")
-        if column.dtype.kind == "u" and len(column) and int(column.max()) > MAX_INT:
-            raise DataError(f"an integer beyond 64 bits: {int(column.max())}")
-    except DataError as error:
-        raise DataError(f"`{type}`, column `{name}`: {error.message}", hint=error.hint) from None
-    return column
-
-
-def _declared(column: Any, attribute: Any, plan: Plan) -> Any:
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and attribute.type in ("int", "number", "any"):
-        return column
-    if isinstance(column, np.ndarray) and column.dtype.kind == "f" and attribute.type in ("float", "number", "any"):
-        return column
-    return [convert(v.item() if isinstance(v, np.generic) else v, attribute, plan) for v in column]
+def _behind(given: History, bounds: Bounds, longest: int | None) -> dict[Predicate, Array]:
+    """Which events are too late or too long. In the order of arrival each one moves the frontier for those after it."""
+    found: dict[Predicate, Array] = {}
+    frontier = bounds.frontier
+    for type, batch in given.batches.items():
+        mask = np.zeros(len(batch), bool) if longest is None else batch.end - batch.start > longest
+        found[type] = mask if frontier is None else mask | (batch.end <= frontier)
+    if bounds.lateness is None or not given.ordered or not given.batches:
+        return {type: mask for type, mask in found.items() if mask.any()}
+    ends = np.concatenate([batch.end for batch in given.batches.values()])
+    lost = np.concatenate(list(found.values()))
+    order = np.argsort(np.concatenate([batch.rows for batch in given.batches.values()]), kind="stable")
+    told = np.where(lost, MISSING, ends)[order]
+    before = np.maximum.accumulate(np.r_[MISSING if bounds.greatest is None else bounds.greatest, told])[:-1]
+    # What nothing was told before is not late; the subtraction must not go below what an integer holds.
+    late = (before != MISSING) & (told <= np.where(before == MISSING, 0, before) - bounds.lateness - 1)
+    lost[order] |= late
+    cuts = np.cumsum([len(batch) for batch in given.batches.values()])[:-1]
+    return {type: mask for type, mask in zip(given.batches, np.split(lost, cuts), strict=True) if mask.any()}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal
 
-from augury.clock import Clock, show_duration
+from augury.clock import Clock
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
 from augury.meaning.changes import Replay
@@ -14,11 +14,13 @@ from augury.meaning.history import standing
 from augury.meaning.model import Model
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.program import Program
+from augury.settings import Settings
+from augury.sources import History
 
 
 def evaluate(
     program: Program,
-    history: Iterable[HistoryItem],
+    history: History | Iterable[HistoryItem],
     clock: Clock,
     facts: Iterable[Fact] = (),
     until: int | None = None,
@@ -27,7 +29,10 @@ def evaluate(
 ) -> Model:
     """All derived events that the standing history entails, up to the clock."""
     session = _session(program, clock, facts, retention)
-    session.push(standing(history, as_of).events if as_of is not None else list(history))
+    if as_of is not None:
+        session.push(standing(_items(history), as_of).events)
+    else:
+        session.push(history)
     if until is not None:
         session._advance(until)
     return answer_of(session, until)
@@ -35,7 +40,7 @@ def evaluate(
 
 def replay(
     program: Program,
-    history: Iterable[HistoryItem],
+    history: History | Iterable[HistoryItem],
     clock: Clock,
     facts: Iterable[Fact] = (),
     until: int | None = None,
@@ -46,13 +51,17 @@ def replay(
     """The changes of the answer while the history is told item by item."""
     session = _session(program, clock, facts, retention, emit, lateness)
     changes: list[Change] = []
-    for item in give_ids(history):
+    for item in give_ids(_items(history)):
         changes += session.push(item)
     if until is not None:
         changes += session._advance(until)
     if emit == "final":
         changes += session.finish()
     return Replay(changes, list(session.late), answer_of(session, until))
+
+
+def _items(history: History | Iterable[HistoryItem]) -> Iterable[HistoryItem]:
+    return history.items() if isinstance(history, History) else history
 
 
 def _session(
@@ -63,9 +72,8 @@ def _session(
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
 ) -> Session:
-    asked = None if retention is None else show_duration(retention)
-    late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
-    return Session(program, clock=clock, facts=facts, retention=asked, emit=emit, lateness=late)
+    late = lateness if lateness is None or clock.kind == "timestamp" else lateness * clock.tick
+    return Session(program, Settings(emit=emit, lateness=late, retention=retention), clock=clock, facts=facts)
 
 
 def answer_of(session: Session, until: int | None) -> Model:

@@ -16,13 +16,13 @@ import numpy as np
 
 from augury.clock import Duration, Timestamp
 from augury.engine.answers import Answers, Changes
-from augury.engine.events import distinct
 from augury.engine.kernels import Array
 from augury.engine.table import END, START
 from augury.engine.trace import Again, Traces, traces_of
 from augury.engine.values import Dictionary, content_hashes
 from augury.errors import RunError
 from augury.model import MAX_INT, MIN_INT, Change, Iri, Term, Value, show_value
+from augury.sources.columns import distinct
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

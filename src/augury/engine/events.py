@@ -15,51 +15,13 @@ from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, FIELDS, NONE, START, Links, Table, grown, no_buckets
 from augury.engine.values import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.model import Event, Value, content_id, spelling, spelling_of, value_hash
+from augury.sources.columns import Coded, some
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 Columns = Sequence[Any]
 _MANY = 200_000
-
-
-class Coded:
-    """A column that has each of its values once: row `i` is `values[index[i]]`, and null where the index is -1."""
-
-    __slots__ = ("index", "values")
-
-    def __init__(self, values: list[Value], index: Array) -> None:
-        self.values, self.index = values, index
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def __getitem__(self, at: Any) -> Any:
-        """The value of a row; of several rows a column."""
-        found = self.index[at]
-        if isinstance(found, np.ndarray):
-            return Coded(self.values, found)
-        return self.values[found] if found >= 0 else None
-
-    def __iter__(self) -> Iterator[Value]:
-        values = self.values
-        return (values[i] if i >= 0 else None for i in self.index.tolist())
-
-    def distinct(self) -> tuple[list[Value], Array]:
-        """The values that occur, null last, and which of them each row has."""
-        numbers, place = distinct(np.where(self.index < 0, len(self.values), self.index), len(self.values) + 1)
-        return [self.values[n] if n < len(self.values) else None for n in numbers.tolist()], place
-
-
-def distinct(rows: Array, n: int) -> tuple[Array, Array]:
-    """The different numbers among some below `n`, in ascending order, and the place of each one among them."""
-    if n > 16 * len(rows) + 64:
-        return np.unique(rows, return_inverse=True)
-    place = np.zeros(n, np.int64)
-    place[rows] = 1
-    found = np.flatnonzero(place)
-    place[found] = np.arange(len(found))
-    return found, place[rows]
 
 
 class Chunk:
@@ -93,8 +55,8 @@ class Chunk:
 
     def some(self, first: int, at: Array) -> Chunk:
         """The rows at some places, as a chunk that begins elsewhere."""
-        columns = [_some(column, at) for column in self.columns]
-        ids, traces = (None if given is None else _some(given, at) for given in (self.ids, self.traces))
+        columns = [some(column, at) for column in self.columns]
+        ids, traces = (None if given is None else some(given, at) for given in (self.ids, self.traces))
         return Chunk(first, len(at), columns, ids, traces)
 
     def args(self, row: int) -> tuple[Value, ...]:
@@ -259,7 +221,7 @@ class Events(Operator):
                 codes = data[self.field(position), rows]
                 found.append((words.hashes(codes), words.spellings(codes)))
             else:
-                parts = [_hashed(_some(chunk.columns[position], at)) for chunk, at in self.pieces(rows)]
+                parts = [_hashed(some(chunk.columns[position], at)) for chunk, at in self.pieces(rows)]
                 found.append((np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])))
         hashes = content_hashes(self.named, [h for h, _ in found], data[START, rows], data[END, rows])
         return hashes, spellings_of([s for _, s in found], len(rows))
@@ -358,10 +320,6 @@ class Events(Operator):
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return ((self.out.table, row),)
-
-
-def _some(column: Any, at: Array) -> Any:
-    return column[at] if isinstance(column, np.ndarray | Coded) else [column[i] for i in at.tolist()]
 
 
 def _hashed(column: Any) -> tuple[Array, Array]:

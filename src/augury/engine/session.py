@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from augury.algebra.program import Predicate, rule_reads
-from augury.clock import Clock, Kind
+from augury.clock import Clock
 from augury.engine import inspect, snapshot
 from augury.engine import kernels as k
 from augury.engine.answers import Answers, Changes, make_changes
-from augury.engine.arrivals import Arrivals, Batch, is_tables
+from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.circuit import Circuit
 from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
@@ -30,9 +28,10 @@ from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.program import Program, check_clock, read_text
-from augury.settings import choose_clock, first_time, length
+from augury.settings import Settings, choose_clock
+from augury.sources import Batch, Reader, first_time, item_from, read_history
 
-Emit = Literal["early", "final"]
+_FEW = 64  # events that are taken one by one
 _MANY = 100_000  # rows of state that are worth a look at what may be forgotten
 
 
@@ -45,30 +44,20 @@ class Session:
     def __init__(
         self,
         program: Program,
+        settings: Settings | None = None,
         *,
-        clock: Kind | Clock | None = None,
-        emit: Emit = "early",
-        lateness: str | None = None,
-        retention: str | None = None,
-        longest: str | None = None,
+        clock: Clock | None = None,
         facts: Mapping[str, Any] | Iterable[Any] = (),
         rdf: Any = (),
-        changing: Iterable[str] = (),
         knowledge: Knowledge | None = None,
-        revisable: bool | str = True,
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
-        if emit not in ("early", "final"):
-            raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
+        """`clock` is the one that is known already; otherwise it follows from the settings and the first event."""
         self.opened = self.program = program  # the program it was opened with, and with the rules that came since
-        self.emit, self.revisable = emit, revisable
-        self._clock_asked, self._given_facts, self._graphs = clock, facts, Graphs.of(rdf)
-        self.retention = length(retention, program.plan.tick)
-        self._lateness_asked = length(lateness, program.plan.tick)
-        self.longest = length(longest, program.plan.tick)
+        self.settings = settings or Settings()
+        self._given_facts, self._graphs = facts, Graphs.of(rdf)
         self._late = late
         self.shared = knowledge  # what other sessions have, too: nothing in it may change
-        self.changing = {changing} if isinstance(changing, str) else set(changing)
         self.pruned = False  # whether some of the past is forgotten
         self.late: list[HistoryItem] = []
         self.late_count = 0
@@ -82,8 +71,12 @@ class Session:
         self.steps = self.counted = self.matched = 0
         self._unseen: weakref.WeakSet[Changes] = weakref.WeakSet()
         self._kept = 0
+        self.unknown: dict[str, int] = {}  # how many events came of types that the program does not know
         self._circuit: Circuit | None = None
-        if isinstance(clock, Clock) or clock is not None or program.plan.tick is not None:
+        self._reads: Reader | None = None
+        if clock is not None:
+            self._clock = clock
+        if clock is not None or self.settings.clock is not None or program.plan.tick is not None:
             self._open(None)
 
     # Time
@@ -91,20 +84,23 @@ class Session:
     def _open(self, first: object) -> Circuit:
         """Builds the circuit, once the clock is known."""
         if self._circuit is None:
-            asked, program = self._clock_asked, self.program
-            self._clock = asked if isinstance(asked, Clock) else choose_clock(program, asked, first)
+            settings, program = self.settings, self.program
+            if not hasattr(self, "_clock"):
+                self._clock = choose_clock(program, settings.clock, first)
             check_clock(program, self.clock.kind)
             told = facts_from(self._given_facts, program.plan, self.clock)
             check_facts(told, program.plan)
             self.facts = told + self._graphs.facts(program.plan, told)
-            self.lateness = None if self._lateness_asked is None else self.clock.length(self._lateness_asked)
-            asked_revision = length(self.revisable, program.plan.tick) if isinstance(self.revisable, str) else None
+            self.lateness = None if settings.lateness is None else self.clock.length(settings.lateness)
             # How old a revoked event may be: as old as a late one, unless it was said.
-            self.revision = self.lateness if asked_revision is None else self.clock.length(asked_revision)
-            for name in sorted(self.changing):
+            age = settings.revisable
+            self.revision = self.lateness if isinstance(age, bool) else self.clock.length(age)
+            for name in sorted(settings.changing):
                 known_name(self, name)
             self._wire(
-                Circuit(program.plan, self.clock, self.facts, self.retention, self.longest, self.changing, self.shared)
+                Circuit(
+                    program.plan, self.clock, self.facts, settings.retention, settings.longest, set(settings.changing), self.shared
+                )
             )
         assert self._circuit is not None
         return self._circuit
@@ -125,9 +121,8 @@ class Session:
         outputs = set(self.program.plan.outputs)
         self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
         self._index_answers()
-        self.arrivals = Arrivals(
-            circuit, self.program.plan, None if self.longest is None else self.clock.length(self.longest)
-        )
+        longest = self.settings.longest
+        self.arrivals = Arrivals(circuit, self.program.plan, None if longest is None else self.clock.length(longest))
 
     def _index_answers(self) -> None:
         """Which answers a table concerns, and which wait for time to pass."""
@@ -159,40 +154,55 @@ class Session:
     # What comes in
 
     def push(self, events: Any) -> Changes:
-        """Tells of an event, a list of them, or tables by type; the changes of the answer.
+        """Tells of an event, a list of them, tables by type, or what `augury.read` has found; the changes of the answer.
 
-        An event is an `Event`, a `Revocation` or a dict in the JSON form; a table is a pandas DataFrame or an Arrow table.
+        An event is an `Event`, a `Revocation` or a dict in the JSON form; a table is anything that is a stream of Arrow, such
+        as a DataFrame of pandas or Polars. A table of several types has a column `type`.
         """
         with self._alone():
-            if is_tables(events):
-                if self._circuit is None and not any(len(table) for table in events.values()):
-                    return Changes(list, 0)
-                self._open(_first_of(events))
-                return self._step(lambda: self.arrivals.tables(events, self.clock, self.frontier))
-            if hasattr(events, "column_names") or hasattr(events, "iloc"):
-                raise RunError("a table of which type?", hint='push({"wind": table})')
-            if isinstance(events, Mapping) and "type" not in events and "op" not in events:
-                raise RunError("neither an event nor tables by type", hint='an event is {"type": "wind", "args": [], "time": 3}, tables are {"wind": table}')  # fmt: skip
-            if isinstance(events, Event | Revocation | Mapping):
-                events = (events,)
-            elif isinstance(events, str) or not isinstance(events, Iterable):
-                raise RunError(f"events are a list of events, not {type(events).__name__}")
-            given = list(events)
-            if not given and self._circuit is None:
+            if isinstance(events, Event | Revocation) or (isinstance(events, Mapping) and ("type" in events or "op" in events)):
+                return self._push_few([events])
+            if isinstance(events, list | tuple) and len(events) <= _FEW:
+                return self._push_few(events)
+            history = read_history(self._reader, events)
+            if not len(history) and self._circuit is None:
                 return Changes(list, 0)  # nothing yet that tells the clock
-            self._open(first_time(given))
-            items = self.arrivals.read(given, self.clock)
-            return self._step(
-                lambda: self.arrivals.items(
-                    items,
-                    self.frontier,
-                    self.greatest,
-                    self.lateness,
-                    self.revision,
-                    self.advanced,
-                    bool(self.revisable),
-                )
-            )
+            self._count_unknown(history.unknown)
+            return self._step(lambda: self.arrivals.history(history, self._bounds))
+
+    def _push_few(self, events: Sequence[Any]) -> Changes:
+        """Events that are not worth making columns of."""
+        if not events and self._circuit is None:
+            return Changes(list, 0)
+        self._open(first_time(events))
+        plan, clock, known = self.program.plan, self.clock, self._reader.known
+        items = [item_from(event, plan, clock) for event in events]
+        unknown: dict[str, int] = {}
+        for item in items:
+            if isinstance(item, Event) and (item.type, len(item.args)) not in plan.event_types:
+                problem = known.problem((item.type, len(item.args)))
+                if problem is not None:
+                    raise problem
+                unknown[item.type] = unknown.get(item.type, 0) + 1
+        self._count_unknown(unknown)
+        return self._step(lambda: self.arrivals.items(items, self._bounds))
+
+    def _count_unknown(self, unknown: Mapping[str, int]) -> None:
+        for name, count in unknown.items():
+            self.unknown[name] = self.unknown.get(name, 0) + count
+
+    @property
+    def _reader(self) -> Reader:
+        """What reads events for the program as it is now."""
+        if self._reads is None or self._reads.plan is not self.program.plan:
+            self._reads = Reader(self.program.plan, lambda first: self._open(first).clock, strict=self.settings.strict)
+        return self._reads
+
+    @property
+    def _bounds(self) -> Bounds:
+        return Bounds(
+            self.frontier, self.greatest, self.lateness, self.revision, self.advanced, self.settings.revisable is not False
+        )
 
     def revoke(self, id: str | Event | Iterable[str | Event]) -> Changes:
         """Takes events back, by id, whether they came already or are still to come."""
@@ -312,7 +322,7 @@ class Session:
     def _finish(self) -> Changes:
         circuit = self._circuit
         assert circuit is not None
-        until = self.now if self.emit == "early" else self.settled
+        until = self.now if self.settings.emit == "early" else self.settled
         found: list[tuple[Answers, Array, Array]] = []
         concerned = [self._of_table[key] for key in circuit.words.changed if key in self._of_table]
         for one in dict.fromkeys((*concerned, *self._waiting)):
@@ -514,13 +524,3 @@ class _Alone:
 
     def __exit__(self, *_: object) -> None:
         self.lock.release()
-
-
-def _first_of(tables: Mapping[str, Any]) -> object:
-    for table in tables.values():
-        names = list(getattr(table, "column_names", None) or table.columns)
-        for name in ("time", "end", "start"):
-            if name in names and len(table):
-                value = table[name][0].as_py() if hasattr(table, "column_names") else table[name].iloc[0]
-                return value.item() if isinstance(value, np.generic) else value
-    return None

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.clock import Clock, show_duration
+from augury.clock import Clock
 from augury.engine.events import Chunk, Events
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derived
 from augury.engine.table import grown
 from augury.engine.values import Dictionary
 from augury.errors import RunError
+from augury.settings import Settings
 
 if TYPE_CHECKING:
     from augury.algebra.program import Plan
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from augury.engine.session import Session
     from augury.program import Program
 
-_MAGIC = b"augury session 3\n"
+_MAGIC = b"augury session 4\n"
 # What a snapshot may hold, beside plain Python values: arrays, and the values and facts of the language.
 _KNOWN = {
     ("augury.clock", "Timestamp"), ("augury.clock", "Duration"), ("augury.clock", "Clock"),
@@ -33,9 +34,9 @@ _KNOWN = {
     ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"),
     ("numpy.core.multiarray", "_reconstruct"), ("numpy.core.numeric", "_frombuffer"),
     ("numpy._core.multiarray", "scalar"), ("copyreg", "_reconstructor"), ("builtins", "object"),
-    ("augury.knowledge.table", "FactTable"), ("augury.knowledge.table", "Distinct"),
+    ("augury.knowledge.table", "FactTable"), ("augury.sources.columns", "Coded"),
     ("augury.knowledge.timeline", "StatementTable"), ("augury.knowledge.timeline", "Statement"),
-    ("augury.knowledge.facts", "Facts"), ("dataclasses", "_dataclass_setstate"), ("augury.engine.events", "Coded"),
+    ("augury.knowledge.facts", "Facts"), ("dataclasses", "_dataclass_setstate"),
 }  # fmt: skip
 
 
@@ -54,13 +55,14 @@ def take(session: Session) -> bytes:
         "grown": session.grown,
         "settings": (
             session.clock,
-            session.emit,
-            session.lateness,
-            session.retention,
-            session.longest,
+            session.settings.emit,
+            session.settings.lateness,
+            session.settings.retention,
+            session.settings.longest,
             None if session.shared is not None else session.facts,
-            session.revisable,
+            session.settings.revisable,
             sorted(circuit.may_change),
+            session.settings.strict,
         ),
         "facts": circuit.knowledge.changes.state(),
         "pruned": session.pruned,
@@ -111,7 +113,7 @@ class _Reader(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def give(program: Program, data: bytes, **settings: Any) -> Session:
+def give(program: Program, data: bytes, **given: Any) -> Session:
     """A session that goes on where another stopped."""
     from augury.engine.session import Session
 
@@ -121,26 +123,15 @@ def give(program: Program, data: bytes, **settings: Any) -> Session:
         state = _Reader(io.BytesIO(memoryview(data)[len(_MAGIC) :])).load()
     except (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, AttributeError, TypeError) as error:
         raise RunError(f"the snapshot is damaged: {error}") from None
-    clock, emit, lateness, retention, longest, facts, revisable, changing = state["settings"]
+    clock, emit, lateness, retention, longest, facts, revisable, changing, strict = state["settings"]
     if fingerprint(program.plan, clock) != state["plan"]:
         raise RunError("the snapshot is of another program", hint="restore it with the program that it was taken of")
-    late = None if lateness is None else show_duration(lateness if clock.kind == "timestamp" else lateness * clock.tick)
-    kept = None if retention is None else show_duration(retention)
     if facts is not None:
-        settings["facts"] = facts
-    elif "knowledge" not in settings:
+        given["facts"] = facts
+    elif "knowledge" not in given:
         raise RunError("the snapshot is of a session that shared its knowledge", hint="give its facts and knowledge")
-    session = Session(
-        program,
-        clock=clock,
-        emit=emit,
-        revisable=revisable,
-        changing=changing,
-        lateness=late,
-        retention=kept,
-        longest=None if longest is None else show_duration(longest),
-        **settings,
-    )
+    settings = Settings(None, emit, lateness, retention, longest, revisable, frozenset(changing), strict=strict)
+    session = Session(program, settings, clock=clock, **given)
     for what, text, after in state["grown"]:
         if what == "add":
             session._grow(session.program.with_rules(text), after)

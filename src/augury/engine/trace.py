@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from augury.engine import kernels as k
-from augury.engine.events import Events, distinct
+from augury.engine.events import Events
 from augury.engine.kernels import Array
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.base import Operator, Part
@@ -20,6 +20,7 @@ from augury.engine.operators.map import Union
 from augury.engine.table import END, LEFT, RANK, RIGHT, Links, Table
 from augury.meaning.model import Derivation, derive_from
 from augury.model import Event
+from augury.sources.columns import distinct
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

@@ -13,7 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from augury.errors import DataError, RunError, nearest
-from augury.knowledge.sheets import ArrowSheet, Sheet
+from augury.sources.cells import Cells, PlainCells
+from augury.sources.parquet import sheet_of
+from augury.sources.sheet import Sheet
 
 _FILE = re.compile(r"(?P<path>.*?\.(duckdb|sqlite3?|db))(:(?P<query>.*))?", re.DOTALL | re.IGNORECASE)
 _ABSENT = re.compile(
@@ -83,8 +85,8 @@ def query_sheet(connection: Any, query: str, place: str) -> Sheet:
             if cursor.description is None:
                 raise _no_query(query, place)
             names, rows = [d[0] for d in cursor.description], cursor.fetchall()
-        columns = [_plain(c) for c in zip(*rows, strict=True)] if rows else [() for _ in names]
-        return Sheet(names, columns, len(rows), place)
+        cells: list[Cells] = [PlainCells(_plain(c)) for c in zip(*rows, strict=True)] if rows else [PlainCells(()) for _ in names]
+        return Sheet(tuple(names), cells, len(rows), place, top=place)
 
     kind = "sqlite" if isinstance(connection, sqlite3.Connection) else ""
     return _asked(fetch, query, place, lambda: _tables(connection.cursor(), kind))
@@ -95,14 +97,14 @@ def _duckdb_sheet(connection: Any, query: str, place: str) -> Sheet:
         relation = connection.sql(query)
         if relation is None:
             raise _no_query(query, place)
-        return ArrowSheet(_fetched(relation), place)
+        return sheet_of(_fetched(relation), place)
 
     return _asked(fetch, query, place, lambda: _tables(connection, "duckdb"))
 
 
 def relation_sheet(relation: Any, place: str) -> Sheet:
     """The rows of a relation of DuckDB."""
-    return _asked(lambda: ArrowSheet(_fetched(relation), place), "", place, list)
+    return _asked(lambda: sheet_of(_fetched(relation), place), "", place, list)
 
 
 def _fetched(relation: Any) -> Any:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from augury.algebra.program import Plan, Predicate, static_calls
-from augury.clock import Clock, Timestamp
+from augury.clock import Clock
 from augury.errors import DataError, counted, misspelt, nearest
 from augury.knowledge.table import FactTable, tables_of
-from augury.knowledge.timeline import ASIDE, Statement, StatementTable, settled, statement, statement_tables
+from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
 from augury.language.read import KNOWN_PREFIXES
 from augury.model import Fact, from_json
-from augury.sources import ENDINGS, Skipped, SourceFile, convert
+from augury.sources import Skipped, SourceFile
+from augury.sources.cells import PlainCells, read_time
+from augury.sources.heading import FACT_ROLES
+from augury.sources.sheet import Items, Sheet
+from augury.sources.tables import is_table, sheets
+from augury.sources.types import convert
 
-if TYPE_CHECKING:
-    from augury.knowledge.sheets import Sheet
-
-_ARROW = (".arrow", ".feather", ".ipc")
 _MANY = 1000  # tuples that are worth turning into columns
 
 
@@ -109,56 +109,67 @@ def read_fact_file(name: str, path: str, plan: Plan, clock: Clock, skipped: Skip
 
 def _from_path(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     from augury.knowledge.databases import Database
-    from augury.knowledge.sheets import facts_of_sheet
+    from augury.knowledge.sheets import facts_of_sheets
 
     database = Database.parse(path)
     if database is not None:
-        return facts_of_sheet(name, database.sheet(name), plan, clock, skipped)
-    if path.endswith((".parquet", *_ARROW)):
-        from augury.knowledge.files import arrow_sheet
-
-        form = "Arrow" if path.endswith(_ARROW) else "Parquet"
-        return facts_of_sheet(name, arrow_sheet(path, form), plan, clock, skipped)
-    if path != "-" and not path.endswith(tuple(ENDINGS)):
-        raise DataError("is neither CSV, JSON lines, Parquet, Arrow nor a database by its name", path,
-                        "name it .csv, .jsonl, .parquet, .arrow, .duckdb or .sqlite")  # fmt: skip
+        return facts_of_sheets(name, [database.sheet(name)], plan, clock, skipped)
     source = SourceFile(path)
-    text = source.read()
-    if source.form(text) == "csv":
-        return _from_csv(name, source, text, plan, clock, skipped)
-    return statement_tables(_json_statements(name, source, text, plan, clock, skipped))
+    if path != "-":
+        _check_form(source)
+    parts = source.parts(skipped)
+    found: list[StatementTable] = []
+    tables: list[Sheet] = []
+    for part in parts:
+        if isinstance(part, Items):
+            found += facts_of_items(name, part, plan, clock, skipped)
+        else:
+            tables.append(part)
+    return found + facts_of_sheets(name, tables, plan, clock, skipped)
 
 
-def _from_csv(
-    name: str, source: SourceFile, text: str, plan: Plan, clock: Clock, skipped: Skipped
-) -> list[StatementTable]:
-    """By columns where all is well; else line by line, to name the one that is wrong."""
-    from augury.knowledge.files import csv_sheet
-    from augury.knowledge.sheets import LineSheet, checked, read_rows, read_sheet
-
-    sheet = csv_sheet(source, text)
-    if sheet is not None:
-        checked(name, sheet, plan)
-        try:
-            return read_sheet(name, sheet, plan, clock)
-        except DataError:
-            pass
-    return read_rows(name, LineSheet(source, text, skipped), plan, clock, skipped)
+def _check_form(source: SourceFile) -> None:
+    try:
+        source.check()
+    except DataError as error:
+        if "by its name" not in error.message:
+            raise
+        raise DataError("is neither CSV, JSON lines, Parquet, Arrow nor a database by its name", source.place,
+                        "name it .csv, .jsonl, .parquet, .arrow, .duckdb or .sqlite") from None  # fmt: skip
 
 
-def _json_statements(
-    name: str, source: SourceFile, text: str, plan: Plan, clock: Clock, skipped: Skipped
-) -> Iterator[Statement]:
-    for number, line in enumerate(text.split("\n"), 1):
-        place = f"{source.place}:{number}"
-        if not line.strip():
-            continue
-        try:
-            yield statement_from(name, json.loads(line), plan, clock)
-        except json.JSONDecodeError as error:
-            skipped.handle(DataError(f"malformed JSON: {error.msg} at column {error.colno}", place))
-        except DataError as error:
-            skipped.handle(DataError(error.message, place, error.hint))
+def facts_of_items(name: str, items: Items, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
+    """Facts from objects, one each: column by column where they have one shape, else one by one."""
+    from augury.knowledge.sheets import read_sheet
+
+    try:
+        sheet = _sheet_of_objects(name, items, plan)
+        if sheet is not None:
+            return [read_sheet(name, sheet, plan, clock)]
+    except DataError:
+        pass
+    return statement_tables(_numbered(name, items, plan, clock, skipped))
+
+
+def _sheet_of_objects(name: str, items: Items, plan: Plan) -> Sheet | None:
+    """Objects of one shape as a sheet: dicts by their keys, lists in order; None where there are several shapes."""
+    objects = items.objects
+    kinds = set(map(type, objects))
+    attributes = plan.static.get(name)
+    if len(objects) < _MANY:
+        return None
+    if kinds == {dict}:
+        shapes = set(map(tuple, objects))
+        keys = next(iter(shapes))
+        if len(shapes) > 1 or {"args", "functor"} & set(keys):
+            return None
+        return Sheet(keys, [PlainCells([o[k] for o in objects]) for k in keys], len(objects))
+    if not kinds <= {list, tuple} or len(set(map(len, objects))) > 1 or not objects[0]:
+        return None
+    names = tuple(f" {i}" for i in range(len(objects[0]))) if attributes is None else tuple(a.name for a in attributes)
+    if len(names) != len(objects[0]) or set(names) & set(FACT_ROLES):
+        return None
+    return Sheet(names, [PlainCells(values) for values in zip(*objects, strict=True)], len(objects))
 
 
 def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
@@ -167,12 +178,12 @@ def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
     op = since = until = None
     if isinstance(row, Mapping) and "functor" not in row:
         own = set() if "args" in row else {a.name for a in declared or ()}
-        said = {key: row.get(key) for key in ASIDE if key not in own}
-        op, since, until = said.get("op"), _since(said, clock), _time(said.get("valid_to"), clock)
+        said = {key: row.get(key) for key in FACT_ROLES if key not in own}
+        op, since, until = said.get("op"), _since(said, clock), read_time(said.get("valid_to"), clock)
         named = {k: v for k, v in row.items() if k not in said}
         for key in named.keys() - own - {"args"}:
             if own or "args" in row:
-                close = misspelt(str(key), [*ASIDE, *own])
+                close = misspelt(str(key), [*FACT_ROLES, *own])
                 if close:
                     raise DataError(f"a fact of `{name}` has no `{key}`", hint=f"did you mean `{close}`?")
         values = _values(name, named, plan)
@@ -182,7 +193,7 @@ def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
         return statement(name, tuple(from_json(v) for v in values), op, since, until)
     if len(values) != len(declared):
         raise DataError(f"`{name}` is declared with {counted(len(declared), 'argument')}, not {len(values)}")
-    args = tuple(convert(v, a, plan) for v, a in zip(values, declared, strict=True))
+    args = tuple(convert(v, a, plan.prefixes) for v, a in zip(values, declared, strict=True))
     return statement(name, args, op, since, until)
 
 
@@ -205,14 +216,7 @@ def _values(name: str, named: Mapping[str, Any], plan: Plan) -> list[Any]:
 def _since(said: Mapping[str, Any], clock: Clock) -> int | None:
     if said.get("time") is not None and said.get("valid_from") is not None:
         raise DataError("has both `time` and `valid_from`", hint="they mean the same: keep one of them")
-    return _time(said.get("valid_from") if said.get("time") is None else said["time"], clock)
-
-
-def _time(value: Any, clock: Clock) -> int | None:
-    """The time that a row says; a timestamp is one even where the clock takes no numbers for times."""
-    if isinstance(value, Timestamp) and clock.kind == "timestamp":
-        return value.us
-    return None if value is None else clock.read(value)
+    return read_time(said.get("valid_from") if said.get("time") is None else said["time"], clock)
 
 
 def facts_listed(given: Any) -> list[Any]:
@@ -221,7 +225,7 @@ def facts_listed(given: Any) -> list[Any]:
         return []
     if isinstance(given, Fact):
         return [given]
-    if isinstance(given, str | Path) or not isinstance(given, Iterable) or _sheet_of("", given) is not None:
+    if isinstance(given, str | Path) or not isinstance(given, Iterable) or _sheets_of(given, "") is not None:
         raise DataError(
             "facts are given by name", hint='facts={"store": …}, where … is a list, a table, a query or a path'
         )
@@ -257,31 +261,28 @@ def facts_from(given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Cloc
 
 
 def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock) -> list[StatementTable]:
-    if isinstance(rows, str | Path):
-        return _from_path(name, str(rows), plan, clock, Skipped())
-    sheet = _sheet_of(name, rows)
-    if sheet is not None:
-        from augury.knowledge.sheets import facts_of_sheet
+    from augury.knowledge.sheets import facts_of_sheets
 
-        return facts_of_sheet(name, sheet, plan, clock, Skipped())
+    skipped, place = Skipped(), f"facts `{name}`"
+    if isinstance(rows, str | Path):
+        return _from_path(name, str(rows), plan, clock, skipped)
+    found = _sheets_of(rows, place)
+    if found is not None:
+        return facts_of_sheets(name, found, plan, clock, skipped)
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise DataError(
             f"the facts of `{name}` are {type(rows).__name__}, not rows", hint="give a list, a table or a path"
         )
-    if isinstance(rows, Sequence) and len(rows) >= _MANY:
-        table = _transposed(name, rows, plan)
-        if table is not None:
-            return [StatementTable(table)]
-    return statement_tables(_numbered(name, rows, plan, clock))
+    return facts_of_items(name, Items(rows if isinstance(rows, list | tuple) else list(rows), place), plan, clock, skipped)
 
 
-def _numbered(name: str, rows: Iterable[Any], plan: Plan, clock: Clock) -> Iterator[Statement]:
-    """Statements from rows; what is wrong with one names it."""
-    for number, row in enumerate(rows, 1):
+def _numbered(name: str, items: Items, plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Statement]:
+    """Statements from objects; what is wrong with one names it."""
+    for row, one in enumerate(items.objects):
         try:
-            yield statement_from(name, row, plan, clock)
+            yield statement_from(name, one, plan, clock)
         except DataError as error:
-            raise DataError(error.message, error.place or f"facts `{name}`:{number}", error.hint) from None
+            skipped.handle(DataError(error.message, error.place or items.at(row), error.hint))
 
 
 def full_name(name: str, plan: Plan) -> str:
@@ -291,41 +292,16 @@ def full_name(name: str, plan: Plan) -> str:
     return known[prefix] + local if colon and prefix in known and not local.startswith("//") else name
 
 
-def _transposed(name: str, rows: Sequence[Any], plan: Plan) -> FactTable | None:
-    """Tuples of one length, column by column; None where there is anything else, or anything wrong."""
-    from augury.knowledge.columns import declared_column, python_column
-
-    declared = plan.static.get(name)
-    if not {type(row) for row in rows} <= {tuple, list} or len(set(map(len, rows))) > 1 or not rows[0]:
-        return None
-    if declared is not None and len(declared) != len(rows[0]):
-        return None
-    try:
-        columns = [python_column(values) for values in zip(*rows, strict=True)]
-        if declared is not None:
-            columns = [declared_column(c, a, plan) for c, a in zip(columns, declared, strict=True)]
-    except DataError:
-        return None
-    return FactTable(name, tuple(columns), len(rows))
-
-
-def _sheet_of(name: str, rows: Any) -> Sheet | None:
-    """What is a table, or a query for one, as a sheet."""
-    library = type(rows).__module__.split(".")[0]
-    place = f"facts `{name}`"
-    pair = isinstance(rows, tuple) and len(rows) == 2 and isinstance(rows[1], str) and hasattr(rows[0], "cursor")
-    if (
-        not pair
-        and library not in ("pyarrow", "pandas", "duckdb", "_duckdb")
-        and not hasattr(rows, "__arrow_c_stream__")
-    ):
-        return None
+def _sheets_of(rows: Any, place: str) -> Iterable[Sheet] | None:
+    """What is a table, or a query for one, as sheets."""
     from augury.knowledge.databases import query_sheet, relation_sheet
-    from augury.knowledge.frames import table_sheet
 
-    if pair:
-        return query_sheet(rows[0], rows[1], place)
-    return relation_sheet(rows, place) if library in ("duckdb", "_duckdb") else table_sheet(rows, place)
+    if isinstance(rows, tuple) and len(rows) == 2 and isinstance(rows[1], str) and hasattr(rows[0], "cursor"):
+        return [query_sheet(rows[0], rows[1], place)]
+    if type(rows).__module__.split(".")[0] in ("duckdb", "_duckdb"):
+        return [relation_sheet(rows, place)]
+    library = type(rows).__module__.split(".")[0]
+    return sheets(rows, place) if is_table(rows) or library in ("pyarrow", "pandas") else None
 
 
 # Checking

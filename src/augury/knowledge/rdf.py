@@ -23,9 +23,9 @@ import numpy as np
 
 from augury.errors import DataError, RunError
 from augury.knowledge.literals import LANG_STRING, literal_value, term_key, value_of
-from augury.knowledge.table import Distinct, FactTable
+from augury.knowledge.table import FactTable
 from augury.model import Iri, Value, text_hash
-from augury.sources import Skipped
+from augury.sources import Coded, Skipped
 
 Form = Literal["Turtle", "N-Triples", "N-Quads", "TriG", "RDF/XML", "JSON-LD"]
 ENDINGS: dict[str, Form] = {
@@ -135,7 +135,7 @@ def tables_of_pairs(
     ]
 
 
-def _column(terms: Sequence[Value], numbers: Array, places: Array) -> Distinct:
+def _column(terms: Sequence[Value], numbers: Array, places: Array) -> Coded:
     """A column that has no other values than those in it; `places` is room to write in."""
     if len(numbers) * 8 < len(terms):
         found = distinct(numbers)
@@ -144,7 +144,7 @@ def _column(terms: Sequence[Value], numbers: Array, places: Array) -> Distinct:
         marked[numbers] = True
         found = np.flatnonzero(marked)
     places[found] = np.arange(len(found), dtype=np.int32)
-    return Distinct(places[numbers], [terms[i] for i in found.tolist()])
+    return Coded([terms[i] for i in found.tolist()], places[numbers])
 
 
 # Files

@@ -1,190 +1,66 @@
-"""Rows of facts under a header, wherever they come from: read column by column, or row by row to find what is wrong."""
+"""Sheets of facts: read column by column, or row by row to find what is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from augury.algebra.program import Attribute, Plan, static_calls
+import numpy as np
+
+from augury.algebra.program import Plan
 from augury.clock import Clock
-from augury.errors import DataError, counted, nearest
-from augury.knowledge.columns import (
-    arrow_cells,
-    arrow_column,
-    check_type,
-    declared_column,
-    moment_texts,
-    python_column,
-    read_time,
-    retract_column,
-    text_column,
-    time_column,
-)
-from augury.knowledge.table import ALWAYS, EVER, Column, FactTable
-from augury.knowledge.timeline import ASIDE, Statement, StatementTable, statement, statement_tables
-from augury.model import Value, from_json
-from augury.sources import Skipped, SourceFile, convert, from_text, infer_column, table_rows
+from augury.errors import DataError
+from augury.knowledge.table import ALWAYS, EVER, FactTable
+from augury.knowledge.timeline import Statement, StatementTable, statement, statement_tables
+from augury.sources.cells import MISSING, Cells, TextCells, read_time
+from augury.sources.columns import Array, coded
+from augury.sources.heading import FactHeading
+from augury.sources.problems import Skipped
+from augury.sources.reader import with_kinds
+from augury.sources.sheet import Sheet
 
 
-def aside(name: str, plan: Plan) -> set[str]:
-    """The names that are no arguments of a predicate."""
-    return set(ASIDE) - {a.name for a in plan.static.get(name, ())}
+def facts_of_sheets(name: str, sheets: Iterable[Sheet], plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
+    """The facts of sheets; a wrong row stops the run, or is skipped."""
+    found: list[StatementTable] = []
+    held: list[Sheet] = []
+    for sheet in sheets:
+        checked(name, sheet, plan)
+        if name not in plan.static and any(isinstance(cells, TextCells) for cells in sheet.cells):
+            held.append(sheet)  # what its columns are is known when all of them are there
+        else:
+            found += facts_of_sheet(name, sheet, plan, clock, skipped)
+    return found + [table for sheet in with_kinds(held) for table in facts_of_sheet(name, sheet, plan, clock, skipped)]
 
 
-class Sheet:
-    """Rows under a header. `place` says where they were found."""
-
-    def __init__(self, names: Sequence[str], columns: Sequence[Any], length: int, place: str) -> None:
-        self.names, self.columns, self.length, self.place = list(names), columns, length, place
-
-    @property
-    def top(self) -> str:
-        """Where the header is."""
-        return self.place
-
-    def check(self, name: str) -> None:
-        """Refuses a column that a fact cannot hold."""
-
-    def column(self, name: str, attribute: Attribute | None, plan: Plan) -> Column:
-        """The values of a column, of the declared type if there is one."""
-        values = self.plain(name)
-        return values if attribute is None else declared_column(values, attribute, plan)
-
-    def plain(self, name: str) -> Column:
-        """The values of a column as they stand there."""
-        return python_column(self.columns[self.names.index(name)])
-
-    def rows(self, skipped: Skipped) -> Iterator[tuple[str, Sequence[Any]]]:
-        """The rows, each with its place; those are left out that are no rows at all."""
-        for number, row in enumerate(zip(*map(self.cells, range(len(self.names))), strict=True), 1):
-            yield f"{self.place}:{number}", row
-
-    def cells(self, at: int) -> Iterable[Any]:
-        return self.columns[at]  # type: ignore[no-any-return]
-
-    def cell(self, at: int, value: Any, attribute: Attribute | None, plan: Plan) -> Value:
-        """One cell, of the declared type if there is one."""
-        return from_json(value) if attribute is None else convert(value, attribute, plan)
+def facts_of_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
+    """The facts of one sheet."""
+    try:
+        return [read_sheet(name, sheet, plan, clock)]
+    except DataError:
+        return read_rows(name, sheet, plan, clock, skipped)
 
 
-class ArrowSheet(Sheet):
-    """An Arrow table."""
-
-    def __init__(self, table: Any, place: str) -> None:
-        super().__init__(table.column_names, table.columns, table.num_rows, place)
-
-    def check(self, name: str) -> None:
-        check_type(name, self.columns[self.names.index(name)].type, self.place)
-
-    def plain(self, name: str) -> Column:
-        return arrow_column(self.columns[self.names.index(name)])
-
-    def cells(self, at: int) -> Iterable[Any]:
-        return arrow_cells(self.columns[at])
+def checked(name: str, sheet: Sheet, plan: Plan) -> FactHeading:
+    """What the columns of a sheet are; refuses those that a fact cannot hold."""
+    heading = FactHeading(name, sheet.names, plan, sheet.top)
+    heading.check()
+    for column in heading.used:
+        refused = sheet[column].refused()
+        if refused is not None:
+            raise DataError(f"the column `{column}` is {refused[0]}, which no fact can hold", sheet.place, refused[1])
+    return heading
 
 
-class TextSheet(Sheet):
-    """A CSV file whose rows are all well formed."""
-
-    @property
-    def top(self) -> str:
-        return f"{self.place}:1"
-
-    def column(self, name: str, attribute: Attribute | None, plan: Plan) -> Column:
-        return text_column(self.columns[self.names.index(name)], attribute, plan)
-
-    def plain(self, name: str) -> Column:
-        return moment_texts(self.columns[self.names.index(name)])
-
-
-class LineSheet(TextSheet):
-    """A CSV file line by line."""
-
-    def __init__(self, source: SourceFile, text: str, skipped: Skipped) -> None:
-        names, self.lines = table_rows(source, text, skipped)
-        super().__init__(names, [], len(self.lines), source.place)
-        self._reads = [infer_column(row[i] for _, row in self.lines) for i in range(len(names))]
-
-    def rows(self, skipped: Skipped) -> Iterator[tuple[str, Sequence[Any]]]:
-        for number, row in self.lines:
-            yield f"{self.place}:{number}", row
-
-    def cell(self, at: int, value: Any, attribute: Attribute | None, plan: Plan) -> Value:
-        return self._reads[at](value) if attribute is None else from_text(value, attribute, plan)
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The columns of a sheet, and what they mean: arguments of the predicate, or something said of the fact."""
-
-    name: str
-    names: list[str]
-    plan: Plan
-    place: str
-
-    @property
-    def _aside(self) -> set[str]:
-        return aside(self.name, self.plan)
-
-    @property
-    def data(self) -> list[str]:
-        return [h for h in self.names if h not in self._aside]
-
-    @property
-    def args(self) -> list[tuple[str, Attribute | None]]:
-        """The columns of the arguments: as declared, else those of data in order."""
-        declared = self.plan.static.get(self.name)
-        return [(h, None) for h in self.data] if declared is None else [(a.name, a) for a in declared]
-
-    def said(self, *keys: str) -> str | None:
-        """The column that says something of the facts."""
-        return next((k for k in keys if k in self.names and k in self._aside), None)
-
-    @property
-    def used(self) -> list[str]:
-        return [h for h, _ in self.args] + [k for k in ASIDE if self.said(k)]
-
-    def check(self) -> None:
-        """Refuses columns that stand twice, that are missing, or too many for what the program asks."""
-        twice = [h for h in self.names if self.names.count(h) > 1]
-        if twice:
-            raise DataError(f"the column `{twice[0]}` stands twice", self.place)
-        if self.said("time") and self.said("valid_from"):
-            raise DataError("has both `time` and `valid_from`", self.place, "they mean the same: keep one of them")
-        declared = self.plan.static.get(self.name)
-        missing = [a.name for a in declared or () if a.name not in self.names]
-        if missing:
-            close = nearest(missing[0], self.data)
-            raise DataError(f"`{self.name}` has no column `{missing[0]}`", self.place,
-                            f"there is `{close}`" if close else f"the columns are {', '.join(self.data)}")  # fmt: skip
-        if declared is None:
-            self._check_arity()
-
-    def _check_arity(self) -> None:
-        asked = sorted(arity for name, arity in static_calls(self.plan) if name == self.name)
-        if not asked or len(self.data) in asked:
-            return
-        expected, columns = " or ".join(map(str, asked)), f"{counted(len(self.data), 'column')}"
-        shown = f"{columns} ({', '.join(self.data)})" if self.data else columns
-        extra = [k for k in ("op", "time") if self.said(k)]
-        hint = ""
-        if len(self.data) > asked[0]:
-            hint = f"declare those that are meant: `static {self.name}({', '.join(self.data[: asked[0]])}).`"
-        elif len(self.data) + len(extra) in asked:
-            said = "`op` and `time` say" if len(extra) > 1 else f"`{extra[0]}` says"
-            hint = f"{said} something of the fact, unless declared: `static {self.name}({', '.join(self.names)}).`"
-        raise DataError(f"`{self.name}` has {shown}; the program asks with {expected}", self.place, hint)
-
-
-def read_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock) -> list[StatementTable]:
+def read_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock) -> StatementTable:
     """The facts of a sheet, column by column. What is wrong with a cell is a DataError that does not say where."""
     heading = checked(name, sheet, plan)
-    columns = tuple(sheet.column(h, attribute, plan) for h, attribute in heading.args)
+    columns = tuple(sheet[h].column(attribute, plan.prefixes) for h, attribute in heading.args)
     since, until, op = heading.said("time", "valid_from"), heading.said("valid_to"), heading.said("op")
-    starts = time_column(sheet.plain(since), clock, ALWAYS) if since else None
-    ends = time_column(sheet.plain(until), clock, EVER) if until else None
-    retract = retract_column(sheet.plain(op)) if op else None
+    starts = _bounds(sheet[since], clock, ALWAYS) if since else None
+    ends = _bounds(sheet[until], clock, EVER) if until else None
+    if starts is not None and ends is not None and (starts >= ends).any():
+        raise DataError("a fact that holds at no time")
+    retract = _retracts(sheet[op]) if op else None
     if retract is not None and retract.any():
         if starts is None or (starts[retract] == ALWAYS).any():
             raise DataError("a retract needs a time")
@@ -192,7 +68,23 @@ def read_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock) -> list[Statem
             raise DataError("a retract has no `valid_to`")
     else:
         retract = None
-    return [StatementTable(FactTable(name, columns, sheet.length, starts, ends), retract)]
+    return StatementTable(FactTable(name, columns, sheet.length, starts, ends), retract)
+
+
+def _bounds(cells: Cells, clock: Clock, unbounded: int) -> Array | None:
+    """Times, `unbounded` where there is none; None where no row has one."""
+    found = cells.times(clock)
+    missing = found == MISSING
+    return None if missing.all() else np.where(missing, unbounded, found)
+
+
+def _retracts(cells: Cells) -> Array:
+    """Whether a row retracts, by its `op`."""
+    found = coded(cells.plain())
+    unknown = [v for v in found.values if v not in (None, "", "assert", "retract")]
+    if unknown:
+        raise DataError(f"unknown op {unknown[0]!r}", hint="it is assert or retract")
+    return np.array([*(v == "retract" for v in found.values), False], bool)[found.index]
 
 
 def read_rows(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
@@ -200,31 +92,12 @@ def read_rows(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skippe
     return statement_tables(_statements(checked(name, sheet, plan), sheet, plan, clock, skipped))
 
 
-def checked(name: str, sheet: Sheet, plan: Plan) -> Heading:
-    heading = Heading(name, sheet.names, plan, sheet.top)
-    heading.check()
-    for column in heading.used:
-        sheet.check(column)
-    return heading
-
-
-def _statements(heading: Heading, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Statement]:
-    at = {h: i for i, h in enumerate(sheet.names)}
-    args = [(at[h], attribute) for h, attribute in heading.args]
+def _statements(heading: FactHeading, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Statement]:
     since, until, op = heading.said("time", "valid_from"), heading.said("valid_to"), heading.said("op")
-    for place, row in sheet.rows(skipped):
+    for row in range(len(sheet)):
         try:
-            values = tuple(sheet.cell(i, row[i], attribute, plan) for i, attribute in args)
-            bounds = [None if key is None else read_time(row[at[key]], clock) for key in (since, until)]
-            yield statement(heading.name, values, row[at[op]] if op else None, bounds[0], bounds[1])
+            values = tuple(sheet[h].value(row, attribute, plan.prefixes) for h, attribute in heading.args)
+            bounds = [None if key is None else read_time(sheet[key].cell(row), clock) for key in (since, until)]
+            yield statement(heading.name, values, sheet[op].cell(row) if op else None, bounds[0], bounds[1])
         except DataError as error:
-            skipped.handle(DataError(error.message, place, error.hint))
-
-
-def facts_of_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
-    """The facts of a sheet; a wrong row stops the run, or is skipped."""
-    checked(name, sheet, plan)
-    try:
-        return read_sheet(name, sheet, plan, clock)
-    except DataError:
-        return read_rows(name, sheet, plan, clock, skipped)
+            skipped.handle(DataError(error.message, sheet.at(row), error.hint))

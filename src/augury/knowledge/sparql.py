@@ -12,9 +12,10 @@ from augury.errors import DataError, Findings, RunError, counted
 from augury.knowledge.literals import value_of
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdf import _oxigraph as oxigraph
-from augury.knowledge.table import FactTable, column_of
+from augury.knowledge.table import FactTable
 from augury.language.queries import ASIDE
 from augury.model import Iri, Term, Value
+from augury.sources.columns import column_of
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from augury.model import MAX_INT, MIN_INT, Fact, Value
+from augury.sources.columns import Column, column_of, values_of
 
 ALWAYS, EVER = MIN_INT, MAX_INT  # the bounds of a validity that has none
-
-
-@dataclass(frozen=True)
-class Distinct:
-    """A column of few values among many rows: `values[codes[i]]` is what row `i` has."""
-
-    codes: Any  # an array of integers
-    values: Sequence[Value]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-
-# Integers, floats (NaN is null) or booleans as an array; anything else as `Distinct`.
-Column = Any
 
 
 @dataclass(frozen=True)
@@ -61,53 +47,6 @@ class FactTable:
             since = None if self.since is None or self.since[i] == ALWAYS else int(self.since[i])
             until = None if self.until is None or self.until[i] == EVER else int(self.until[i])
             yield Fact(self.name, args, since, until)
-
-
-def values_of(column: Column) -> Iterator[Value]:
-    """The values of a column, one a row."""
-    if isinstance(column, Distinct):
-        values = column.values
-        for code in column.codes.tolist():
-            yield values[code]
-    elif column.dtype.kind == "f":
-        for value in column.tolist():
-            yield None if value != value else value
-    else:
-        yield from column.tolist()
-
-
-def column_of(values: Sequence[Value]) -> Column:
-    """A column of values: an array where all are integers, or all are floats; else the different ones and their numbers."""
-    kinds = set(map(type, values))
-    if kinds == {bool} or (kinds == {int} and min(values) >= MIN_INT and max(values) <= MAX_INT):  # type: ignore[type-var,operator]
-        return np.array(values, np.int64 if kinds == {int} else bool)
-    if kinds and kinds <= {float, type(None)} and float in kinds:
-        return np.array(values, np.float64)
-    places: dict[Any, int] = {}
-    codes = np.empty(len(values), np.int64)
-    distinct: list[Value] = []
-    for i, value in enumerate(values):
-        key = value if type(value) is str else (type(value), repr(value))
-        found = places.get(key)
-        if found is None:
-            found = places[key] = len(distinct)
-            distinct.append(value)
-        codes[i] = found
-    return Distinct(codes, distinct)
-
-
-def distinct_of(column: Column) -> Distinct:
-    """A column as its different values and their numbers."""
-    if isinstance(column, Distinct):
-        return column
-    values, codes = np.unique(column, return_inverse=True)
-    return Distinct(codes, list(values_of(values)))
-
-
-def spread(codes: Any, values: Sequence[Value]) -> Column:
-    """The column where row `i` has `values[codes[i]]`; equal values become one."""
-    column = column_of(values)
-    return Distinct(column.codes[codes], column.values) if isinstance(column, Distinct) else column[codes]
 
 
 def tables_of(facts: Iterable[Fact]) -> list[FactTable]:

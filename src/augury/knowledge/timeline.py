@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from augury.errors import DataError
-from augury.knowledge.table import ALWAYS, EVER, FactTable, column_of, tables_of
+from augury.knowledge.table import ALWAYS, EVER, FactTable, tables_of
 from augury.model import Fact, Value, order_key, show_value
-
-ASIDE = ("op", "time", "valid_from", "valid_to")  # what a row says of its fact, unless it is declared as an argument
+from augury.sources.columns import column_of
 
 
 class Statements:

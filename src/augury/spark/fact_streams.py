@@ -18,7 +18,7 @@ from augury.algebra.nodes import Rule, Scan, made_type
 from augury.algebra.program import Attribute, Plan, static_calls
 from augury.algebra.terms import Var
 from augury.errors import DataError, nearest
-from augury.knowledge.timeline import ASIDE
+from augury.sources.heading import FACT_ROLES as ASIDE
 from augury.spark.inputs import Names, Part, Source, kind_of
 
 

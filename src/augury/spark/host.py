@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.program import Plan, Predicate
-from augury.clock import Clock, show_duration
+from augury.clock import Clock
 from augury.engine.answers import Changes
 from augury.engine.columns import Columns, as_lists, columns_of, decoded, hex_ids
 from augury.engine.frame import LONGEST
-from augury.engine.session import Emit, Session
+from augury.engine.session import Session
 from augury.engine.snapshot import give
 from augury.engine.trace import Again
 from augury.program import Program
+from augury.settings import Emit, Settings
 from augury.spark.layout import FAMILY, Layout, batches
 from augury.spark.shipped import Shipped
 
@@ -50,12 +51,10 @@ class Work:
     forward: frozenset[int] = frozenset()  # the codes of answers of earlier stages that are passed on
 
     def session(self, late: Callable[[Any], None] | None = None) -> Session:
-        def text(us: int | None) -> str | None:
-            return None if us is None else show_duration(us)
-
+        settings = Settings(emit=self.emit, retention=self.retention, longest=self.longest)
         return Session(
-            Program(self.plan), clock=self.clock, emit=self.emit, facts=self.facts.asked(self.plan),
-            knowledge=self.facts.knowledge(self.plan, self.clock), retention=text(self.retention), longest=text(self.longest), late=late or _ignore,
+            Program(self.plan), settings, clock=self.clock, facts=self.facts.asked(self.plan),
+            knowledge=self.facts.knowledge(self.plan, self.clock), late=late or _ignore,
         )  # fmt: skip
 
     def restored(self, data: bytes, late: Callable[[Any], None]) -> Session:

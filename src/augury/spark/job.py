@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.clock import Clock, Kind
-from augury.engine.events import Coded
+from augury.sources.columns import Coded
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import Graph, read_facts

@@ -22,7 +22,7 @@ from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, V
 from augury.clock import Clock, Duration, Timestamp
 from augury.engine.arrivals import Batch
 from augury.engine.columns import from_tagged
-from augury.engine.events import Coded
+from augury.sources.columns import Coded
 from augury.model import Iri, Value, type_name
 
 Kind = Literal["int", "float", "number", "bool", "string", "iri", "timestamp", "duration", "json"]

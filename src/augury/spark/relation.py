@@ -17,9 +17,9 @@ from pyspark.sql import types as T
 
 from augury.algebra.program import Attribute
 from augury.clock import Duration, Timestamp
-from augury.engine.events import Coded
-from augury.knowledge.table import Distinct, FactTable
+from augury.knowledge.table import FactTable
 from augury.model import MAX_INT, MIN_INT, Iri, Value
+from augury.sources.columns import column_of
 from augury.spark.inputs import as_slot, kind_of, retagged
 from augury.spark.layout import FAMILY, read_column, value_kind
 
@@ -62,20 +62,7 @@ def columns(arity: int) -> list[str]:
 
 
 def _fact_column(column: Any) -> Any:
-    if isinstance(column, list):  # integers with nulls
-        return Distinct(*_coded(column))
-    if isinstance(column, Coded):
-        values = [*column.values, None]
-        return Distinct(column.index % len(values), values)  # -1, which is null, is the last one
-    return column
-
-
-def _coded(values: Sequence[Value]) -> tuple[Any, list[Value]]:
-    import numpy as np
-
-    places: dict[Value, int] = {}
-    codes = [places.setdefault(v, len(places)) for v in values]
-    return np.array(codes, np.int64), list(places)
+    return column_of(column) if isinstance(column, list) else column  # integers with nulls
 
 
 def shown(column: Column, kind: str) -> Column:

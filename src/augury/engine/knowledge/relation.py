@@ -13,9 +13,9 @@ from augury.engine.knowledge.rows import Distinct, Rows
 from augury.engine.table import grown
 from augury.engine.values import Dictionary
 from augury.errors import DataError
-from augury.knowledge.table import ALWAYS, EVER, Column, FactTable
-from augury.knowledge.table import Distinct as DistinctColumn
+from augury.knowledge.table import ALWAYS, EVER, FactTable
 from augury.knowledge.timeline import Statements
+from augury.sources.columns import Coded, Column
 
 _LONGEST = 2**60
 Interval = tuple[int, int]
@@ -251,8 +251,8 @@ def difference(before: Sequence[Interval], after: Sequence[Interval]) -> list[In
 
 def encoded(column: Column, words: Dictionary) -> Array:
     """A column of facts as codes."""
-    if isinstance(column, DistinctColumn):
-        return words.encode_all(column.values)[column.codes] if len(column) else np.empty(0, np.int64)
+    if isinstance(column, Coded):
+        return words.encode_all((*column.values, None))[column.index]  # an index of -1 finds the last one, which is null
     if len(column) == 0:
         return np.empty(0, np.int64)
     return words.encode_column(column)

@@ -1,0 +1,33 @@
+"""Events and facts from files, standard input and Python objects: one reader for all of them.
+
+`files.py` finds files and says their form, `csv.py`, `jsonl.py` and `parquet.py` read one each, `tables.py` reads tables of
+Python. They give `Sheet`s and `Items` (`sheet.py`), whose columns are `cells.py`. `heading.py` says which column is what,
+`types.py` how a value of each type is read, and `reader.py` makes a `History` (`history.py`) of it all.
+"""
+
+from augury.sources.columns import Coded, Column
+from augury.sources.files import ENDINGS, SourceFile
+from augury.sources.heading import EventHeading, FactHeading, Names
+from augury.sources.history import Batch, History
+from augury.sources.problems import OnError, Skipped
+from augury.sources.reader import Known, Reader, first_time, read_history
+from augury.sources.rows import item_from
+
+__all__ = [
+    "ENDINGS",
+    "Batch",
+    "Coded",
+    "Column",
+    "EventHeading",
+    "FactHeading",
+    "History",
+    "Known",
+    "Names",
+    "OnError",
+    "Reader",
+    "Skipped",
+    "SourceFile",
+    "first_time",
+    "item_from",
+    "read_history",
+]

@@ -1,0 +1,71 @@
+"""Whole lines of a stream of bytes, some megabytes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from augury.errors import DataError
+
+SIZE = 1 << 23
+_MOST = 1 << 28  # bytes that are searched for the end of a quoted field
+
+
+class Stream(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines, of which the first one is `first` in its file; the line ends are as they were."""
+
+    data: bytes
+    first: int
+
+
+def blocks(stream: Stream, quoted: bool = False) -> Iterator[Block]:
+    """The lines of a stream. Where fields may be quoted, a block does not end within quotes."""
+    rest, first, start = b"", 1, True
+    while data := stream.read(SIZE):
+        if start:
+            data, start = data.removeprefix(b"\xef\xbb\xbf"), False
+        data = rest + data if rest else data
+        cut = _end_of_lines(data, quoted)
+        rest = data[cut:]
+        if cut:
+            yield Block(data[:cut], first)
+            first += _lines(data[:cut])
+    if rest:
+        yield Block(rest, first)
+
+
+def _lines(data: bytes) -> int:
+    return data.count(b"\n") or data.count(b"\r")
+
+
+def _end_of_lines(data: bytes, quoted: bool) -> int:
+    """Where the last whole line ends; 0 where there is none."""
+    end = data.rfind(b"\n") + 1
+    if not end and len(data) > SIZE:
+        end = data.rfind(b"\r", 0, len(data) - 1) + 1
+    if not quoted or b'"' not in data[:end]:
+        return end
+    if data.count(b'"', 0, end) % 2 == 0 or len(data) > _MOST:
+        return end
+    array = np.frombuffer(data, np.uint8, end)
+    lines = np.flatnonzero(array == 10)
+    quotes = np.flatnonzero(array == 34)
+    outside = lines[np.searchsorted(quotes, lines) % 2 == 0]
+    return int(outside[-1]) + 1 if len(outside) else 0
+
+
+def text_lines(block: Block, place: str) -> Iterator[tuple[int, str | DataError]]:
+    """The lines one by one, with their numbers; all ways to end a line are one. What is not UTF-8 is an error of its line."""
+    for number, line in enumerate(block.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), block.first):
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError as error:
+            yield number, DataError(f"is not UTF-8 text (byte {error.start} of the line)", f"{place}:{number}")

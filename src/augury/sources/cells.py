@@ -1,0 +1,429 @@
+"""The cells of a column as they were read: of Arrow, of text or of Python; and the column of values that they are.
+
+Each kind of cells has a way for the whole column, and one for a single cell (`value`), which also says what is wrong with
+it. The way for columns gives the same values, or raises a DataError without a place: then the rows are read one by one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.algebra.program import Attribute
+from augury.clock import Clock, Duration, Timestamp
+from augury.errors import DataError
+from augury.model import MAX_INT, MIN_INT, Value, from_json
+from augury.sources.columns import Array, Coded, Column, coded, column_of, spread, values_of
+from augury.sources.types import KINDS, PLAIN_FLOAT, TYPES, Prefixes, convert, fits, from_text, read_as
+
+MISSING = MIN_INT  # the time of a row that says none
+_PLAIN = {int, float, str, bool, type(None)}
+
+
+class Cells(ABC):
+    """A column of a table."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def some(self, rows: Array) -> Cells:
+        """Some of the cells."""
+
+    @abstractmethod
+    def plain(self) -> Column:
+        """The values, where no type is declared."""
+
+    @abstractmethod
+    def cell(self, row: int) -> Any:
+        """A cell as it was read; None where it is empty."""
+
+    def refused(self) -> tuple[str, str] | None:
+        """Why no value of the language can be in such a column, and what to do about it."""
+        return None
+
+    def column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
+        """The values, of the declared type if there is one."""
+        return self.plain() if attribute is None else declared(self.plain(), attribute, prefixes)
+
+    def value(self, row: int, attribute: Attribute | None, prefixes: Prefixes) -> Value:
+        """The value of one cell."""
+        return from_json(self.cell(row)) if attribute is None else convert(self.cell(row), attribute, prefixes)
+
+    def times(self, clock: Clock) -> Array:
+        """The cells as time points, MISSING where one is empty."""
+        return time_points(self.plain(), clock)
+
+    def texts(self) -> list[str | None]:
+        """The cells as text: ids, names of types, what is done."""
+        return [None if v is None or v == "" else v if type(v) is str else str(v) for v in values_of(self.plain())]
+
+
+def read_time(value: Any, clock: Clock) -> int | None:
+    """The time that a cell says; None where it is empty."""
+    if value is None or value == "" or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, Timestamp):  # a calendar time, even where the clock takes no numbers for one
+        return value.us if clock.kind == "timestamp" else clock.read(str(value))
+    if type(value) is date:
+        value = datetime.combine(value, time())
+    return clock.read(value.item() if isinstance(value, np.generic) else value)
+
+
+def time_points(column: Column, clock: Clock) -> Array:
+    """A column as time points."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "i" and not (clock.kind == "timestamp" and clock.guessed):
+        return column
+    if len(column) == 0:
+        return np.empty(0, np.int64)
+    found = coded(column)
+    read = [read_time(v, clock) for v in found.values]
+    return np.array([*(MISSING if t is None else t for t in read), MISSING], np.int64)[found.index]
+
+
+def declared(column: Column, attribute: Attribute, prefixes: Prefixes) -> Column:
+    """A column with its values converted to the declared type."""
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind in TYPES[attribute.type].arrays:
+            return column
+        if (attribute.type, column.dtype.kind) == ("float", "i"):
+            return column.astype(np.float64)
+    elif attribute.type == "any":
+        return column
+    found = coded(column)
+    if attribute.type == "string" and set(map(type, found.values)) <= {str, type(None)}:
+        return column
+    return spread(found.index, [convert(v, attribute, prefixes) for v in found.values])
+
+
+# Arrow
+
+
+def is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+class ArrowCells(Cells):
+    """A column of an Arrow table; a date is its midnight, what has no zone is UTC."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def some(self, rows: Array) -> ArrowCells:
+        return ArrowCells(self.array.take(pa.array(rows)))
+
+    def cell(self, row: int) -> Any:
+        found = self.array[row]
+        try:
+            return next(values_of(arrow_column(self.array[row : row + 1])))
+        except DataError:
+            return found.as_py()
+
+    def plain(self) -> Column:
+        return arrow_column(self.array)
+
+    def refused(self) -> tuple[str, str] | None:
+        kind, t = self.array.type, pa.types
+        while t.is_dictionary(kind) or is_list(kind):
+            kind = kind.value_type
+        known = (t.is_null, t.is_boolean, t.is_integer, t.is_floating, is_text, t.is_timestamp, t.is_date, t.is_duration)
+        if any(is_kind(kind) for is_kind in known) or _is_term(kind):
+            return None
+        nested, number = t.is_struct(kind) or t.is_map(kind), t.is_decimal(kind)
+        return str(self.array.type), "make it a double" if number else "select its fields" if nested else "make it text"
+
+    def times(self, clock: Clock) -> Array:
+        kind = self.array.type
+        if is_text(kind):
+            found = text_times(self.array, clock)
+            if found is not None:
+                return found
+        elif clock.kind == "timestamp" and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            return _numbers_of(_microseconds(self.array).cast(pa.int64()), MISSING)
+        elif pa.types.is_integer(kind) and not (clock.kind == "timestamp" and clock.guessed):
+            return _numbers_of(self.array.cast(pa.int64()), MISSING)
+        return super().times(clock)
+
+    def texts(self) -> list[str | None]:
+        if is_text(self.array.type):
+            return [t or None for t in self.array.to_pylist()]
+        return super().texts()
+
+
+def _is_term(kind: Any) -> bool:
+    """Whether a struct is a nested term: its functor and its arguments."""
+    return bool(pa.types.is_struct(kind)) and [f.name for f in kind] == ["functor", "args"] and is_text(kind[0].type)
+
+
+def arrow_column(array: Any) -> Column:
+    """A column of an Arrow table as values."""
+    t, kind = pa.types, array.type
+    if t.is_dictionary(kind):
+        return _dictionary(array)
+    if is_text(kind):
+        return Coded(*_encoded(array.cast(pa.large_string()) if t.is_string_view(kind) else array))
+    if t.is_integer(kind):
+        try:
+            whole = array.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise DataError("an integer beyond 64 bits") from None
+        return _array(whole, np.int64) if not whole.null_count else _spread(whole)
+    if t.is_floating(kind):
+        return _floats(array)
+    if t.is_boolean(kind) and not array.null_count:
+        return _array(array, bool)
+    if t.is_timestamp(kind) or t.is_date(kind):
+        return _moments(_microseconds(array), Timestamp)
+    if t.is_duration(kind):
+        return _moments(array.cast(pa.duration("us"), safe=False), Duration)
+    if t.is_null(kind):
+        return Coded([], np.full(len(array), -1, np.int64))
+    return column_of([from_json(_as_json(v)) for v in array.to_pylist()])
+
+
+def _as_json(value: Any) -> Any:
+    """What Arrow has inside lists and structs, in the JSON form: a struct `args` is the arguments in order."""
+    match value:
+        case {"functor": functor, "args": args}:
+            return {"functor": functor, "args": _as_json(list(args.values()) if isinstance(args, dict) else list(args or ()))}
+        case list():
+            return [_as_json(v) for v in value]
+    return value
+
+
+def _array(array: Any, kind: Any) -> Array:
+    return np.array(array.to_numpy(zero_copy_only=False) if isinstance(array, pa.Array) else array.to_numpy(), kind)
+
+
+def _microseconds(array: Any) -> Any:
+    kind = array.type
+    return array.cast(pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None), safe=False)
+
+
+def _numbers_of(array: Any, null: int) -> Array:
+    return _array(pc.fill_null(array, null) if array.null_count else array, np.int64)
+
+
+def _encoded(array: Any) -> tuple[list[Any], Array]:
+    """The different values of a column, and their numbers; null is -1."""
+    found = array.dictionary_encode()
+    if isinstance(found, pa.ChunkedArray):
+        found = found.unify_dictionaries().combine_chunks() if found.num_chunks else pa.array([], array.type).dictionary_encode()
+        if isinstance(found, pa.ChunkedArray):
+            found = found.chunk(0) if found.num_chunks else pa.array([], array.type).dictionary_encode()
+    return found.dictionary.to_pylist(), _numbers_of(found.indices.cast(pa.int64()), -1)
+
+
+def _spread(array: Any) -> Column:
+    values, index = _encoded(array)
+    return spread(index, values)
+
+
+def _dictionary(array: Any) -> Column:
+    """A column that is encoded already."""
+    if not is_text(array.type.value_type):
+        return arrow_column(array.cast(array.type.value_type))
+    found = array.unify_dictionaries().combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(found, pa.ChunkedArray):
+        return arrow_column(array.cast(array.type.value_type))
+    return spread(_numbers_of(found.indices.cast(pa.int64()), -1), found.dictionary.to_pylist())
+
+
+def _floats(array: Any) -> Column:
+    found = _array(array.cast(pa.float64()), np.float64) + 0.0
+    if np.isinf(found).any():
+        raise DataError("an infinite number")
+    return found
+
+
+def _moments(array: Any, make: type[Timestamp] | type[Duration]) -> Column:
+    values, index = _encoded(array.cast(pa.int64()))
+    return Coded([make(v) for v in values], index)
+
+
+def text_times(texts: Any, clock: Clock) -> Array | None:
+    """Times as text, where all are plain: numbers on a logical clock, else ISO times, with a zone or without."""
+    try:
+        if clock.kind == "logical":
+            return _numbers_of(texts.cast(pa.int64()), MISSING) if _all_plain(texts, r"^-?[0-9]{1,18}$") else None
+        if _all_plain(texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"):
+            return _numbers_of(texts.cast(pa.timestamp("us")).cast(pa.int64()), MISSING)
+        if _all_plain(texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?(Z|[+-][0-9]{2}:[0-9]{2})$"):
+            return _numbers_of(texts.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), MISSING)
+    except pa.ArrowInvalid:
+        pass
+    return None
+
+
+def _all_plain(texts: Any, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
+
+
+# Text
+
+
+class TextCells(Cells):
+    """A column of a table of text, such as CSV; the `nulls` are what an empty cell is written as. `kind` is that of the
+    column where no type is declared, found by all of its cells, also those in other parts of the table."""
+
+    def __init__(self, array: Any, kind: str | None = None) -> None:
+        self.array, self.kind = array, kind
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def some(self, rows: Array) -> TextCells:
+        return TextCells(self.array.take(pa.array(rows)), self.kind)
+
+    def cell(self, row: int) -> Any:
+        return self.array[row].as_py()
+
+    def value(self, row: int, attribute: Attribute | None, prefixes: Prefixes) -> Value:
+        text = self.cell(row) or ""
+        return read_as(self.kind or "string")(text) if attribute is None else from_text(text, attribute, prefixes)
+
+    def plain(self) -> Column:
+        return text_column(self.array, self.kind or "string")
+
+    def column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
+        if attribute is None:
+            return self.plain()
+        if attribute.type in ("string", "any"):
+            return Coded(*_encoded(self.array))
+        found = _as_numbers(self.array, attribute.type)
+        if found is not None:
+            return found
+        texts, index = _encoded(self.array)
+        return spread(index, [from_text(text, attribute, prefixes) for text in texts])
+
+    def times(self, clock: Clock) -> Array:
+        found = text_times(self.array, clock)
+        return time_points(Coded(*_encoded(self.array)), clock) if found is None else found
+
+    def texts(self) -> list[str | None]:
+        return self.array.to_pylist()  # type: ignore[no-any-return]
+
+
+def text_column(cells: Any, kind: str) -> Column:
+    """A column of text of a kind that all cells are of; null where a cell is."""
+    if kind in ("int", "float"):
+        found = _as_numbers(cells, kind)
+        if found is not None:
+            return found
+    texts, index = _encoded(cells)
+    return Coded(texts, index) if kind == "string" else spread(index, list(map(read_as(kind), texts)))
+
+
+def kind_of_text(arrays: Sequence[Any]) -> str:
+    """The kind of a column of text, given in parts: the first one that all its cells are of."""
+    left = list(KINDS)
+    for array in arrays:
+        if left[0] == "int" and _round_trip(array) is not None:
+            continue
+        if left[0] in ("int", "float") and _all_plain(array, f"^{PLAIN_FLOAT}$") and not pc.any(pc.equal(array, "-")).as_py() and not _has_bare(array):
+            left = [k for k in left if k != "int" or _all_plain(array, r"^-?(0|[1-9][0-9]*)$")]
+            continue
+        distinct = pc.unique(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).drop_null().to_pylist()
+        left = [kind for kind in left if all(fits(cell, kind) for cell in distinct)]
+        if left == ["string"]:
+            break
+    return left[0]
+
+
+def _has_bare(array: Any) -> bool:
+    """Whether a cell has no digit before its exponent, which the pattern of floats lets through."""
+    return bool(pc.any(pc.match_substring_regex(array, r"^-?([eE]|$)")).as_py())
+
+
+def _round_trip(cells: Any) -> Any:
+    """Text as integers, where writing these gives the text again; else None."""
+    try:
+        whole = cells.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return whole if pc.all(pc.equal(whole.cast(pa.string()), cells)).as_py() is not False else None
+
+
+def _as_numbers(cells: Any, type: str) -> Column | None:
+    """A column of plain numbers; None where it has anything else, be it a number too."""
+    if type not in ("int", "float", "number") or cells.null_count == len(cells):
+        return None
+    if type != "float":
+        whole = _round_trip(cells)
+        if whole is not None:
+            return arrow_column(whole)
+    if type == "int" or (type == "number" and not _all_plain(cells, "[.eE]")):
+        return None
+    try:
+        found = _array(cells.cast(pa.float64()), np.float64) + 0.0
+    except pa.ArrowInvalid:
+        return None
+    usual = np.isfinite(found)
+    return found if usual.all() or int((~usual).sum()) == cells.null_count else None
+
+
+# Python
+
+
+class PlainCells(Cells):
+    """Python objects."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def some(self, rows: Array) -> PlainCells:
+        return PlainCells([self.values[i] for i in rows.tolist()])
+
+    def cell(self, row: int) -> Any:
+        return self.values[row]
+
+    def plain(self) -> Column:
+        return python_column(self.values)
+
+    def times(self, clock: Clock) -> Array:
+        kinds = set(map(type, self.values))
+        if kinds == {str}:
+            found = text_times(pa.array(self.values, pa.string()), clock)
+            if found is not None:
+                return found
+        if kinds <= _PLAIN:
+            return time_points(python_column(self.values), clock)
+        read = [read_time(v, clock) for v in self.values]
+        return np.array([MISSING if t is None else t for t in read], np.int64)
+
+
+def python_column(values: Sequence[Any]) -> Column:
+    """A column of Python objects."""
+    kinds = set(map(type, values))
+    if not kinds <= _PLAIN:
+        return column_of([from_json(v) for v in values])
+    if kinds == {int}:
+        try:
+            return np.array(values, np.int64)
+        except OverflowError:
+            raise DataError("an integer beyond 64 bits") from None
+    if int in kinds and any(not MIN_INT <= v <= MAX_INT for v in values if type(v) is int):
+        raise DataError("an integer beyond 64 bits")
+    if float in kinds:
+        if kinds <= {float, type(None)}:
+            found = np.array(values, np.float64) + 0.0
+            if not np.isinf(found).any():
+                return found
+        return column_of([from_json(v) if type(v) is float else v for v in values])
+    return column_of(values)

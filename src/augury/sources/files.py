@@ -1,0 +1,210 @@
+"""Files, folders, patterns and standard input, by what their names say. A format is one row of `FORMATS`."""
+
+from __future__ import annotations
+
+import glob
+import io
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from augury.algebra.program import Plan
+from augury.errors import DataError
+from augury.sources import csv, jsonl, parquet
+from augury.sources.heading import Names
+from augury.sources.problems import Skipped
+from augury.sources.sheet import Items, Sheet
+
+Form = Literal["csv", "jsonl", "parquet", "arrow"]
+FORMATS: dict[Form, tuple[Callable[..., Iterator[Sheet | Items]], tuple[str, ...]]] = {
+    "csv": (csv.read, (".csv", ".tsv")),
+    "jsonl": (jsonl.read, (".jsonl", ".ndjson", ".json")),
+    "parquet": (parquet.read, (".parquet",)),
+    "arrow": (parquet.read_arrow, (".arrow", ".feather", ".ipc")),
+}
+ENDINGS: dict[str, Form] = {ending: form for form, (_, endings) in FORMATS.items() for ending in endings}
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_KNOWN = "CSV, JSON lines, Parquet nor Arrow"
+_HINT = "name it .csv, .jsonl, .parquet or .arrow; .gz, .bz2 or .zst may follow"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """`path` or `type=path`; `-` is standard input, whose form is guessed from its first character.
+
+    A folder, or a pattern such as `logs/*.csv`, is all files of one form in it. `names` are the columns, or keys, that
+    hold what is no attribute; `nulls` are spellings of null in CSV; `shown` is what the source is called where it is not
+    its path.
+    """
+
+    path: str
+    type: str | None = None
+    names: Names = Names()
+    nulls: tuple[str, ...] = ()
+    shown: str = ""
+
+    @staticmethod
+    def parse(text: str, time: str = "time", nulls: tuple[str, ...] = ()) -> SourceFile:
+        name, equals, path = text.partition("=")
+        if equals and name.replace("_", "a").isalnum() and not Path(text).exists():
+            return SourceFile(path, name, Names(time=time), nulls)
+        return SourceFile(text, None, Names(time=time), nulls)
+
+    @property
+    def place(self) -> str:
+        return self.shown or ("standard input" if self.path == "-" else self.path)
+
+    @property
+    def time(self) -> str:
+        return self.names.time
+
+    @property
+    def remote(self) -> bool:
+        return "://" in self.path
+
+    @property
+    def pattern(self) -> bool:
+        return any(c in self.path for c in "*?[") and not Path(self.path).exists()
+
+    @property
+    def compression(self) -> str | None:
+        return next((name for ending, name in COMPRESSED.items() if self.path.endswith(ending)), None)
+
+    def form(self, start: bytes = b"") -> Form:
+        """The form that the name says; of standard input, the one that its beginning looks like."""
+        plain = self.path
+        for ending in COMPRESSED:
+            plain = plain.removesuffix(ending)
+        for ending, form in ENDINGS.items():
+            if plain.endswith(ending):
+                return form
+        if self.path == "-":
+            begin = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+            if begin[:4] == b"PAR1" or begin[:6] == b"ARROW1":
+                return "parquet" if begin[:4] == b"PAR1" else "arrow"
+            return "jsonl" if begin[:1] in (b"{", b"[") else "csv"
+        raise DataError(f"is neither {_KNOWN} by its name", self.place, _HINT)
+
+    def check(self) -> None:
+        """Refuses a path where nothing is, or of which nothing can be said."""
+        if not self.remote:
+            self.files()[0].form()
+
+    def files(self) -> list[SourceFile]:
+        """The files of a source: itself, or those of a folder or a pattern in the order of their names."""
+        if self.path == "-" or self.remote:
+            return [self]
+        path = Path(self.path)
+        if self.pattern:
+            paths = [Path(p) for p in sorted(glob.glob(self.path, recursive=True))]
+            found = [p for p in paths if p.is_file()]
+            if not found:
+                raise DataError("no file has such a name", self.place)
+            return self._of_one_form([replace(self, path=str(p), shown=str(p)) for p in found])
+        if not path.exists():
+            raise DataError("no such file", self.place)
+        if not path.is_dir():
+            return [self]
+        inside = [p for p in sorted(path.rglob("*")) if p.is_file() and is_data(p) and not _hidden(p, path)]
+        if not inside:
+            raise DataError("is a directory without data", self.place, "it needs files named .csv, .jsonl, .parquet or .arrow")
+        return self._of_one_form([replace(self, path=str(p), shown=f"{self.place.rstrip('/')}/{p.relative_to(path)}") for p in inside])
+
+    def _of_one_form(self, found: list[SourceFile]) -> list[SourceFile]:
+        forms = sorted({file.form() for file in found})
+        if len(forms) > 1:
+            raise DataError(f"is a directory with files of several kinds: {', '.join(forms)}" if not self.pattern else f"matches files of several kinds: {', '.join(forms)}",
+                            self.place, f"name those that you mean: --events '{found[0].path}'")  # fmt: skip
+        return found
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk; 0 where that is not known."""
+        return 0 if self.path == "-" or self.remote else sum(Path(f.path).stat().st_size for f in self.files())
+
+    def parts(self, skipped: Skipped, plan: Plan | None = None) -> Iterator[Sheet | Items]:
+        """What the files hold, part by part, in the order in which they stand there."""
+        for file in self.files():
+            yield from file._read(skipped, plan)
+
+    def _read(self, skipped: Skipped, plan: Plan | None) -> Iterator[Sheet | Items]:
+        with self._opened() as stream:
+            form = self.form(stream.peek(8)) if self.path == "-" else self.form()
+            if form == "csv":
+                unnamed = None if plan is None else lambda cells, place: headerless(cells, self, plan)
+                yield from csv.read(stream, self.place, skipped, self.nulls, unnamed)
+            elif form == "jsonl":
+                yield from jsonl.read(stream, self.place, skipped)
+            elif self.path == "-" or self.compression:  # these want to be looked at from both ends
+                yield from FORMATS[form][0](pa.BufferReader(stream.read()), self.place, skipped)
+            elif Path(self.path).stat().st_size:
+                yield from FORMATS[form][0](stream, self.place, skipped)
+
+    def _opened(self) -> Any:
+        """The bytes of a file, unpacked."""
+        if self.path == "-":
+            return _Input()
+        try:
+            if self.compression:
+                return pa.input_stream(self.path, compression=self.compression, buffer_size=1 << 20)
+            return pa.OSFile(self.path) if self.form() in ("parquet", "arrow") else open(self.path, "rb")  # noqa: SIM115
+        except FileNotFoundError:
+            raise DataError("no such file", self.place) from None
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror or error}", self.place) from None
+
+
+class _Input:
+    """Standard input, as a file that nobody closes."""
+
+    def __init__(self) -> None:
+        self.data: Any = sys.stdin.buffer if hasattr(sys.stdin, "buffer") else io.BytesIO(sys.stdin.read().encode())
+
+    def peek(self, size: int) -> bytes:
+        return bytes(self.data.peek(size)) if hasattr(self.data, "peek") else self.data.getvalue()[:size]
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self.data.read(size)  # type: ignore[no-any-return]
+
+    def __enter__(self) -> _Input:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def is_data(path: Path) -> bool:
+    """Whether a file is one of data by its name."""
+    suffixes = path.suffixes[-2:]
+    return bool(suffixes) and (suffixes[-1] in ENDINGS or (suffixes[-1] in COMPRESSED and len(suffixes) == 2 and suffixes[0] in ENDINGS))
+
+
+def _hidden(path: Path, root: Path) -> bool:
+    """Whether Spark would not see a file either: `_SUCCESS`, `.part-0.crc` and the like."""
+    return any(part.startswith(("_", ".")) for part in path.relative_to(root).parts)
+
+
+def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[str] | None:
+    """What the columns of a table without a header are called; None where its first row is a header.
+
+    It is one where it has a name that is known. Without a header come the declared attributes, with the type ahead where
+    the source has no type of its own, then the time, or start and end, then an id.
+    """
+    names = source.names
+    types = [source.type] if source.type is not None else sorted(plan.declared)
+    known = [[a.name for a in plan.declared[t]] for t in types if t in plan.declared]
+    if not known or {c.lower() for c in cells} & {c.lower() for c in (*names.all, *(n for own in known for n in own))}:
+        return None
+    if any(own != known[0] for own in known):
+        raise DataError("has no header, and its events do not have the same attributes", f"{source.place}:1",
+                        f"give it a first line with the names of its columns: {names.type},…,{names.time}")  # fmt: skip
+    head = [*([names.type] if source.type is None else []), *known[0]]
+    for more in ([names.time], [names.start, names.end], [names.start, names.end, names.id]):
+        if len(cells) == len(head) + len(more):
+            return head + more
+    raise DataError(f"has no header, and {len(cells)} fields where `{types[0]}` has {len(head) + 1}", f"{source.place}:1",
+                    f"the order is {', '.join([*head, names.time])}; or give it a first line with the names of its columns")  # fmt: skip

@@ -1,0 +1,163 @@
+"""Which column of a table is what: arguments by name or in order, and what is said of an event or a fact.
+
+    place,level,time,id   with `event smoke(place: string, level: int).`   →   arguments place and level, time, id
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from augury.algebra.program import Attribute, Plan, static_calls
+from augury.errors import DataError, counted, nearest
+
+FACT_ROLES = ("op", "time", "valid_from", "valid_to")  # what a row says of its fact, unless declared as an argument
+
+
+@dataclass(frozen=True)
+class Names:
+    """The columns that say what is no attribute: of which type, when, which one, whether taken back, and since when known."""
+
+    type: str = "type"
+    time: str = "time"
+    start: str = "start"
+    end: str = "end"
+    id: str = "id"
+    op: str = "op"
+    known: str = "known"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every name that is no attribute of an undeclared type; `time` is none even where another column has the time."""
+        return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known)
+
+
+def no_columns_twice(names: Sequence[str], place: str) -> None:
+    twice = next((h for h in names if names.count(h) > 1), None)
+    if twice is not None:
+        raise DataError(f"the column `{twice}` stands twice", place)
+
+
+def missing_column(type: str, missing: str, known: Iterable[str], place: str = "") -> DataError:
+    """What is said of a column that is declared and not there."""
+    listed = list(known)
+    close = nearest(missing, listed)
+    return DataError(f"`{type}` has no column `{missing}`", place,
+                     f"there is `{close}`" if close else f"the columns are {', '.join(listed)}")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class EventHeading:
+    """The columns of a table of events. `type` is that of all its rows; without it, a column names the type of each."""
+
+    columns: tuple[str, ...]
+    names: Names = Names()
+    type: str | None = None
+    place: str = ""
+
+    def check(self) -> None:
+        """Refuses a table that names neither type nor time, or has a column twice."""
+        names = self.names
+        no_columns_twice(self.columns, self.place)
+        if self.type is None and names.type not in self.columns:
+            path = self.place.rpartition(":")[0] or self.place
+            raise DataError(f"has no column `{names.type}`", self.place, f"name the type of its events: --events TYPE={path}")
+        if not {names.time, names.start, names.end} & set(self.columns):
+            usual = (h for h in self.columns if h.lower() in ("date", "datetime", "timestamp", "ts"))
+            close = next(usual, nearest(names.time, self.columns))
+            hint = f"is it `{close}`? Say --time {close}" if close else "name the column that holds the time with --time"
+            raise DataError(f"has no column `{names.time}` (or `{names.start}` and `{names.end}`)", self.place, hint)
+
+    def own(self, type: str, plan: Plan) -> set[str]:
+        """The attributes of a declared type: no column of such a name says anything else of its events."""
+        return {a.name for a in plan.declared.get(type, ())}
+
+    def said(self, role: str, own: Iterable[str] = ()) -> str | None:
+        """The column that says something of the events."""
+        name: str = getattr(self.names, role)
+        return name if name in self.columns and name not in own else None
+
+    @cached_property
+    def interval(self) -> tuple[str, str]:
+        """The columns that say when an event starts and ends. They do even where they are attributes, too."""
+        n = self.names
+        there = [c for c in (n.time, n.start, n.end) if c in self.columns]
+        start = n.start if n.start in there else n.time if n.time in there else n.end
+        return start, n.end if n.end in there else n.time if n.time in there else n.start
+
+    @cached_property
+    def data(self) -> list[str]:
+        """The columns that are data of an undeclared type."""
+        aside = set(self.names.all) - ({self.names.type} if self.type is not None else set())
+        return [h for h in self.columns if h not in aside]
+
+    def args(self, type: str, plan: Plan) -> list[tuple[str, Attribute | None]]:
+        """The columns of the arguments of a type: as declared, else those of data in order, as many as the program uses."""
+        attributes = plan.declared.get(type)
+        if attributes is None:
+            used = [arity for name, arity in plan.event_types if name == type]
+            return [(h, None) for h in self.data[: used[0] if len(used) == 1 else None]]
+        missing = next((a.name for a in attributes if a.name not in self.columns), None)
+        if missing is not None:
+            raise missing_column(type, missing, self.data)
+        return [(a.name, a) for a in attributes]
+
+
+@dataclass(frozen=True)
+class FactHeading:
+    """The columns of a table of facts: arguments of the predicate, or something said of the fact."""
+
+    name: str
+    columns: tuple[str, ...]
+    plan: Plan
+    place: str = ""
+
+    @cached_property
+    def _aside(self) -> set[str]:
+        return set(FACT_ROLES) - {a.name for a in self.plan.static.get(self.name, ())}
+
+    @property
+    def data(self) -> list[str]:
+        return [h for h in self.columns if h not in self._aside]
+
+    @property
+    def args(self) -> list[tuple[str, Attribute | None]]:
+        """The columns of the arguments: as declared, else those of data in order."""
+        declared = self.plan.static.get(self.name)
+        return [(h, None) for h in self.data] if declared is None else [(a.name, a) for a in declared]
+
+    def said(self, *roles: str) -> str | None:
+        """The column that says something of the facts."""
+        return next((k for k in roles if k in self.columns and k in self._aside), None)
+
+    @property
+    def used(self) -> list[str]:
+        return [h for h, _ in self.args] + [k for k in FACT_ROLES if self.said(k)]
+
+    def check(self) -> None:
+        """Refuses columns that stand twice, that are missing, or too many for what the program asks."""
+        no_columns_twice(self.columns, self.place)
+        if self.said("time") and self.said("valid_from"):
+            raise DataError("has both `time` and `valid_from`", self.place, "they mean the same: keep one of them")
+        declared = self.plan.static.get(self.name)
+        missing = next((a.name for a in declared or () if a.name not in self.columns), None)
+        if missing is not None:
+            raise missing_column(self.name, missing, self.data, self.place)
+        if declared is None:
+            self._check_arity()
+
+    def _check_arity(self) -> None:
+        asked = sorted(arity for name, arity in static_calls(self.plan) if name == self.name)
+        if not asked or len(self.data) in asked:
+            return
+        expected, columns = " or ".join(map(str, asked)), counted(len(self.data), "column")
+        shown = f"{columns} ({', '.join(self.data)})" if self.data else columns
+        extra = [k for k in ("op", "time") if self.said(k)]
+        hint = ""
+        if len(self.data) > asked[0]:
+            hint = f"declare those that are meant: `static {self.name}({', '.join(self.data[: asked[0]])}).`"
+        elif len(self.data) + len(extra) in asked:
+            said = "`op` and `time` say" if len(extra) > 1 else f"`{extra[0]}` says"
+            hint = f"{said} something of the fact, unless declared: `static {self.name}({', '.join(self.columns)}).`"
+        raise DataError(f"`{self.name}` has {shown}; the program asks with {expected}", self.place, hint)

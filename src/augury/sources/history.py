@@ -1,0 +1,156 @@
+"""What has been said: events by type, column by column, and revocations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from augury.algebra.program import Predicate
+from augury.model import Event, HistoryItem, Revocation
+from augury.sources.cells import MISSING, python_column
+from augury.sources.columns import Array, Column, joined, some, values_of
+
+
+@dataclass
+class Batch:
+    """Events of one type, column by column. `rows` are their places in the order of arrival, where that is known."""
+
+    start: Array
+    end: Array
+    columns: list[Column]
+    ids: Any = None  # a list of texts, None where an event has no id of its own
+    dead: list[int] = field(default_factory=list)
+    traces: Any = None  # of given events: the ids of the inputs behind each
+    known: Any = None  # when they were learnt of, MISSING where that was not said
+    rows: Any = None
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    def some(self, rows: Array) -> Batch:
+        """Some of the events."""
+        dead = set(self.dead)
+        ids, traces = (None if c is None else [c[i] for i in rows.tolist()] for c in (self.ids, self.traces))
+        known, places = (None if c is None else c[rows] for c in (self.known, self.rows))
+        kept = [at for at, i in enumerate(rows.tolist()) if i in dead] if dead else []
+        return Batch(self.start[rows], self.end[rows], [some(c, rows) for c in self.columns], ids, kept, traces, known, places)
+
+    def event(self, type: str, row: int) -> Event:
+        """One event."""
+        args = tuple(_element(column, row) for column in self.columns)
+        id = "" if self.ids is None else self.ids[row] or ""
+        known = None if self.known is None or self.known[row] == MISSING else int(self.known[row])
+        return Event(type, args, int(self.start[row]), int(self.end[row]), id, known=known)
+
+    def events(self, type: str) -> Iterable[Event]:
+        """All of them."""
+        columns: Iterable[Any] = zip(*(values_of(c) for c in self.columns), strict=True) if self.columns else [()] * len(self)
+        ids = [""] * len(self) if self.ids is None else [i or "" for i in self.ids]
+        known = [None] * len(self) if self.known is None else [None if k == MISSING else k for k in self.known.tolist()]
+        for args, start, end, id, since in zip(columns, self.start.tolist(), self.end.tolist(), ids, known, strict=True):
+            yield Event(type, args, start, end, id, known=since)
+
+
+def _element(column: Column, row: int) -> Any:
+    value = column[row]
+    if isinstance(value, np.generic):
+        plain = value.item()
+        return None if plain != plain else plain + 0.0 if isinstance(plain, float) else plain
+    return value
+
+
+@dataclass
+class History:
+    """Events by type, revocations with their places in the order of arrival, and events of types nobody knows.
+
+    Where `ordered`, the order of arrival is known; tables by type are told in the order of time.
+    """
+
+    batches: dict[Predicate, Batch] = field(default_factory=dict)
+    revoked: list[tuple[int, Revocation]] = field(default_factory=list)
+    length: int = 0
+    ordered: bool = True
+    unknown: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def types(self) -> set[str]:
+        return {name for name, _ in self.batches}
+
+    def items(self) -> list[HistoryItem]:
+        """Events and revocations one by one, in the order of arrival."""
+        found: list[tuple[int, HistoryItem]] = list(self.revoked)
+        for (name, _), batch in self.batches.items():
+            rows = range(len(batch)) if batch.rows is None else batch.rows.tolist()
+            found += zip(rows, batch.events(name), strict=True)
+        if self.ordered:
+            found.sort(key=lambda one: one[0])
+        return [item for _, item in found]
+
+    @staticmethod
+    def of(items: Iterable[HistoryItem], rows: Iterable[int] | None = None) -> History:
+        """Single events and revocations by columns. `rows` are their places, where they do not follow one another."""
+        groups: dict[Predicate, list[tuple[int, Event]]] = {}
+        history = History()
+        places = iter(rows) if rows is not None else None
+        at = -1
+        for item in items:
+            at = next(places) if places is not None else at + 1
+            if isinstance(item, Revocation):
+                history.revoked.append((at, item))
+            else:
+                groups.setdefault((item.type, len(item.args)), []).append((at, item))
+            history.length += 1
+        for type, pairs in groups.items():
+            history.batches[type] = _batch([e for _, e in pairs], np.array([n for n, _ in pairs], np.int64))
+        return history
+
+    @staticmethod
+    def joined(parts: Iterable[History]) -> History:
+        """Histories one after the other: the places of their rows are told apart already."""
+        given = list(parts)
+        if len(given) == 1:
+            return given[0]
+        found = History(ordered=all(part.ordered for part in given))
+        batches: dict[Predicate, list[Batch]] = {}
+        for part in given:
+            found.length += part.length
+            found.revoked += part.revoked
+            for name, count in part.unknown.items():
+                found.unknown[name] = found.unknown.get(name, 0) + count
+            for type, batch in part.batches.items():
+                batches.setdefault(type, []).append(batch)
+        found.batches = {type: together(some) for type, some in batches.items()}
+        return found
+
+
+def _batch(events: list[Event], rows: Array) -> Batch:
+    columns = [python_column(values) for values in zip(*(e.args for e in events), strict=True)]
+    times = np.array([(e.start, e.end) for e in events], np.int64)
+    ids = [e.id or None for e in events] if any(e.id for e in events) else None
+    known = None
+    if any(e.known is not None for e in events):
+        known = np.array([MISSING if e.known is None else e.known for e in events], np.int64)
+    return Batch(times[:, 0].copy(), times[:, 1].copy(), columns, ids, known=known, rows=rows)
+
+
+def together(batches: list[Batch]) -> Batch:
+    """Batches of one type, one after the other."""
+    if len(batches) == 1:
+        return batches[0]
+    start, end = (np.concatenate([getattr(b, name) for b in batches]) for name in ("start", "end"))
+    if all(b.start is b.end for b in batches):
+        start = end
+    ids = [i for b in batches for i in (b.ids or [None] * len(b))] if any(b.ids is not None for b in batches) else None
+    known = None
+    if any(b.known is not None for b in batches):
+        known = np.concatenate([np.full(len(b), MISSING) if b.known is None else b.known for b in batches])
+    rows = None if any(b.rows is None for b in batches) else np.concatenate([b.rows for b in batches])
+    columns = [joined([b.columns[i] for b in batches]) for i in range(len(batches[0].columns))]
+    return Batch(start, end, columns, ids, known=known, rows=rows)
+

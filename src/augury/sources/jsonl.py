@@ -1,0 +1,75 @@
+"""JSON lines: one object a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from augury.errors import DataError
+from augury.sources.blocks import Block, Stream, blocks, text_lines
+from augury.sources.problems import Skipped
+from augury.sources.sheet import Items
+
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
+
+
+def read(stream: Stream, place: str, skipped: Skipped) -> Iterator[Items]:
+    """The objects of a file. A line that is no JSON is skipped, or stops the run."""
+    for block in blocks(stream):
+        found = _at_once(block)
+        yield found and Items(found[0], place, found[1]) or _one_by_one(block, place, skipped)
+
+
+def _at_once(block: Block) -> tuple[list[Any], Any] | None:
+    """All lines of a block as one list; None where they have to be looked at one by one.
+
+    The parser makes floats of integers beyond 64 bits, so that a block with a long number is read line by line.
+    """
+    data = block.data
+    if b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data):
+        return None
+    lines = data.split(b"\n")
+    full = [line for line in lines if line and not line.isspace()]
+    try:
+        objects: list[Any] = orjson.loads(b"[" + b",".join(full) + b"]")
+    except orjson.JSONDecodeError:
+        return None
+    if len(objects) != len(full):  # a line with a comma between two objects
+        return None
+    first = block.first
+    if len(full) >= len(lines) - 1 and (len(full) == len(lines) or not lines[-1]):
+        return objects, lambda row: first + row
+    numbers = [n for n, line in enumerate(lines, first) if line and not line.isspace()]
+    return objects, numbers.__getitem__
+
+
+def _one_by_one(block: Block, place: str, skipped: Skipped) -> Items:
+    objects: list[Any] = []
+    numbers: list[int] = []
+    for number, line in text_lines(block, place):
+        if isinstance(line, DataError):
+            skipped.handle(line)
+        elif line.strip():
+            try:
+                objects.append(parse(line))
+                numbers.append(number)
+            except DataError as error:
+                skipped.handle(DataError(error.message, f"{place}:{number}", error.hint))
+    return Items(objects, place, numbers.__getitem__)
+
+
+def parse(line: str) -> Any:
+    """One line."""
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(f"malformed JSON: {error.msg} at column {error.colno}", hint="one JSON object a line") from None
+    except RecursionError:
+        raise DataError("malformed JSON: nested too deeply") from None
+    except ValueError as error:
+        raise DataError(f"malformed JSON: {error}") from None

@@ -1,0 +1,390 @@
+"""The one way in: sheets and objects, from wherever they come, as a history of events in columns.
+
+A part is read column by column; only where that fails are its rows looked at one by one, to name what is wrong with each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from augury.algebra.program import Plan, Predicate
+from augury.clock import Clock
+from augury.errors import DataError, RunError, misspelt, nearest
+from augury.model import Event, HistoryItem, Revocation
+from augury.sources.cells import MISSING, TextCells, kind_of_text
+from augury.sources.columns import Array, coded
+from augury.sources.files import SourceFile
+from augury.sources.heading import EventHeading, Names
+from augury.sources.history import Batch, History
+from augury.sources.problems import Skipped
+from augury.sources.rows import FORM, Irregular, by_columns, interval, item_from
+from augury.sources.sheet import Items, Sheet
+from augury.sources.tables import is_table, sheets
+
+_CHUNK = 1 << 16  # objects that are read at a time
+
+
+class Known:
+    """The event types of a program. A type that it does not know is passed over, unless it looks misspelt."""
+
+    def __init__(self, plan: Plan, strict: bool = False) -> None:
+        self.strict = strict
+        self.arities: dict[str, set[int]] = {}
+        for name, arity in plan.event_types:
+            self.arities.setdefault(name, set()).add(arity)
+
+    def problem(self, type: Predicate) -> DataError | None:
+        """What is wrong with events of a type: it is probably misspelt, or has another number of arguments."""
+        name, arity = type
+        if name in self.arities:
+            if arity in self.arities[name]:
+                return None
+            expected = " or ".join(str(n) for n in sorted(self.arities[name]))
+            return DataError(f"`{name}` has {arity} arguments; the program uses it with {expected}")
+        return self.unknown(name)
+
+    def unknown(self, name: str) -> DataError | None:
+        """What is wrong with a type that the program does not know; None where it is passed over."""
+        if name in self.arities:
+            return None
+        close = (nearest if self.strict else misspelt)(name, sorted(self.arities))
+        if close is None and not self.strict:
+            return None
+        hint = f"did you mean `{close}`?" if close else f"the program knows {', '.join(sorted(self.arities))}"
+        return DataError(f"unknown event type `{name}`", hint=hint)
+
+
+class Reader:
+    """Reads events for a program. The clock is chosen by the first time that it meets."""
+
+    def __init__(
+        self, plan: Plan, clock: Clock | Callable[[object], Clock], skipped: Skipped | None = None, strict: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.plan, self.skipped, self.known = plan, skipped or Skipped(), Known(plan, strict)
+        self._clock = clock
+        self.row = 0  # the place of the next row in the order of arrival
+        self.progress = progress
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the run; without any event, the one that there is by default."""
+        if not isinstance(self._clock, Clock):
+            self._clock = self._clock(None)
+        return self._clock
+
+    def _begin(self, first: object) -> Clock:
+        if not isinstance(self._clock, Clock) and first is not None:
+            self._clock = self._clock(first)
+        return self.clock
+
+    # Wherever events come from
+
+    def source(self, source: SourceFile) -> History:
+        """The events of a file, a folder or standard input."""
+        return History.joined([*self.parts(source)] or [History()])
+
+    def parts(self, source: SourceFile) -> Iterator[History]:
+        """The events of a source, part by part. Undeclared columns of text are known when all parts are."""
+        if source.type is not None:
+            self._refuse(self.known.unknown(source.type), source.place)
+        held: list[Sheet] = []
+        for part in source.parts(self.skipped, self.plan):
+            if isinstance(part, Items):
+                yield self.objects(part, source.names, source.type)
+            elif self._waits(part, source):
+                held.append(part)
+            else:
+                yield self.sheet(part, source.names, source.type)
+        for sheet in with_kinds(held):
+            yield self.sheet(sheet, source.names, source.type)
+
+    def _refuse(self, problem: DataError | None, place: str) -> None:
+        if problem is not None:
+            raise DataError(problem.message, place, problem.hint)
+
+    def _waits(self, sheet: Sheet, source: SourceFile) -> bool:
+        """Whether the columns of a sheet of text have to be known as a whole."""
+        if not any(isinstance(cells, TextCells) for cells in sheet.cells):
+            return False
+        if source.type is not None:
+            return source.type not in self.plan.declared
+        return any(name not in self.plan.declared for name in self.known.arities)
+
+    def sources(self, sources: Iterable[SourceFile], in_order: bool = False) -> History:
+        """The events of several sources as one history. Each keeps its order, and of what comes next in them the earliest
+        is said first, where the order matters: `in_order`, or where events have ids."""
+        found = [self.source(source) for source in sources]
+        firsts = np.cumsum([self.row - sum(map(len, found)), *map(len, found)])
+        history = History.joined(found or [History()])
+        named = bool(history.revoked) or any(batch.ids is not None for batch in history.batches.values())
+        if len(found) > 1 and (in_order or named):
+            _interleave(history, firsts)
+        return history
+
+    def tables(self, tables: Mapping[str, Any]) -> History:
+        """Tables, or files, by type. They are told in the order of time."""
+        found = [self.source(replace(t, type=name)) if isinstance(t, SourceFile) else self.table(name, t) for name, t in tables.items()]
+        history = History.joined(found)
+        history.ordered = False
+        return history
+
+    def table(self, name: str | None, table: Any, names: Names = Names()) -> History:  # noqa: B008
+        """The events of a table of Python; without a type, it has a column that names it."""
+        place = f"the table of `{name}`" if name is not None else "the events"
+        if name is not None:
+            self._refuse(self.known.unknown(name), "")
+        return History.joined([self.sheet(sheet, names, name) for sheet in sheets(table, place)])
+
+    def listed(self, objects: Iterable[Any]) -> History:
+        """Events, revocations and objects in the JSON form."""
+        found: list[History] = []
+        chunk: list[Any] = []
+        for one in objects:
+            chunk.append(one)
+            if len(chunk) == _CHUNK:
+                found.append(self.objects(Items(chunk)))
+                chunk = []
+        if chunk or not found:
+            found.append(self.objects(Items(chunk)))
+        return History.joined(found)
+
+    # One part
+
+    def objects(self, items: Items, names: Names = Names(), type: str | None = None) -> History:  # noqa: B008
+        """Objects, one an event or a revocation."""
+        clock, first = self._begin(first_time(items.objects, names)), self.row
+        try:
+            found = by_columns(items.objects, self.plan, clock, names, type, first)
+        except (Irregular, DataError):
+            found = self._one_by_one(items, lambda row: item_from(items.objects[row], self.plan, clock, names, type))
+        return self._checked(found, items)
+
+    def sheet(self, sheet: Sheet, names: Names = Names(), type: str | None = None) -> History:  # noqa: B008
+        """Rows under a header."""
+        heading = EventHeading(sheet.names, names, type, sheet.top)
+        heading.check()
+        self._check_cells(sheet, heading)
+        clock = self._begin(_first_of_sheet(sheet, heading)) if len(sheet) else self.clock_if_known
+        if not len(sheet) or clock is None:
+            return History()
+        try:
+            found = self._by_columns(sheet, heading, clock)
+        except (Irregular, DataError):
+            found = self._one_by_one(sheet, lambda row: self._item(sheet, heading, row, clock))
+        return self._checked(found, sheet)
+
+    @property
+    def clock_if_known(self) -> Clock | None:
+        return self._clock if isinstance(self._clock, Clock) else None
+
+    def _checked(self, found: History, part: Sheet | Items) -> History:
+        """Without the events of types that are probably misspelt; those of types nobody knows are counted."""
+        first, self.row = self.row, self.row + len(part)
+        for type in list(found.batches):
+            if type[0] not in self.known.arities and self.known.unknown(type[0]) is None:
+                found.unknown[type[0]] = found.unknown.get(type[0], 0) + len(found.batches[type])
+            problem = self.known.problem(type)
+            if problem is not None:
+                for row in found.batches.pop(type).rows.tolist():
+                    self.skipped.handle(DataError(problem.message, part.at(row - first), problem.hint))
+        if self.progress is not None:
+            self.progress(self.row)
+        return found
+
+    def _one_by_one(self, part: Sheet | Items, read: Callable[[int], HistoryItem]) -> History:
+        """Row by row; a wrong one stops the run or is left out."""
+        items: list[HistoryItem] = []
+        rows: list[int] = []
+        for row in range(len(part)):
+            try:
+                items.append(read(row))
+                rows.append(self.row + row)
+            except DataError as error:
+                self.skipped.handle(DataError(error.message, error.place or part.at(row), error.hint))
+        found = History.of(items, rows)
+        found.length = len(part)
+        return found
+
+    # A sheet
+
+    def _check_cells(self, sheet: Sheet, heading: EventHeading) -> None:
+        """Refuses a table with columns that no event can hold."""
+        for name in self._used(sheet, heading):
+            refused = sheet[name].refused()
+            if refused is not None:
+                raise DataError(f"the column `{name}` is {refused[0]}, which no event can hold", sheet.place, refused[1])
+
+    def _used(self, sheet: Sheet, heading: EventHeading) -> Iterable[str]:
+        if heading.type is None:
+            return sheet.names
+        said = [name for role in ("start", "end", "time", "id", "op", "known") if (name := heading.said(role))]
+        try:
+            return [*(name for name, _ in heading.args(heading.type, self.plan)), *said]
+        except DataError as error:
+            raise DataError(error.message, sheet.at(0) if len(sheet) else sheet.top, error.hint) from None
+
+    def _by_columns(self, sheet: Sheet, heading: EventHeading, clock: Clock) -> History:
+        history, names = History(length=len(sheet)), heading.names
+        types, index = self._types(sheet, heading)
+        times = {name: sheet[name].times(clock) for name in {names.time, names.start, names.end} & set(sheet.names)}
+        ops = sheet[names.op].texts() if names.op in sheet.names else None
+        ids = sheet[names.id].texts() if names.id in sheet.names else None
+        known = sheet[names.known].times(clock) if names.known in sheet.names else None
+        inserts = self._revocations(history, heading, types, index, ops, ids, known)
+        for at, name in enumerate(types):
+            mask = inserts if len(types) == 1 else (index == at) & inserts if inserts is not None else index == at
+            rows = None if mask is None or mask.all() else np.flatnonzero(mask)
+            if rows is not None and not len(rows):
+                continue
+            if name is None:
+                raise Irregular
+            own = heading.own(name, self.plan)
+            cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
+            columns = [(c if rows is None else c.some(rows)).column(a, self.plan.prefixes) for c, a in cells]
+            parts = [None if (t := times.get(n)) is None else t if rows is None else t[rows] for n in (names.time, names.start, names.end)]
+            start, end = interval(*parts)
+            texts = None if ids is None or names.id in own else ids if rows is None else [ids[i] for i in rows.tolist()]
+            since = None if known is None or names.known in own else known if rows is None else known[rows]
+            if since is not None and (since == MISSING).all():
+                since = None
+            batch = Batch(start, end, columns, texts if texts is not None and any(texts) else None, known=since)
+            batch.rows = np.arange(self.row, self.row + len(sheet)) if rows is None else rows + self.row
+            history.batches[name, len(columns)] = batch
+        return history
+
+    def _types(self, sheet: Sheet, heading: EventHeading) -> tuple[list[str | None], Array]:
+        """The types of the rows, and which of them each row has."""
+        if heading.type is not None:
+            return [heading.type], np.zeros(len(sheet), np.int64)
+        found = coded(sheet[heading.names.type].plain())
+        values, index = found.distinct()
+        return [None if v is None else str(v) for v in values], index
+
+    def _revocations(
+        self, history: History, heading: EventHeading, types: list[str | None], index: Array, ops: list[str | None] | None,
+        ids: list[str | None] | None, known: Array | None,
+    ) -> Array | None:  # fmt: skip
+        """Takes in the rows that revoke; which rows are left, None for all."""
+        if ops is None or not any(op not in (None, "insert") for op in ops):
+            return None
+        own = [name is not None and heading.names.op in heading.own(name, self.plan) for name in types]
+        left = np.ones(len(ops), bool)
+        for row, op in enumerate(ops):
+            if op in (None, "insert") or own[index[row]]:
+                continue
+            if op != "revoke" or ids is None or ids[row] is None:
+                raise Irregular
+            since = None if known is None or known[row] == MISSING else int(known[row])
+            history.revoked.append((self.row + row, Revocation(ids[row] or "", since)))
+            left[row] = False
+        return left
+
+    def _item(self, sheet: Sheet, heading: EventHeading, row: int, clock: Clock) -> HistoryItem:
+        """One row of a sheet."""
+        names = heading.names
+        roles = [n for n in dict.fromkeys(names.all) if n in sheet.names and (heading.type is None or n != names.type)]
+        item: dict[str, Any] = {n: v for n in roles if (v := sheet[n].cell(row)) not in (None, "")}
+        if heading.type is not None:
+            item[names.type] = heading.type
+        type = item.get(names.type)
+        if not isinstance(type, str):
+            if item.get(names.op) != "revoke":
+                raise DataError("an event has a type", hint=f"the column `{names.type}` is empty")
+            type = ""
+        if item.get(names.op, "insert") == "insert" or names.op in heading.own(type, self.plan):
+            args = heading.args(type, self.plan)
+            values = [sheet[column].value(row, attribute, self.plan.prefixes) for column, attribute in args]
+            item = {k: v for k, v in item.items() if k not in heading.own(type, self.plan) or k in (names.time, names.start, names.end)}
+            item["args"] = values
+        return item_from(item, self.plan, clock, names)
+
+
+def _interleave(history: History, firsts: Array) -> None:
+    """Numbers the rows of sources anew: each source keeps its order, and of their next rows the earliest comes first.
+
+    A row comes as soon as no other source has one that is earlier, so it is placed by the greatest time up to it in its own.
+    """
+    size, first = int(firsts[-1] - firsts[0]), int(firsts[0])
+    times = np.full(size, MISSING, np.int64)
+    for batch in history.batches.values():
+        said = batch.end if batch.known is None else np.where(batch.known == MISSING, batch.end, batch.known)
+        times[batch.rows - first] = said
+    for row, item in history.revoked:
+        if item.known is not None:
+            times[row - first] = item.known
+    sources = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
+    for lo, hi in pairwise((firsts - first).tolist()):
+        np.maximum.accumulate(times[lo:hi], out=times[lo:hi])
+    place = np.empty(size, np.int64)
+    place[np.lexsort((np.arange(size), sources, times))] = np.arange(first, first + size)
+    for batch in history.batches.values():
+        batch.rows = place[batch.rows - first]
+    history.revoked = [(int(place[row - first]), item) for row, item in history.revoked]
+
+
+def with_kinds(sheets: list[Sheet]) -> list[Sheet]:
+    """Sheets of text with the kinds of their columns: what all cells of a name are."""
+    names = dict.fromkeys(name for sheet in sheets for name in sheet.names)
+    arrays = {n: [c.array for s in sheets if n in s.names and isinstance(c := s[n], TextCells) and len(c)] for n in names}
+    kinds = {name: kind_of_text(parts) for name, parts in arrays.items()}
+    return [replace(s, cells=[TextCells(c.array, kinds[n]) if isinstance(c, TextCells) else c for n, c in zip(s.names, s.cells, strict=True)]) for s in sheets]  # fmt: skip
+
+
+def read_history(reader: Reader, events: Any) -> History:
+    """Events in any form in which they come: objects, tables by type, one table with a column `type`, files."""
+    if isinstance(events, History):
+        return events
+    if isinstance(events, SourceFile):
+        return reader.sources([events])
+    if isinstance(events, Mapping):
+        if events and all(isinstance(one, SourceFile) or is_table(one) for one in events.values()):
+            return reader.tables(events)
+        raise RunError("neither an event nor tables by type", hint=f'an event is {FORM}, tables are {{"wind": table}}')
+    if is_table(events):
+        if "type" not in _columns_of(events):
+            raise RunError("a table of which type?", hint='give it by type, {"wind": table}, or with a column `type`')
+        return reader.table(None, events)
+    if isinstance(events, str | bytes | Event | Revocation) or not isinstance(events, Iterable):
+        hint = 'augury.read("events.csv") reads a file' if isinstance(events, str) else ""
+        raise RunError(f"events are a list of events, or tables by type, not {type(events).__name__}", hint=hint)
+    listed = events if isinstance(events, list | tuple) else None
+    if listed and all(isinstance(one, SourceFile) for one in listed):
+        return reader.sources(listed)
+    return reader.listed(events)
+
+
+def _columns_of(table: Any) -> list[str]:
+    names = getattr(table, "column_names", None) or getattr(table, "columns", ())
+    if hasattr(table, "schema") and hasattr(table.schema, "names"):
+        names = table.schema.names
+    return [str(n) for n in (names() if callable(names) else names)]
+
+
+# The first time, which tells the clock
+
+
+def first_time(items: Iterable[Any], names: Names = Names()) -> object:  # noqa: B008
+    """The first time that an input names."""
+    for item in items:
+        if isinstance(item, Event):
+            return item.end
+        if isinstance(item, dict):
+            for key in (names.time, "time", names.end, names.start):
+                if item.get(key) is not None:
+                    return item[key]
+    return None
+
+
+def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
+    names = heading.names
+    for row in range(min(len(sheet), 1000)):
+        for name in (names.time, names.end, names.start):
+            if name in sheet.names and (value := sheet[name].cell(row)) not in (None, ""):
+                return value
+    return None

@@ -1,0 +1,193 @@
+"""The types of the language, one row each: how a value of a type is read, by itself and in columns.
+
+    "2h"  duration  →  Duration(7200000000)          "wt:Diablo"  iri  →  the IRI, where `wt` is a prefix of the program
+
+A row has the form for values of Python and JSON (`value`) and the one for cells of text (`text`); `arrays` are the kinds
+of arrays whose elements are values of the type as they stand. `spark/conversions.py` has the form for Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from augury.algebra.program import Attribute
+from augury.clock import Duration, Timestamp, read_duration, read_timestamp
+from augury.errors import DataError
+from augury.model import Iri, Term, Value, from_json, show_value
+
+Prefixes = Mapping[str, str]
+Read = Callable[[Any, Prefixes], Value]
+_INT = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Type:
+    """A row of the table. What is no such value is None, or a ValueError that says why."""
+
+    name: str
+    value: Read
+    text: Read
+    arrays: str = ""
+
+
+def _kept(*kinds: type) -> Read:
+    """Values that are of the type as they stand."""
+
+    def read(value: Value, prefixes: Prefixes) -> Value:
+        return value if type(value) in kinds else None
+
+    return read
+
+
+def _float(value: Value, prefixes: Prefixes) -> Value:
+    return float(value) if type(value) in (int, float) else None  # type: ignore[arg-type]
+
+
+def _int(value: Value, prefixes: Prefixes) -> Value:
+    if type(value) is float:
+        return int(value) if value.is_integer() else None
+    return value if type(value) is int else None
+
+
+def _timestamp(value: Value, prefixes: Prefixes) -> Value:
+    if type(value) is str:
+        return Timestamp(read_timestamp(value))
+    if type(value) is int:
+        return Timestamp(value)
+    return value if type(value) is Timestamp else None
+
+
+def _duration(value: Value, prefixes: Prefixes) -> Value:
+    if type(value) is str:
+        return Duration(read_duration(value))
+    return value if type(value) is Duration else None
+
+
+def _iri(value: Value, prefixes: Prefixes) -> Value:
+    if type(value) is str:
+        prefix, colon, local = value.partition(":")
+        return Iri(prefixes[prefix] + local if colon and prefix in prefixes else value)
+    return value if type(value) is Iri else None
+
+
+def _any(value: Value, prefixes: Prefixes) -> Value:
+    return value
+
+
+def int_text(text: str, prefixes: Prefixes) -> Value:
+    return from_json(int(text)) if _INT.fullmatch(text.strip()) else None
+
+
+def float_text(text: str, prefixes: Prefixes) -> Value:
+    """A number; `nan` is null, and an infinite one is refused with its own message."""
+    stripped = text.strip()
+    if _FLOAT.fullmatch(stripped) or stripped.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        return from_json(float(stripped))
+    raise ValueError
+
+
+def _number_text(text: str, prefixes: Prefixes) -> Value:
+    return int_text(text, prefixes) if _INT.fullmatch(text.strip()) else float_text(text, prefixes)
+
+
+def _bool_text(text: str, prefixes: Prefixes) -> Value:
+    return {"true": True, "false": False}.get(text.strip().lower())
+
+
+TYPES: dict[str, Type] = {
+    row.name: row
+    for row in (
+        Type("int", _int, int_text, "i"),
+        Type("float", _float, float_text, "f"),
+        Type("number", _kept(int, float), _number_text, "if"),
+        Type("string", _kept(str), _any),
+        Type("bool", _kept(bool), _bool_text, "b"),
+        Type("timestamp", _timestamp, _timestamp),
+        Type("duration", _duration, _duration),
+        Type("iri", _iri, _iri),
+        Type("term", _kept(Term), _kept(Term)),
+        Type("list", _kept(tuple), _kept(tuple)),
+        Type("any", _any, _any, "ifb"),
+    )
+}
+
+
+def convert(value: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
+    """A value of Python or JSON as one of the declared type."""
+    plain = from_json(value)
+    if plain is None:
+        return None
+    return _checked(TYPES[attribute.type].value, plain, attribute, prefixes)
+
+
+def from_text(text: str, attribute: Attribute, prefixes: Prefixes) -> Value:
+    """A cell of a table of text, by its declared type; an empty cell is null."""
+    return None if text == "" else _checked(TYPES[attribute.type].text, text, attribute, prefixes)
+
+
+def _checked(read: Read, given: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
+    try:
+        found = read(given, prefixes)
+    except ValueError as error:
+        if str(error):
+            raise DataError(f"`{attribute.name}` is declared as {attribute.type}: {error}") from None
+        found = None
+    if found is None and not _is_nan(given):
+        raise DataError(f"`{attribute.name}` is declared as {attribute.type}, but is {show_value(given)}")
+    return found
+
+
+def _is_nan(given: Any) -> bool:
+    return isinstance(given, str) and given.strip().lower().lstrip("+-") == "nan"
+
+
+# Undeclared columns of text
+
+
+def _plain_int(text: str) -> int:
+    """A plain integer; what has leading zeros is a code, not a number."""
+    if not re.fullmatch(r"-?(0|[1-9][0-9]*)", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _plain_float(text: str) -> float:
+    if not re.fullmatch(PLAIN_FLOAT, text) or not any(c in "0123456789" for c in text):
+        raise ValueError(text)
+    return float(text)
+
+
+def _plain_bool(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+PLAIN_FLOAT = r"-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+# The kinds that an undeclared column may have: the first one that all its cells are of.
+KINDS: dict[str, Callable[[str], Any]] = {"int": _plain_int, "float": _plain_float, "bool": _plain_bool, "string": str}
+
+
+def fits(cell: str, kind: str) -> bool:
+    """Whether a cell of an undeclared column can be read as of a kind."""
+    try:
+        KINDS[kind](cell)
+    except ValueError:
+        return False
+    return True
+
+
+def kind_of(cells: Iterable[str]) -> str:
+    """The kind of an undeclared column of text: integers, floats or booleans where every cell is one, else text."""
+    present = [c for c in cells if c != ""]
+    return next(kind for kind in KINDS if all(fits(cell, kind) for cell in present))
+
+
+def read_as(kind: str) -> Callable[[str], Value]:
+    """How the cells of a column of a kind are read; an empty one is null."""
+    read = KINDS[kind]
+    return lambda cell: None if cell == "" else from_json(read(cell))
