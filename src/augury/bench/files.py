@@ -24,8 +24,6 @@ from augury.bench.processes import Used, alone
 from augury.bench.rows import Row
 from augury.bench.streams import Stream
 from augury.bench.workload import Workload, stream_tables
-from augury.errors import RunError
-from augury.terminal import say
 
 P1 = PATTERNS[0]
 FEW = 24  # events with which a run costs what it costs to start
@@ -125,8 +123,6 @@ def formats(settings: Settings) -> Iterator[Row]:
         few = EventFiles(FEW)
         yield row("files", "start-up", "augury", embedded(bench, few.path("Parquet"), "out.jsonl"), few)
         for form, output in RUNS:
-            if not is_read(bench, form):
-                continue
             case = f"{form} → Parquet" if output.endswith("parquet") else form
             found = embedded(bench, files.path(form), output)
             aimed = len(files) == GOALS_AT
@@ -134,16 +130,6 @@ def formats(settings: Settings) -> Iterator[Row]:
             yield memory("files", case, found, files, MEMORY_GOAL if aimed else None)
             if has_duckdb():
                 yield row("files", case, "DuckDB", bench.duckdb(form, files.path(form), output), files)
-
-
-def is_read(bench: Bench, form: str) -> bool:
-    """Whether `augury run` reads files of a form; it says so where not."""
-    try:
-        embedded(replace(bench, repeat=0), EventFiles(FEW).path(form), "out.jsonl")
-    except RunError as error:
-        say(f"{form} is left out: {error}")
-        return False
-    return True
 
 
 def embedded(bench: Bench, events: Path, output: str) -> tuple[Used, int]:
