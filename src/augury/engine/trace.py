@@ -289,7 +289,8 @@ def _supported(circuit: Circuit, events: Derived, rows: Array) -> Ways:
         links.extend()
         child = links.child
         k.first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
-        for found, take in ((best, ~good & (best >= 0)), (any_one, (chosen < 0) & (any_one >= 0))):
+        for found, wanted in ((any_one, chosen < 0), (best, ~good)):  # one that stands is better than one that is gone
+            take = wanted & (found >= 0)
             chosen[take], link[take] = found[take], i
         good |= best >= 0
     if events.kept_inputs:

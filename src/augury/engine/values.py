@@ -235,33 +235,39 @@ class Dictionary:
     def hashes(self, codes: Array) -> Array:
         """`value_hash` of the values behind codes."""
         found = mixed(np.uint64(INT_SEED), (codes >> 2).view(np.uint64))
-        return self._told(0, codes, found)
+        odd = np.flatnonzero(codes & 1)
+        if len(odd):
+            numbers = codes[odd] >> 1
+            floats = self.kind[numbers] == _FLOAT
+            if floats.all():
+                found[odd] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers].view(np.uint64))
+            else:
+                found[odd] = self._told(0, numbers)
+                found[odd[floats]] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers[floats]].view(np.uint64))
+        return found
 
     def spellings(self, codes: Array) -> Array:
         """`spelling` of the values behind codes."""
-        return self._told(1, codes, ((codes >> 1) & 1).view(np.uint64))
-
-    def _told(self, what: int, codes: Array, found: Array) -> Array:
-        """What is found of numbers inside codes, and for the others what the dictionary knows."""
-        odd = (codes & 1).astype(bool)
-        if odd.any():
-            self._hash_all()
-            found[odd] = self._hashes[what, codes[odd] >> 1]
+        found = ((codes >> 1) & 1).view(np.uint64)
+        odd = np.flatnonzero(codes & 1)
+        if len(odd):
+            numbers = codes[odd] >> 1
+            # Floats in the dictionary are not whole, so they have one spelling.
+            found[odd] = 0 if (self.kind[numbers] == _FLOAT).all() else self._told(1, numbers)
         return found
 
-    def _hash_all(self) -> None:
+    def _told(self, what: int, numbers: Array) -> Array:
+        """Hashes or spellings of values of the dictionary, floats aside."""
         lo, hi = self._hashed, self.n
-        if lo == hi:
-            return
-        if hi > self._hashes.shape[1]:
-            larger = np.zeros((2, len(self.canon)), np.uint64)
-            larger[:, :lo] = self._hashes[:, :lo]
-            self._hashes = larger
-        floats = np.flatnonzero(self.kind[lo:hi] == _FLOAT) + lo
-        self._hashes[0, floats] = mixed(np.uint64(FLOAT_SEED), self.numbers[floats].view(np.uint64))
-        for n in (np.flatnonzero(self.kind[lo:hi] != _FLOAT) + lo).tolist():
-            self._hashes[:, n] = value_hash(self.values[n]), spelling(self.values[n])
-        self._hashed = hi
+        if lo < hi:
+            if hi > self._hashes.shape[1]:
+                larger = np.zeros((2, len(self.canon)), np.uint64)
+                larger[:, :lo] = self._hashes[:, :lo]
+                self._hashes = larger
+            for n in (np.flatnonzero(self.kind[lo:hi] != _FLOAT) + lo).tolist():
+                self._hashes[:, n] = value_hash(self.values[n]), spelling(self.values[n])
+            self._hashed = hi
+        return self._hashes[what, numbers]
 
     # State
 
