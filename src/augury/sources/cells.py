@@ -49,6 +49,10 @@ class Cells(ABC):
         """Why no value of the language can be in such a column, and what to do about it."""
         return None
 
+    def arrow(self) -> Any:
+        """The cells as an array of Arrow."""
+        return pa.array([self.cell(row) for row in range(len(self))])
+
     def column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
         """The values, of the declared type if there is one."""
         return self.plain() if attribute is None else declared(self.plain(), attribute, prefixes)
@@ -139,6 +143,9 @@ class ArrowCells(Cells):
 
     def plain(self) -> Column:
         return arrow_column(self.array)
+
+    def arrow(self) -> Any:
+        return self.array
 
     def refused(self) -> tuple[str, str] | None:
         kind, t = self.array.type, pa.types
@@ -341,6 +348,10 @@ class TextCells(Cells):
 
     def texts(self) -> list[str | None]:
         return self.array.to_pylist()  # type: ignore[no-any-return]
+
+    def arrow(self) -> Any:
+        types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+        return pa.array(list(values_of(self.plain())), types[self.kind]) if self.kind in types else self.array
 
 
 def text_column(cells: Any, kind: str) -> Column:

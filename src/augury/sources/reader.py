@@ -17,14 +17,14 @@ from augury.clock import Clock
 from augury.errors import DataError, RunError, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources.blocks import uncollected
-from augury.sources.cells import MISSING, TextCells, kind_of_text
+from augury.sources.cells import MISSING, TextCells
 from augury.sources.columns import Array, coded
 from augury.sources.files import SourceFile
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import Batch, History
 from augury.sources.problems import Skipped
 from augury.sources.rows import FORM, Irregular, by_shape, interval, item_from, of_events
-from augury.sources.sheet import Items, Sheet
+from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.tables import is_table, sheets
 
 _CHUNK = 1 << 14  # objects that are read at a time: they should stay in the caches until they are columns
@@ -356,16 +356,6 @@ def _interleave(history: History, firsts: Array) -> None:
     for batch in history.batches.values():
         batch.rows = place[batch.rows - first]
     history.revoked = [(int(place[row - first]), item) for row, item in history.revoked]
-
-
-def with_kinds(sheets: list[Sheet]) -> list[Sheet]:
-    """Sheets of text with the kinds of their columns: what all cells of a name are."""
-    names = dict.fromkeys(name for sheet in sheets for name in sheet.names)
-    arrays = {
-        n: [c.array for s in sheets if n in s.names and isinstance(c := s[n], TextCells) and len(c)] for n in names
-    }
-    kinds = {name: kind_of_text(parts) for name, parts in arrays.items()}
-    return [replace(s, cells=[TextCells(c.array, kinds[n]) if isinstance(c, TextCells) else c for n, c in zip(s.names, s.cells, strict=True)]) for s in sheets]  # fmt: skip
 
 
 def read_history(reader: Reader, events: Any) -> History:
