@@ -76,8 +76,14 @@ class Table:
     def room(self, more: int) -> None:
         """Makes room for more rows."""
         if self.n + more > self.data.shape[1]:
-            size = self.words.room(self.n + more, self.mark)
-            self.data, self.alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
+            try:
+                self._grow(self.words.room(self.n + more, self.mark))
+            except MemoryError:  # where the address space is limited: for these, and no more
+                self._grow(self.n + more)
+
+    def _grow(self, size: int) -> None:
+        data, alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
+        self.data, self.alive = data, alive
 
     def add_field(self, code: bool) -> int:
         """One more field, of values or of times."""
