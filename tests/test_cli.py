@@ -80,7 +80,7 @@ def test_run_writes_json_lines(shell: Shell) -> None:
     done = shell.augury("run", "fire.aug", "--events", "events.jsonl")
     assert answers(done) == [("fire_alarm", "l1", 3, 1, 4), ("fire_alarm", "l1", 3, 1, 6)]
     first = json.loads(done.out.splitlines()[0])
-    assert list(first) == ["type", "args", "start", "end", "id", "trace"]
+    assert list(first) == ["type", "args", "p", "l", "start", "end", "id", "trace"]
     assert first["trace"] == ["s1", "h1"]
 
 
@@ -112,7 +112,7 @@ def test_table_and_csv(shell: Shell) -> None:
     table = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "table")
     assert "fire_alarm('l1', 3)" in table.out
     csv = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "csv")
-    assert csv.out.splitlines()[0] == "type,arg1,arg2,start,end,id,trace"
+    assert csv.out.splitlines()[0] == "type,p,l,start,end,id,trace"
     assert csv.out.splitlines()[1].startswith("fire_alarm,l1,3,1,4,")
 
 
@@ -212,24 +212,29 @@ def test_missing_files(shell: Shell) -> None:
     failed(shell.augury("run", "fire.aug", "--events", "no.jsonl"), "no.jsonl: no such file")
     failed(shell.augury("check", "no.aug"), "no.aug: no such file")
     (shell.folder / "folder").mkdir()
-    failed(shell.augury("run", "fire.aug", "--events", "folder"), "is a directory without events")
+    failed(shell.augury("run", "fire.aug", "--events", "folder"), "is a directory without data")
     shell.file("folder/a.csv", "type,time\n")
     shell.file("folder/b.jsonl", EVENTS)
     failed(shell.augury("run", "fire.aug", "--events", "folder"), "files of several kinds: csv, jsonl")
 
 
-def test_empty_files(shell: Shell) -> None:
-    shell.file("empty.jsonl", "")
-    shell.file("header.csv", "type,time\n")
-    failed(shell.augury("run", "fire.aug", "--events", "empty.jsonl"), "empty.jsonl: is empty")
-    failed(shell.augury("run", "fire.aug", "--events", "header.csv"), "has a header, but no events")
+def test_an_empty_file_is_an_empty_history(shell: Shell) -> None:
+    for name, text in (
+        ("empty.jsonl", ""),
+        ("empty.csv", ""),
+        ("header.csv", "type,time\n"),
+        ("blank.csv", "\n \n"),
+        ("e.parquet", ""),
+    ):
+        done = shell.augury("run", "fire.aug", "--events", shell.file(name, text))
+        assert (done.code, done.out) == (0, ""), done.err
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ('{"type": "smoke", ', "events.jsonl:4: malformed JSON"),
-        ("[1, 2]", "events.jsonl:4: not an object"),
+        ("[1, 2]", "events.jsonl:4: not an event: [1, 2]"),
         ('{"type": "heat", "place": "l1"}', "events.jsonl:4: an event has a time"),
         ('{"type": "heat", "place": 7, "time": 9}', "events.jsonl:4: `place` is declared as string, but is 7"),
         (

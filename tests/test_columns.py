@@ -14,7 +14,7 @@ import augury
 from augury.clock import Duration, Timestamp
 from augury.engine.answers import Changes
 from augury.engine.columns import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
-from augury.engine.events import Coded, Events
+from augury.engine.events import Events
 from augury.engine.session import Session
 from augury.engine.trace import trace_of
 from augury.engine.values import Dictionary, content_hashes, numbers_hashed, spellings_of
@@ -33,6 +33,7 @@ from augury.model import (
     spelling_of,
     value_hash,
 )
+from augury.sources.columns import Coded
 from tests.programs import STRATEGIES, Step, facts, tellings
 from tests.test_differential import asked, compiled
 
@@ -135,12 +136,11 @@ def test_the_id_of_an_equal_event_does_not_hang_on_what_was_forgotten() -> None:
 # Answers
 
 
-def shown(columns: list[Columns], session: Session) -> list[Change]:
+def shown(columns: list[Columns]) -> list[Change]:
     """Columns as changes, by way of Arrow."""
     found = []
     for one in columns:
-        words = session.circuit.words.dictionary
-        args = [decoded(words, codes, "json").to_pylist() for codes in one.codes]
+        args = [decoded(one.dictionary, codes, "json").to_pylist() for codes in one.codes]
         ids = hex_ids(one.ids).to_pylist()
         traces = [()] * len(one) if one.trace is None else [tuple(t) for t in as_lists(one.trace).to_pylist()]
         assert one.trace is None or one.trace.tuples() == traces
@@ -152,13 +152,13 @@ def shown(columns: list[Columns], session: Session) -> list[Change]:
 
 
 def check(changes: Changes, session: Session) -> None:
-    before = columns_of(changes, session.circuit)
-    bare = columns_of(changes, session.circuit, trace=False)
+    before = columns_of(changes)
+    bare = columns_of(changes, trace=False)
     assert all(np.diff(one.op).min(initial=0) >= 0 for one in before)
-    assert [c.event.id for c in shown(bare, session)] == [c.event.id for c in shown(before, session)]
-    found = sorted(map(repr, shown(before, session)))
+    assert [c.event.id for c in shown(bare)] == [c.event.id for c in shown(before)]
+    found = sorted(map(repr, shown(before)))
     assert found == sorted(map(repr, changes))
-    assert found == sorted(map(repr, shown(columns_of(changes, session.circuit), session))), "once they have been made"
+    assert found == sorted(map(repr, shown(columns_of(changes)))), "once they have been made"
 
 
 @pytest.mark.parametrize("kind", STRATEGIES)

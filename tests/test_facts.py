@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -28,12 +29,16 @@ import augury
 from augury.algebra.program import Plan
 from augury.clock import SECOND, Clock, Duration, Timestamp
 from augury.errors import AuguryError, DataError
+from augury.knowledge import sheets
 from augury.knowledge.facts import Facts, check_facts, facts_from, read_fact_file, without_facts
-from augury.knowledge.sheets import ArrowSheet, LineSheet, read_rows, read_sheet
+from augury.knowledge.sheets import read_rows, read_sheet
 from augury.knowledge.table import ALWAYS, EVER
 from augury.knowledge.timeline import Statement, Statements, timeline
 from augury.model import Fact, Value
-from augury.sources import Skipped, SourceFile
+from augury.sources import Skipped, csv
+from augury.sources import sheet as sheets_of_sources
+from augury.sources.parquet import sheet_of
+from augury.sources.types import kind_of
 
 ASKED = "e(X) <- a(X) WHERE store(X, R)."
 DECLARED = "static store(id: int, region: string).\n" + ASKED
@@ -191,6 +196,24 @@ CELLS = st.one_of(
 TYPES = ("any", "int", "float", "number", "string", "bool", "timestamp", "duration", "iri")
 
 
+@contextmanager
+def line_by_line() -> Iterator[None]:
+    """Within it, CSV is read line by line and cell by cell."""
+
+    def fails(*_: object) -> None:
+        raise DataError("not by columns")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv, "_sheet", csv._one_by_one)
+        patch.setattr(sheets, "read_sheet", fails)
+        patch.setattr(
+            sheets_of_sources,
+            "kind_of_text",
+            lambda parts: kind_of(c or "" for part in parts for c in part.to_pylist()),
+        )
+        yield
+
+
 def both(name: str, text: str, plan: Plan, clock: Clock, path: Path) -> None:
     """Compares the facts of a CSV file, and what is wrong with it, with what reading line by line gives."""
     written(path, text)
@@ -199,12 +222,8 @@ def both(name: str, text: str, plan: Plan, clock: Clock, path: Path) -> None:
         for lines in (False, True):
             skipped = Skipped(on_error)
             try:
-                source = SourceFile(str(path))
-                facts = (
-                    Facts(read_rows(name, LineSheet(source, source.read(), skipped), plan, clock, skipped))
-                    if lines
-                    else read_fact_file(name, str(path), plan, clock, skipped)
-                )
+                with line_by_line() if lines else nullcontext():
+                    facts = read_fact_file(name, str(path), plan, clock, skipped)
                 outcomes.append(([repr(f) for f in facts], [repr(s) for t in facts.told for s in t], skipped.problems))
             except AuguryError as error:
                 outcomes.append(str(error))
@@ -265,7 +284,7 @@ ARROWS = st.one_of(
 def test_arrow_by_columns_as_by_rows(column: Any, type: str) -> None:
     program = (f"static store(x: {type}).\n" if type else "") + ASKED.replace("X, R", "X")
     plan = augury.compile(program, facts=["store"]).plan
-    sheet = ArrowSheet(pa.table({"x": column}), "t")
+    sheet = sheet_of(pa.table({"x": column}), "t")
     expected, wrong = [], []
     for number, value in enumerate(column.to_pylist(), 1):
         try:
@@ -276,7 +295,7 @@ def test_arrow_by_columns_as_by_rows(column: Any, type: str) -> None:
     assert [repr(f) for f in Facts(read_rows("store", sheet, plan, Clock(), skipped))] == expected
     assert skipped.problems == wrong
     try:
-        assert [repr(f) for f in Facts(read_sheet("store", sheet, plan, Clock()))] == expected
+        assert [repr(f) for f in Facts([read_sheet("store", sheet, plan, Clock())])] == expected
         assert not wrong
     except DataError:
         assert wrong
@@ -451,8 +470,6 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "no database": (lambda d: d / "none.sqlite", ASKED, "none.sqlite: no such file"),
     "unknown ending": (lambda d: written(d / "s.xlsx", "x"), ASKED, "s.xlsx: is neither CSV, JSON lines, Parquet, Arrow nor a database by its name\n"
                        "  hint: name it .csv, .jsonl, .parquet, .arrow, .duckdb or .sqlite"),
-    "empty": (lambda d: written(d / "s.csv", " \n"), ASKED, "s.csv: is empty\n  hint: it needs at least one line of data"),
-    "empty Parquet": (lambda d: written(d / "s.parquet", ""), ASKED, "s.parquet: is empty\n  hint: it needs at least a header"),
     "twice": (lambda d: written(d / "s.csv", "id,id\n1,2\n"), ASKED, "s.csv:1: the column `id` stands twice"),
     "twice in a query": (lambda d: f"{_shop(d / 's.db')}:SELECT id, id FROM stores", ASKED, "s.db: the column `id` stands twice"),
     "twice in a table": (lambda _: pa.Table.from_arrays([pa.array([1])] * 2, ["id", "id"]), ASKED, "facts `store`: the column `id` stands twice"),
@@ -469,7 +486,7 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str, str]] = {
                             "s.csv:1: has both `time` and `valid_from`\n  hint: they mean the same: keep one of them"),
     "a wrong cell": (lambda d: written(d / "s.csv", "id,region\n1,n\nx,n\n"), DECLARED, "s.csv:3: `id` is declared as int, but is 'x'"),
     "a short row": (lambda d: written(d / "s.csv", "id,region\n1,n\n2\n"), ASKED, "s.csv:3: 1 fields where the header has 2"),
-    "wrong JSON": (lambda d: written(d / "s.jsonl", '[1, "n"]\n{'), ASKED, "s.jsonl:2: malformed JSON: Expecting property name enclosed in double quotes at column 2"),
+    "wrong JSON": (lambda d: written(d / "s.jsonl", '[1, "n"]\n{'), ASKED, "s.jsonl:2: malformed JSON: Expecting property name enclosed in double quotes at column 2\n  hint: one JSON object a line"),
     "a wrong value": (lambda _: pa.table({"id": [1.5], "region": ["n"]}), DECLARED, "facts `store`:1: `id` is declared as int, but is 1.5"),
     "beyond 64 bits": (lambda _: pa.table({"id": pa.array([1, 2**63], pa.uint64()), "region": ["n", "n"]}), ASKED, "facts `store`:2: an integer beyond 64 bits: 9223372036854775808"),
     "beyond 64 bits in Python": (lambda _: [(2**64, "n")] * 2000, ASKED, "facts `store`:1: an integer beyond 64 bits: 18446744073709551616"),
@@ -499,6 +516,11 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str, str]] = {
                                            "facts `store`:1: not a tick: '2026-01-31T12:00:00Z'; on the logical clock a time is a whole number\n"
                                            '  hint: use --clock timestamp (clock="timestamp") for calendar times'),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["s.csv", "s.jsonl", "s.parquet", "s.arrow"])
+def test_an_empty_file_has_no_facts(name: str, tmp_path: Path) -> None:
+    assert list(read(written(tmp_path / name, ""))) == []
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ properties = st.sampled_from([ex("p"), ex("q"), TYPE, TYPE, SUBCLASS, SUBCLASS, 
 triples = st.lists(st.tuples(names | st.sampled_from([ex("p"), ex("q")]), properties, names | st.sampled_from([ex("p"), ex("q"), 1, "t"])), max_size=14)  # fmt: skip
 
 
-def contents(events: list[Event]) -> set[OrderKey]:
+def contents(events: Iterable[Event]) -> set[OrderKey]:
     return {e.content for e in events}
 
 

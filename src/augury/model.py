@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache, reduce
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError
@@ -294,8 +294,31 @@ def content_id(type: str, args: tuple[Value, ...], start: int, end: int, number:
 _AT_START = MIN_INT - 1  # no time point: the end of an event that is given none is its start
 
 
+class Origin(Protocol):
+    """Rows that events are made of. They know the id and the trace of each."""
+
+    def id_of(self, row: int) -> str: ...
+    def trace_of(self, row: int) -> tuple[str, ...]: ...
+
+
+class _Made:
+    """An event that was made of a row of an answer: its id and its trace are found when they are first looked at."""
+
+    __slots__ = ("_origin",)
+
+    if not TYPE_CHECKING:  # a type checker would take any attribute for one of these
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in ("id", "trace"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            origin, row = self._origin
+            found = origin.id_of(row) if name == "id" else origin.trace_of(row)
+            object.__setattr__(self, name, found)
+            return found
+
+
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(_Made):
     """`type(args)` over the closed interval `[start, end]`.
 
     `trace` lists the ids of the input events of one derivation; `known` is when an input was learnt of.
@@ -331,6 +354,23 @@ class Event:
     def __str__(self) -> str:
         args = ", ".join(show_value(a) for a in self.args)
         return f"{self.type}({args}) [{self.start}, {self.end}]"
+
+
+_TYPE, _ARGS, _START, _END, _KNOWN, _ORIGIN = (
+    getattr(Event, name).__set__ for name in ("type", "args", "start", "end", "known", "_origin")
+)
+
+
+def event_of(type: str, args: tuple[Value, ...], start: int, end: int, origin: Origin, row: int) -> Event:
+    """The event of a row of an answer, of which all but the id and the trace is known. Nothing of it is checked."""
+    event = object.__new__(Event)
+    _TYPE(event, type)
+    _ARGS(event, args)
+    _START(event, start)
+    _END(event, end)
+    _KNOWN(event, None)
+    _ORIGIN(event, (origin, row))
+    return event
 
 
 @dataclass(frozen=True, slots=True)

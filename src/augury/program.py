@@ -11,7 +11,7 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Policy
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
-from augury.clock import Kind
+from augury.clock import Clock, Kind
 from augury.errors import DataError, Diagnostic, Findings, RunError, Source, Span, counted, nearest
 from augury.language import syntax as s
 from augury.language.checks import check
@@ -116,7 +116,8 @@ class Program:
         from augury.settings import Settings
 
         program = self.with_policy(policy) if policy else self
-        return Session(program, Settings.of(program, **settings), facts=facts, rdf=rdf, late=late)
+        known = settings.pop("clock") if isinstance(settings.get("clock"), Clock) else None
+        return Session(program, Settings.of(program, **settings), clock=known, facts=facts, rdf=rdf, late=late)
 
     def restore(self, snapshot: bytes, **settings: Any) -> Session:
         """The session that `session.snapshot()` was taken of, to go on with; `late` may be given anew."""

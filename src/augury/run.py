@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
+from augury import sinks
+from augury.algebra.program import Plan
+from augury.algebra.stages import needed
 from augury.clock import Clock, Kind
 from augury.engine import batch
+from augury.engine.answers import Detected
 from augury.errors import RunError, counted
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
@@ -24,25 +29,50 @@ FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
 ENGINES = ("embedded", "reference")
 
 
-@dataclass(frozen=True)
-class Result:
-    """The answer of a run: iterate over it for the derived events, in the order of events."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(sinks.Tabular):
+    """The answer of a run: the derived events in the order of events, which are made when looked at.
+
+    `result["alarm"]` are the answers of one type. A result is an Arrow stream, as each of these is.
+    """
 
     program: Program
     model: Model
     clock: Clock
 
     def __iter__(self) -> Iterator[Event]:
-        return iter(self.model.events)
+        return iter(self._found)
 
     def __repr__(self) -> str:
-        return f"<Result of {counted(len(self.model.events), 'event')}>"
+        return f"<Result of {counted(len(self), 'event')}>"
 
-    def __getitem__(self, index: int) -> Event:
-        return self.model.events[index]
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Event]: ...
+    @overload
+    def __getitem__(self, index: str) -> OneType: ...
+    def __getitem__(self, index: int | slice | str) -> Event | list[Event] | OneType:
+        if not isinstance(index, str):
+            return self._found[index]
+        if isinstance(self._found, Detected):
+            return self._found[index]
+        type = self.as_answers().known(index)
+        return Listed([e for e in self.events if e.type == type], _only(self.program.plan, type), self.clock)
 
     def __len__(self) -> int:
-        return len(self.model.events)
+        return len(self._found)
+
+    @property
+    def _found(self) -> Detected | list[Event]:
+        """Columns, where the engine has them."""
+        return self.model.detected if isinstance(self.model, batch.Answer) else self.model.events
+
+    def as_answers(self) -> sinks.Answers:
+        """The answers as columns: what all formats are written from."""
+        if isinstance(self._found, Detected):
+            return self._found.as_answers()
+        return sinks.answers_of(self.events, self.program.plan, self.clock)
 
     @property
     def events(self) -> list[Event]:
@@ -60,9 +90,51 @@ class Result:
 
     def why(self, event: Event, all: bool = False) -> str:
         """The derivation of an event as a tree; with `all`, every derivation."""
-        if not isinstance(event, Event) or event.content not in {e.content for e in self.model.all_events}:
-            raise RunError(f"{event} was not detected", hint="give an event of this result")
-        return show_tree(derivation_tree(self.model, event, all), self.clock, self.program.plan.prefixes)
+        known = {e.content: e for e in self.model.all_events} if isinstance(event, Event) else {}
+        if not known or event.content not in known:
+            raise RunError(
+                f"{event} was not detected", hint=self._not_computed(event) or "give an event of this result"
+            )
+        return show_tree(derivation_tree(self.model, known[event.content], all), self.clock, self.program.plan.prefixes)
+
+    def _not_computed(self, event: Event) -> str:
+        """What to say of an event that no output rests on: it was not looked for."""
+        plan = self.program.plan
+        type = event.type if isinstance(event, Event) else ""
+        derived = {rule.type for rule in plan.rules} - {rule.type for rule in needed(plan, plan.outputs).rules}
+        return f"no output rests on `{type}`, so it was not computed: say `output {type}.`" if type in derived else ""
+
+
+@dataclass(frozen=True)
+class Listed(sinks.Tabular):
+    """Answers of one type that are there as events."""
+
+    events: list[Event]
+    plan: Plan
+    clock: Clock
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Event]: ...
+    def __getitem__(self, index: int | slice) -> Event | list[Event]:
+        return self.events[index]
+
+    def as_answers(self) -> sinks.Answers:
+        return sinks.answers_of(self.events, self.plan, self.clock)
+
+
+OneType = Detected | Listed
+
+
+def _only(plan: Plan, type: str) -> Plan:
+    return replace(plan, outputs=(type,))
 
 
 def run(
@@ -81,8 +153,10 @@ def run(
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
 
-    Events are `Event` objects or dicts in the JSON form, or tables by type; facts are `Fact` objects or, by name, tuples,
-    dicts, tables, paths or queries; `rdf` are graphs: paths, or `augury.rdf(…)`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
+    Events are `Event` objects or dicts in the JSON form, tables by type or with a column `type`, or what `augury.read` has
+    found; facts are `Fact` objects or, by name, tuples, dicts, tables, paths or queries; `rdf` are graphs: paths, or
+    `augury.rdf(…)`. Events of types that the program does not know are passed over with a warning, or refused where
+    `strict`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
@@ -95,6 +169,9 @@ def run(
     settings = Settings.of(program, clock=clock, retention=retention, strict=strict)
     reader = Reader(program.plan, lambda first: settings.clock_of(program, first), strict=strict)
     history = read_history(reader, events)
+    if history.unknown:
+        listed = ", ".join(f"`{name}` ({n:,})" for name, n in sorted(history.unknown.items()))
+        warnings.warn(f"events of types that the program does not know were passed over: {listed}", stacklevel=2)
     chosen = reader.clock
     check_clock(program, chosen.kind)
     known = facts_from(given_facts, program.plan, chosen)
@@ -105,4 +182,5 @@ def run(
     given = (chosen, known, time["until"], time["as_of"], settings.retention)
     if engine == "embedded":
         return Result(program, batch.evaluate(program, history, *given), chosen)
-    return Result(program, evaluate(program.plan, history.items(), *given), chosen)
+    plan = needed(program.plan, program.plan.outputs)
+    return Result(program, evaluate(plan, history.items(), *given), chosen)

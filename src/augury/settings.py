@@ -74,7 +74,9 @@ def choose_clock(program: Program, kind: Kind | None, first_time: object) -> Clo
         )
     guessed = kind is None
     if kind is None:
-        whole = isinstance(first_time, int) or (isinstance(first_time, str) and first_time.strip().lstrip("-").isdigit())
+        whole = isinstance(first_time, int) or (
+            isinstance(first_time, str) and first_time.strip().lstrip("-").isdigit()
+        )
         kind = "logical" if tick is not None or first_time is None or whole else "timestamp"
     return Clock(kind, tick or SECOND, guessed)
 

@@ -3,56 +3,127 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, overload
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from augury import sinks
+from augury.algebra.program import Plan
+from augury.clock import Clock
+from augury.engine.found import Found
 from augury.engine.kernels import Array
 from augury.engine.table import END, NONE, START, grown
+from augury.engine.trace import Again, Traces
 from augury.model import Change, Event
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.operators.derive import Derived
 
-Op = Literal["insert", "retract"]
+NOTHING = Found([])
+_NO_PLAN, _NO_CLOCK = Plan(), Clock()
 
 
-class Changes(Sequence[Change]):
+class Changes(sinks.Tabular):
     """The changes of a step: answers taken back, then new ones, each in the order of events. Made when looked at.
 
-    `found` says which rows they are, for those who want them as columns: the answers of a type, the rows that are taken
-    back and those that are given. It holds until they are made, so that no row has moved since.
+    `gone` and `given` say which rows they are; `changes["alarm"]` are those of one type. As a table they have a column `op`.
     """
 
-    def __init__(self, make: Callable[[], list[Change]], count: int, found: Found | None = None) -> None:
-        self._make: Callable[[], list[Change]] | None = make
-        self._count = count
-        self.found = found
-        self._list: list[Change] | None = None if count else []
+    __slots__ = ("_clock", "_plan", "_type", "given", "gone")
+
+    def __init__(
+        self, gone: Found = NOTHING, given: Found = NOTHING, plan: Plan = _NO_PLAN, clock: Clock = _NO_CLOCK, type: str | None = None
+    ) -> None:  # fmt: skip
+        self.gone, self.given = gone, given
+        self._plan, self._clock, self._type = plan, clock, type
 
     def __len__(self) -> int:
-        return self._count
-
-    def materialise(self) -> list[Change]:
-        if self._list is None:
-            assert self._make is not None
-            self._list, self._make, self.found = self._make(), None, None
-        return self._list
+        return len(self.gone) + len(self.given)
 
     @overload
     def __getitem__(self, index: int) -> Change: ...
     @overload
     def __getitem__(self, index: slice) -> list[Change]: ...
-    def __getitem__(self, index: int | slice) -> Change | list[Change]:
-        return self.materialise()[index]
+    @overload
+    def __getitem__(self, index: str) -> Changes: ...
+    def __getitem__(self, index: int | slice | str) -> Change | list[Change] | Changes:
+        if isinstance(index, str):
+            type = self.as_answers().known(index)
+            return Changes(self.gone.of(type), self.given.of(type), self._plan, self._clock, type)
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        place = range(len(self))[index]
+        if place < len(self.gone):
+            return Change("retract", self.gone.event(place))
+        return Change("insert", self.given.event(place - len(self.gone)))
 
     def __iter__(self) -> Iterator[Change]:
-        return iter(self.materialise())
+        for event in self.gone.events():
+            yield Change("retract", event)
+        for event in self.given.events():
+            yield Change("insert", event)
 
     def __repr__(self) -> str:
         return f"<Changes: {len(self)}>"
+
+    def as_answers(self) -> sinks.Answers:
+        return _answers(self._plan, self._clock, {"retract": self.gone, "insert": self.given}, self._type)
+
+
+class Detected(sinks.Tabular):
+    """Answers in the order of events, which are made when looked at; `detected["alarm"]` are those of one type."""
+
+    __slots__ = ("_clock", "_plan", "_type", "found")
+
+    def __init__(self, found: Found, plan: Plan, clock: Clock, type: str | None = None) -> None:
+        self.found, self._plan, self._clock, self._type = found, plan, clock, type
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Event]: ...
+    @overload
+    def __getitem__(self, index: str) -> Detected: ...
+    def __getitem__(self, index: int | slice | str) -> Event | list[Event] | Detected:
+        if isinstance(index, str):
+            type = self.as_answers().known(index)
+            return Detected(self.found.of(type), self._plan, self._clock, type)
+        if isinstance(index, slice):
+            return [self.found.event(i) for i in range(len(self))[index]]
+        return self.found.event(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Event]:
+        return self.found.events()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Detected | list | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(x == y for x, y in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Detected: {len(self)}>"
+
+    def as_answers(self) -> sinks.Answers:
+        return _answers(self._plan, self._clock, {None: self.found}, self._type)
+
+
+def _answers(plan: Plan, clock: Clock, groups: Mapping[str | None, Found], type: str | None) -> sinks.Answers:
+    """Answers as they are written, group by group; of one type or of all."""
+    if type is not None:
+        plan = replace(plan, outputs=(type,))
+    hashes, traces = Again[Array](), Again[Traces]()
+    order = [found.which for found in groups.values()]
+    firsts = np.cumsum([0, *(len(found.parts) for found in groups.values())])
+    which = np.concatenate([own + first for own, first in zip(order, firsts[:-1], strict=True)])
+    parts = [rows.part(op, hashes, traces) for op, found in groups.items() for rows in found.parts]
+    return sinks.Answers(plan, clock, parts, which if len(parts) > 1 else None, None not in groups)
 
 
 class Answers:
@@ -140,25 +211,3 @@ class Answers:
         rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0)).tolist()
         self.waiting = [(int(table.data[END, row]), row) for row in rows]
         heapq.heapify(self.waiting)
-
-
-Found: TypeAlias = list[tuple[Answers, Array, Array]]
-
-
-def make_changes(circuit: Circuit, found: Found, trace: Callable[[Derived, int], tuple[str, ...]]) -> Changes:
-    """The changes of a step, made into events when somebody looks."""
-    count = sum(len(dead) + len(new) for _, dead, new in found)
-
-    def event(answers: Answers, row: int) -> Event:
-        one = circuit.event((answers.events.out.table, row))
-        return Event(one.type, one.args, one.start, one.end, one.id, trace(answers.events, row))
-
-    def make() -> list[Change]:
-        result: list[Change] = []
-        for retracted in (True, False):
-            rows = [(answers, row) for answers, dead, new in found for row in (dead if retracted else new).tolist()]
-            events = sorted((event(answers, row) for answers, row in rows), key=lambda e: e.order)
-            result += [Change("retract" if retracted else "insert", e) for e in events]
-        return result
-
-    return Changes(make, count, found)

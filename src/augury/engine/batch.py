@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal
 
+from augury.algebra.program import Plan
+from augury.algebra.stages import needed
 from augury.clock import Clock
+from augury.engine.answers import Detected
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
 from augury.meaning.changes import Replay
@@ -16,6 +19,14 @@ from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.program import Program
 from augury.settings import Settings
 from augury.sources import History
+
+
+class Run(Session):
+    """A session of one run, which computes just what the outputs rest on. All else is as the whole program has it."""
+
+    @property
+    def plan(self) -> Plan:
+        return needed(self.program.plan, self.program.plan.outputs)
 
 
 def evaluate(
@@ -73,7 +84,7 @@ def _session(
     lateness: int | None = None,
 ) -> Session:
     late = lateness if lateness is None or clock.kind == "timestamp" else lateness * clock.tick
-    return Session(program, Settings(emit=emit, lateness=late, retention=retention), clock=clock, facts=facts)
+    return Run(program, Settings(emit=emit, lateness=late, retention=retention), clock=clock, facts=facts)
 
 
 def answer_of(session: Session, until: int | None) -> Model:
@@ -89,8 +100,12 @@ class Answer(Model):
         self.inputs, self.rejected, self.errors = {}, session.rejected, session.errors
 
     @cached_property
+    def detected(self) -> Detected:
+        return self.session.events(self.clock)
+
+    @cached_property
     def events(self) -> list[Event]:  # type: ignore[override]
-        return [e for e in self.session.events() if e.end <= self.clock]
+        return list(self.detected)
 
     @cached_property
     def derivations(self) -> Derivations:  # type: ignore[override]

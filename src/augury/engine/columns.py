@@ -1,38 +1,36 @@
 """The answers of a step as columns, for a host that takes millions of them: ids, traces and values without a loop.
 
 Columns hold codes of the circuit's dictionary and ids as numbers; `decoded`, `hex_ids` and `as_lists` make Arrow arrays of
-them. Both are to be called before the session goes on: it may then forget the rows and the codes.
+them, and `values_of` values.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from augury.clock import Duration, Timestamp
-from augury.engine.answers import Answers, Changes
 from augury.engine.kernels import Array
-from augury.engine.table import END, START
-from augury.engine.trace import Again, Traces, traces_of
-from augury.engine.values import Dictionary, content_hashes
+from augury.engine.trace import Again, Traces
+from augury.engine.values import NULL, Dictionary
 from augury.errors import RunError
-from augury.model import MAX_INT, MIN_INT, Change, Iri, Term, Value, show_value
+from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
+from augury.sinks import Column
 from augury.sources.columns import distinct
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.answers import Changes
 
 Kind: TypeAlias = Literal["long", "double", "string", "json"]
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Changes of the answers of one type: those that are taken back first."""
+    """Answers of one type that are given, or taken back. Codes are those of `dictionary`."""
 
     type: str
     arity: int
@@ -42,72 +40,30 @@ class Columns:
     codes: list[Array]  # int64, for each argument
     ids: Array  # uint64
     trace: Traces | None
+    dictionary: Dictionary
 
     def __len__(self) -> int:
         return len(self.op)
 
 
-def columns_of(changes: Changes, circuit: Circuit, trace: bool = True) -> list[Columns]:
-    """The changes of a step as columns, for each type of answers that has some; in no order but that of `op`."""
-    if changes.found is None:
-        return _from_events(changes.materialise(), circuit, trace)
+def columns_of(changes: Changes, trace: bool = True) -> list[Columns]:
+    """The changes of a step as columns: what is taken back, then what is given, for each type that has some."""
     hashes, traces = Again[Array](), Again[Traces]()
-    return [_columns(*one, circuit, trace, hashes, traces) for one in changes.found if len(one[1]) or len(one[2])]
-
-
-def _columns(
-    answers: Answers,
-    dead: Array,
-    new: Array,
-    circuit: Circuit,
-    trace: bool,
-    hashes: Again[Array],
-    traces: Again[Traces],
-) -> Columns:
-    events = answers.events
-    table, rows = events.out.table, np.concatenate([dead, new])
-    start, end = table.data[START, rows], table.data[END, rows]
-    codes = [table.data[field, rows] for field in table.codes]
-    told = codes[: events.arity - circuit.plan.hidden]
-    return Columns(
-        events.type,
-        events.arity,
-        np.repeat(np.array([-1, 1], np.int8), [len(dead), len(new)]),
-        start,
-        end,
-        codes,
-        content_hashes(
-            events.type, [hashes.of((column,), partial(table.dictionary.hashes, column)) for column in told], start, end
-        ),
-        traces_of(circuit, events, rows, traces) if trace else None,
-    )
-
-
-def _from_events(changes: list[Change], circuit: Circuit, trace: bool) -> list[Columns]:
-    """Changes that somebody has looked at already: their rows may be gone."""
-    types: dict[tuple[str, int], list[Change]] = {}
-    for change in changes:
-        types.setdefault((change.event.type, len(change.event.args)), []).append(change)
-    result = []
-    for (type, arity), some in types.items():
-        some = sorted(some, key=lambda change: change.op == "insert")
-        events = [change.event for change in some]
-        pool: dict[str, int] = {}
-        items = [pool.setdefault(id, len(pool)) for event in events for id in event.trace]
-        offsets = np.r_[0, np.cumsum([len(event.trace) for event in events])]
-        result.append(
-            Columns(
-                type,
-                arity,
-                np.array([1 if change.op == "insert" else -1 for change in some], np.int8),
-                np.array([event.start for event in events], np.int64),
-                np.array([event.end for event in events], np.int64),
-                [circuit.words.dictionary.encode_all(event.args[i] for event in events) for i in range(arity)],
-                np.array([int(event.id, 16) for event in events], np.uint64),
-                Traces(offsets.astype(np.int32), np.array(items, np.int64), list(pool)) if trace else None,
-            )
+    return [
+        Columns(
+            rows.type,
+            rows.derived.arity,
+            np.full(len(rows), sign, np.int8),
+            rows.start,
+            rows.end,
+            rows.codes,
+            rows.ids(hashes),
+            rows.traces(0, len(rows), traces) if trace else None,
+            rows.dictionary,
         )
-    return result
+        for sign, found in ((-1, changes.gone), (1, changes.given))
+        for rows in found.parts
+    ]
 
 
 # Arrow
@@ -137,19 +93,34 @@ def as_lists(traces: Traces) -> Any:
     return pa.ListArray.from_arrays(pa.array(traces.offsets, pa.int32()), ids)
 
 
+def values_of(dictionary: Dictionary, codes: Array, numbers: bool = True) -> Column:
+    """Codes as a column of values; without `numbers`, also of numbers each value once."""
+    if numbers:
+        found = dictionary.numeric(codes)
+        if found is not None:
+            return Column(found)
+        null = codes == NULL
+        if null.any() and not null.all():
+            found = dictionary.numeric(codes[~null])
+            if found is not None:
+                filled = np.zeros(len(codes), found.dtype)
+                filled[~null] = found
+                return Column(filled, null=null)
+    if (codes & 1).all():
+        few, place = distinct(codes >> 1, dictionary.n)
+        few = few * 2 + 1
+    else:
+        few, place = np.unique(codes, return_inverse=True)
+    return Column([dictionary.decode(code) for code in few.tolist()], place)
+
+
 def decoded(dictionary: Dictionary, codes: Array, kind: Kind) -> Any:
     """Codes as an Arrow array of int64, float64 or text; null is null, and a value that is of another kind is refused."""
     pa = _arrow()
     if kind in ("string", "json"):
-        odd = (codes & 1).astype(bool)
-        if odd.all():
-            numbers, place = distinct(codes >> 1, dictionary.n)
-            few = numbers * 2 + 1
-        else:
-            few, place = np.unique(codes, return_inverse=True)
-        values = [dictionary.decode(code) for code in few.tolist()]
-        texts = [None if v is None else _text(v) if kind == "string" else tagged(v) for v in values]
-        return pa.array(texts, pa.string()).take(pa.array(place))
+        column = values_of(dictionary, codes, numbers=False)
+        texts = [None if v is None else _text(v) if kind == "string" else tagged(v) for v in column.values]
+        return pa.array(texts, pa.string()).take(pa.array(column.place))
     result = (codes >> 2).astype(np.int64 if kind == "long" else np.float64)
     odd = np.flatnonzero(codes & 1)
     if not len(odd):

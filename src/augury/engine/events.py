@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Columns = Sequence[Any]
 _MANY = 200_000
+_UNUSED = np.empty(0, np.int32)
 
 
 class Chunk:
@@ -93,7 +94,7 @@ class Events(Operator):
         self.fixed = NONE  # the numbers among equals of the first rows, told before some of their equals went
         self._last = (NONE, NONE)  # the rows whose ids were made last, and these
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
-        self._firsts, self._compared, self._buckets = NONE, 0, no_buckets(0)
+        self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
         super().__init__(circuit, (), View(table), "")
 
     def make_links(self) -> list[Links | None]:
@@ -277,6 +278,12 @@ class Events(Operator):
             return
         if len(self._firsts) < table.n:
             self._firsts = grown(self._firsts, len(table.alive), self._compared)
+        if not len(self._buckets):  # while each ends after the one before, none equals another
+            ends = table.data[END, max(0, self._compared - 1) : table.n]
+            if bool((ends[1:] > ends[:-1]).all()):
+                self._firsts[self._compared : table.n] = np.arange(self._compared, table.n)
+                self._compared = table.n
+                return
         if 2 * table.n > len(self._buckets):
             self._buckets, self._compared = no_buckets(2 * table.n), 0
         k.first_equals(
@@ -301,7 +308,7 @@ class Events(Operator):
             self.chunks[-1].cut(table.n)
         self.made_ids.clear()
         self._last = (NONE, NONE)
-        self._firsts, self._compared, self._buckets = NONE, 0, no_buckets(0)
+        self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
 
     def keep(self, rows: Array) -> None:
         """What was given, for the rows that a compaction keeps."""

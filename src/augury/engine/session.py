@@ -8,21 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.algebra.program import Predicate, rule_reads
+from augury.algebra.program import Plan, Predicate, rule_reads
 from augury.clock import Clock
 from augury.engine import inspect, snapshot
 from augury.engine import kernels as k
-from augury.engine.answers import Answers, Changes, make_changes
+from augury.engine.answers import Answers, Changes, Detected
 from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.circuit import Circuit
+from augury.engine.found import Found, Rows
 from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.horizon import compact
-from augury.engine.kernels import Array
 from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
-from augury.engine.table import NONE
-from augury.engine.trace import trace_of
+from augury.engine.table import END
 from augury.errors import DataError, RunError, nearest
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
@@ -69,7 +68,7 @@ class Session:
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
         self.steps = self.counted = self.matched = 0
-        self._unseen: weakref.WeakSet[Changes] = weakref.WeakSet()
+        self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = 0
         self.unknown: dict[str, int] = {}  # how many events came of types that the program does not know
         self._circuit: Circuit | None = None
@@ -99,11 +98,22 @@ class Session:
                 known_name(self, name)
             self._wire(
                 Circuit(
-                    program.plan, self.clock, self.facts, settings.retention, settings.longest, set(settings.changing), self.shared
+                    self.plan,
+                    self.clock,
+                    self.facts,
+                    settings.retention,
+                    settings.longest,
+                    set(settings.changing),
+                    self.shared,
                 )
             )
         assert self._circuit is not None
         return self._circuit
+
+    @property
+    def plan(self) -> Plan:
+        """What the circuit computes."""
+        return self.program.plan
 
     @property
     def clock(self) -> Clock:
@@ -160,20 +170,22 @@ class Session:
         as a DataFrame of pandas or Polars. A table of several types has a column `type`.
         """
         with self._alone():
-            if isinstance(events, Event | Revocation) or (isinstance(events, Mapping) and ("type" in events or "op" in events)):
+            if isinstance(events, Event | Revocation) or (
+                isinstance(events, Mapping) and ("type" in events or "op" in events)
+            ):
                 return self._push_few([events])
             if isinstance(events, list | tuple) and len(events) <= _FEW:
                 return self._push_few(events)
             history = read_history(self._reader, events)
             if not len(history) and self._circuit is None:
-                return Changes(list, 0)  # nothing yet that tells the clock
+                return Changes()  # nothing yet that tells the clock
             self._count_unknown(history.unknown)
             return self._step(lambda: self.arrivals.history(history, self._bounds))
 
     def _push_few(self, events: Sequence[Any]) -> Changes:
         """Events that are not worth making columns of."""
         if not events and self._circuit is None:
-            return Changes(list, 0)
+            return Changes()
         self._open(first_time(events))
         plan, clock, known = self.program.plan, self.clock, self._reader.known
         items = [item_from(event, plan, clock) for event in events]
@@ -201,7 +213,12 @@ class Session:
     @property
     def _bounds(self) -> Bounds:
         return Bounds(
-            self.frontier, self.greatest, self.lateness, self.revision, self.advanced, self.settings.revisable is not False
+            self.frontier,
+            self.greatest,
+            self.lateness,
+            self.revision,
+            self.advanced,
+            self.settings.revisable is not False,
         )
 
     def revoke(self, id: str | Event | Iterable[str | Event]) -> Changes:
@@ -256,7 +273,7 @@ class Session:
             self._open(None)
             behind = max((t for t in (self.frontier, late) if t is not None), default=None)
             changes = self._step(lambda: self.arrivals.batches(batches, behind, revoked, withdrawn), frontier)
-            self._unseen.discard(changes)
+            self._unseen.difference_update((*changes.gone.parts, *changes.given.parts))
             return changes
 
     def advance(self, time: Any) -> Changes:
@@ -275,7 +292,7 @@ class Session:
         """Says that nothing more comes: what is there is final."""
         with self._alone():
             if self.now is None:
-                return Changes(list, 0)
+                return Changes()
             return self._advance(self.now)
 
     def feed(self, events: Iterable[Any]) -> Iterator[Change]:
@@ -323,12 +340,14 @@ class Session:
         circuit = self._circuit
         assert circuit is not None
         until = self.now if self.settings.emit == "early" else self.settled
-        found: list[tuple[Answers, Array, Array]] = []
+        gone, given = list[Rows](), list[Rows]()
         concerned = [self._of_table[key] for key in circuit.words.changed if key in self._of_table]
         for one in dict.fromkeys((*concerned, *self._waiting)):
             dead, new = one.step(until)
-            if len(dead) or len(new):
-                found.append((one, dead, new))
+            if len(dead):
+                gone.append(Rows(circuit, one.events, dead))
+            if len(new):
+                given.append(Rows(circuit, one.events, new))
                 self.matched += len(new)
             if one.waiting:
                 self._waiting[one] = None
@@ -342,9 +361,8 @@ class Session:
         ]
         circuit.settle()
         self.steps += 1
-        changes = make_changes(circuit, found, lambda events, row: trace_of(circuit, events, row))
-        if len(changes):
-            self._unseen.add(changes)
+        changes = Changes(Found(gone), Found(given), self.program.plan, self.clock)
+        self._unseen.update((*gone, *given))
         for goal in goals:  # from here on a callback may fail: the step is over
             for threshold, heard in self._goal_callbacks[goal.rule]:
                 if goal.complete >= threshold:
@@ -367,9 +385,7 @@ class Session:
     def prune(self) -> int:
         """Forgets what can no longer matter; how many rows of state are left. It happens by itself now and then."""
         circuit = self.circuit
-        for changes in list(self._unseen):  # their events are made from what may be forgotten now
-            changes.materialise()
-        self._unseen.clear()
+        self._keep_unseen()
         moved = compact(circuit, self.settled)
         if self.settled is not None:
             self.pruned = True
@@ -380,6 +396,12 @@ class Session:
         self.arrivals.moved(moved)
         self._kept = circuit.rows
         return self._kept
+
+    def _keep_unseen(self) -> None:
+        """Answers that somebody still holds are made from what may be forgotten now."""
+        for rows in list(self._unseen):
+            rows.keep()
+        self._unseen.clear()
 
     def snapshot(self) -> bytes:
         """The state as bytes; `program.restore` goes on from it."""
@@ -452,14 +474,16 @@ class Session:
             changes = self._finish()
             # What was given of a type that is no longer derived is no longer an answer.
             leaving = [one for one in self.answers if one.events.type not in program.plan.outputs]
-            given = [(one, one.standing(), NONE) for one in leaving]
-            told = [*changes, *make_changes(circuit, given, lambda events, row: trace_of(circuit, events, row))]
+            given = [Rows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
+            self._unseen.update(given)
+            self._keep_unseen()
             circuit.remove(label)
+            told = self.program.plan
             self.program, self.arrivals.plan = program, program.plan
             self.answers = [one for one in self.answers if one not in leaving]
             self._index_answers()
             self.grown.append(("remove", label, None))
-            return Changes(lambda: sorted(told, key=lambda change: change.event.order), len(told))
+            return Changes(Found([*changes.gone.parts, *given]), changes.given, told, self.clock)
 
     # Looking inside
 
@@ -489,19 +513,19 @@ class Session:
 
     # What stands
 
-    def events(self) -> list[Event]:
-        """All answers that stand, in the order of events."""
+    def events(self, until: int | None = None) -> Detected:
+        """All answers that stand, in the order of events; or just those that end by a time."""
         if self._circuit is None:
-            return []
-        circuit = self._circuit
+            return Detected(Found([]), self.program.plan, Clock())
         found = []
         for one in self.answers:
-            table = one.events.out.table
-            for row in one.standing().tolist():
-                event = circuit.event((table, row))
-                trace = trace_of(circuit, one.events, row)
-                found.append(Event(event.type, event.args, event.start, event.end, event.id, trace))
-        return sorted(found, key=lambda e: e.order)
+            rows = one.standing()
+            if until is not None:
+                rows = rows[one.events.out.table.data[END, rows] <= until]
+            if len(rows):
+                found.append(Rows(self._circuit, one.events, rows))
+        self._unseen.update(found)
+        return Detected(Found(found), self.program.plan, self.clock)
 
     @property
     def errors(self) -> dict[tuple[str, str], int]:

@@ -107,6 +107,20 @@ class Traces:
         texts = [f"{i:016x}" for i in items] if pool is None else [pool[i] for i in items]
         return [tuple(texts[lo:hi]) for lo, hi in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def part(self, lo: int, hi: int) -> Traces:
+        """The traces of rows from one up to another."""
+        first, last = int(self.offsets[lo]), int(self.offsets[hi])
+        return Traces(self.offsets[lo : hi + 1] - self.offsets[lo], self.items[first:last], self.pool)
+
+    def some(self, rows: Array) -> Traces:
+        """The traces of some rows, in their order."""
+        lengths = np.diff(self.offsets)[rows].astype(np.int64)
+        items = self.items[_spread(self.offsets[rows].astype(np.int64), lengths)]
+        return Traces(np.r_[0, np.cumsum(lengths)].astype(np.int32), items, self.pool)
+
 
 class Again(Generic[T]):
     """What was made of columns in this step: the same ones are not worked on twice, as rules may differ in their heads alone."""
@@ -123,6 +137,11 @@ class Again(Generic[T]):
         if len(made) < 16:
             made.append((columns, found))
         return found
+
+    def limit(self, most: int = 16) -> None:
+        """Forgets what it knows once that is much: a step that is told in pieces does not come back to them."""
+        if sum(map(len, self.known.values())) >= most:
+            self.known.clear()
 
 
 def traces_of(circuit: Circuit, events: Derived, rows: Array, again: Again[Traces]) -> Traces:
@@ -270,7 +289,8 @@ def _supported(circuit: Circuit, events: Derived, rows: Array) -> Ways:
         links.extend()
         child = links.child
         k.first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
-        for found, take in ((best, ~good & (best >= 0)), (any_one, (chosen < 0) & (any_one >= 0))):
+        for found, wanted in ((any_one, chosen < 0), (best, ~good)):  # one that stands is better than one that is gone
+            take = wanted & (found >= 0)
             chosen[take], link[take] = found[take], i
         good |= best >= 0
     if events.kept_inputs:

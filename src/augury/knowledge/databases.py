@@ -85,7 +85,9 @@ def query_sheet(connection: Any, query: str, place: str) -> Sheet:
             if cursor.description is None:
                 raise _no_query(query, place)
             names, rows = [d[0] for d in cursor.description], cursor.fetchall()
-        cells: list[Cells] = [PlainCells(_plain(c)) for c in zip(*rows, strict=True)] if rows else [PlainCells(()) for _ in names]
+        cells: list[Cells] = (
+            [PlainCells(_plain(c)) for c in zip(*rows, strict=True)] if rows else [PlainCells(()) for _ in names]
+        )
         return Sheet(tuple(names), cells, len(rows), place, top=place)
 
     kind = "sqlite" if isinstance(connection, sqlite3.Connection) else ""

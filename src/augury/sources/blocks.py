@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +14,18 @@ from augury.errors import DataError
 
 SIZE = 1 << 23
 _MOST = 1 << 28  # bytes that are searched for the end of a quoted field
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of garbage, which would look at every one of many new objects; none of them is on a cycle."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class Stream(Protocol):
@@ -26,18 +40,23 @@ class Block:
     first: int
 
 
-def blocks(stream: Stream, quoted: bool = False) -> Iterator[Block]:
-    """The lines of a stream. Where fields may be quoted, a block does not end within quotes."""
-    rest, first, start = b"", 1, True
-    while data := stream.read(SIZE):
-        if start:
-            data, start = data.removeprefix(b"\xef\xbb\xbf"), False
-        data = rest + data if rest else data
-        cut = _end_of_lines(data, quoted)
+def blocks(stream: Stream, quoted: bool = False, size: int = SIZE) -> Iterator[Block]:
+    """The lines of a stream. Where fields may be quoted, a block does not end within quotes.
+
+    A stream that is `live` gives what has come; else all that there is, so that the last line belongs to the block before.
+    """
+    live = getattr(stream, "live", False)
+    rest, first = b"", 1
+    data = stream.read(size).removeprefix(b"\xef\xbb\xbf")
+    while data:
+        more = b"" if live else stream.read(size)
+        data = rest + data
+        cut = _end_of_lines(data, quoted, size) if more or live else len(data)
         rest = data[cut:]
         if cut:
             yield Block(data[:cut], first)
             first += _lines(data[:cut])
+        data = stream.read(size) if live else more
     if rest:
         yield Block(rest, first)
 
@@ -46,10 +65,10 @@ def _lines(data: bytes) -> int:
     return data.count(b"\n") or data.count(b"\r")
 
 
-def _end_of_lines(data: bytes, quoted: bool) -> int:
+def _end_of_lines(data: bytes, quoted: bool, size: int) -> int:
     """Where the last whole line ends; 0 where there is none."""
     end = data.rfind(b"\n") + 1
-    if not end and len(data) > SIZE:
+    if not end and len(data) > size:
         end = data.rfind(b"\r", 0, len(data) - 1) + 1
     if not quoted or b'"' not in data[:end]:
         return end

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import date, datetime, time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ class Cells(ABC):
         """Why no value of the language can be in such a column, and what to do about it."""
         return None
 
+    def arrow(self) -> Any:
+        """The cells as an array of Arrow."""
+        return pa.array([self.cell(row) for row in range(len(self))])
+
     def column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
         """The values, of the declared type if there is one."""
         return self.plain() if attribute is None else declared(self.plain(), attribute, prefixes)
@@ -78,7 +83,11 @@ def read_time(value: Any, clock: Clock) -> int | None:
 
 def time_points(column: Column, clock: Clock) -> Array:
     """A column as time points."""
-    if isinstance(column, np.ndarray) and column.dtype.kind == "i" and not (clock.kind == "timestamp" and clock.guessed):
+    if (
+        isinstance(column, np.ndarray)
+        and column.dtype.kind == "i"
+        and not (clock.kind == "timestamp" and clock.guessed)
+    ):
         return column
     if len(column) == 0:
         return np.empty(0, np.int64)
@@ -135,11 +144,23 @@ class ArrowCells(Cells):
     def plain(self) -> Column:
         return arrow_column(self.array)
 
+    def arrow(self) -> Any:
+        return self.array
+
     def refused(self) -> tuple[str, str] | None:
         kind, t = self.array.type, pa.types
         while t.is_dictionary(kind) or is_list(kind):
             kind = kind.value_type
-        known = (t.is_null, t.is_boolean, t.is_integer, t.is_floating, is_text, t.is_timestamp, t.is_date, t.is_duration)
+        known = (
+            t.is_null,
+            t.is_boolean,
+            t.is_integer,
+            t.is_floating,
+            is_text,
+            t.is_timestamp,
+            t.is_date,
+            t.is_duration,
+        )
         if any(is_kind(kind) for is_kind in known) or _is_term(kind):
             return None
         nested, number = t.is_struct(kind) or t.is_map(kind), t.is_decimal(kind)
@@ -198,7 +219,10 @@ def _as_json(value: Any) -> Any:
     """What Arrow has inside lists and structs, in the JSON form: a struct `args` is the arguments in order."""
     match value:
         case {"functor": functor, "args": args}:
-            return {"functor": functor, "args": _as_json(list(args.values()) if isinstance(args, dict) else list(args or ()))}
+            return {
+                "functor": functor,
+                "args": _as_json(list(args.values()) if isinstance(args, dict) else list(args or ())),
+            }
         case list():
             return [_as_json(v) for v in value]
     return value
@@ -221,7 +245,11 @@ def _encoded(array: Any) -> tuple[list[Any], Array]:
     """The different values of a column, and their numbers; null is -1."""
     found = array.dictionary_encode()
     if isinstance(found, pa.ChunkedArray):
-        found = found.unify_dictionaries().combine_chunks() if found.num_chunks else pa.array([], array.type).dictionary_encode()
+        found = (
+            found.unify_dictionaries().combine_chunks()
+            if found.num_chunks
+            else pa.array([], array.type).dictionary_encode()
+        )
         if isinstance(found, pa.ChunkedArray):
             found = found.chunk(0) if found.num_chunks else pa.array([], array.type).dictionary_encode()
     return found.dictionary.to_pylist(), _numbers_of(found.indices.cast(pa.int64()), -1)
@@ -259,9 +287,14 @@ def text_times(texts: Any, clock: Clock) -> Array | None:
     try:
         if clock.kind == "logical":
             return _numbers_of(texts.cast(pa.int64()), MISSING) if _all_plain(texts, r"^-?[0-9]{1,18}$") else None
-        if _all_plain(texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"):
+        if _all_plain(
+            texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"
+        ):
             return _numbers_of(texts.cast(pa.timestamp("us")).cast(pa.int64()), MISSING)
-        if _all_plain(texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?(Z|[+-][0-9]{2}:[0-9]{2})$"):
+        if _all_plain(
+            texts,
+            r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?(Z|[+-][0-9]{2}:[0-9]{2})$",
+        ):
             return _numbers_of(texts.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), MISSING)
     except pa.ArrowInvalid:
         pass
@@ -316,6 +349,10 @@ class TextCells(Cells):
     def texts(self) -> list[str | None]:
         return self.array.to_pylist()  # type: ignore[no-any-return]
 
+    def arrow(self) -> Any:
+        types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+        return pa.array(list(values_of(self.plain())), types[self.kind]) if self.kind in types else self.array
+
 
 def text_column(cells: Any, kind: str) -> Column:
     """A column of text of a kind that all cells are of; null where a cell is."""
@@ -333,10 +370,17 @@ def kind_of_text(arrays: Sequence[Any]) -> str:
     for array in arrays:
         if left[0] == "int" and _round_trip(array) is not None:
             continue
-        if left[0] in ("int", "float") and _all_plain(array, f"^{PLAIN_FLOAT}$") and not pc.any(pc.equal(array, "-")).as_py() and not _has_bare(array):
+        if (
+            left[0] in ("int", "float")
+            and _all_plain(array, f"^{PLAIN_FLOAT}$")
+            and not pc.any(pc.equal(array, "-")).as_py()
+            and not _has_bare(array)
+        ):
             left = [k for k in left if k != "int" or _all_plain(array, r"^-?(0|[1-9][0-9]*)$")]
             continue
-        distinct = pc.unique(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).drop_null().to_pylist()
+        distinct = (
+            pc.unique(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).drop_null().to_pylist()
+        )
         left = [kind for kind in left if all(fits(cell, kind) for cell in distinct)]
         if left == ["string"]:
             break
@@ -387,14 +431,21 @@ class PlainCells(Cells):
     def __len__(self) -> int:
         return len(self.values)
 
-    def some(self, rows: Array) -> PlainCells:
-        return PlainCells([self.values[i] for i in rows.tolist()])
+    def some(self, rows: Array) -> Cells:
+        column = self._column
+        if isinstance(column, np.ndarray) or set(map(type, column.values)) <= {str, type(None)}:
+            return ColumnCells(column[rows])
+        return PlainCells([self.values[i] for i in rows.tolist()])  # they may be of fewer kinds than all are
 
     def cell(self, row: int) -> Any:
         return self.values[row]
 
-    def plain(self) -> Column:
+    @cached_property
+    def _column(self) -> Column:
         return python_column(self.values)
+
+    def plain(self) -> Column:
+        return self._column
 
     def times(self, clock: Clock) -> Array:
         kinds = set(map(type, self.values))
@@ -403,9 +454,28 @@ class PlainCells(Cells):
             if found is not None:
                 return found
         if kinds <= _PLAIN:
-            return time_points(python_column(self.values), clock)
+            return time_points(self._column, clock)
         read = [read_time(v, clock) for v in self.values]
         return np.array([MISSING if t is None else t for t in read], np.int64)
+
+
+class ColumnCells(Cells):
+    """Values that are a column already."""
+
+    def __init__(self, values: Column) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def some(self, rows: Array) -> ColumnCells:
+        return ColumnCells(self.values[rows])
+
+    def cell(self, row: int) -> Any:
+        return next(values_of(self.values[row : row + 1]))
+
+    def plain(self) -> Column:
+        return self.values
 
 
 def python_column(values: Sequence[Any]) -> Column:

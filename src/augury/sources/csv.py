@@ -22,7 +22,9 @@ Header = Callable[[Sequence[str], str], Sequence[str] | None]  # the names of th
 _SEPARATORS = (",", ";", "\t")
 
 
-def read(stream: Stream, place: str, skipped: Skipped, nulls: Iterable[str] = (), unnamed: Header | None = None) -> Iterator[Sheet]:
+def read(
+    stream: Stream, place: str, skipped: Skipped, nulls: Iterable[str] = (), unnamed: Header | None = None
+) -> Iterator[Sheet]:
     """The rows of a file, block by block. `nulls` are spellings of null beside the empty cell.
 
     `unnamed` is asked of the first row: where it is one of data, it says what the columns are called.
@@ -33,7 +35,9 @@ def read(stream: Stream, place: str, skipped: Skipped, nulls: Iterable[str] = ()
     for block in blocks(stream, quoted=True):
         if names is None:
             separator = _separator(block.data)
-            first = next(_records(block, separator, place), None)
+            first = next(
+                (one for one in _records(_begin(block), separator, place) if any(c.strip() for c in one[1])), None
+            )
             if first is None:
                 continue
             line, cells = first
@@ -50,7 +54,17 @@ def _separator(data: bytes) -> str:
     """What stands between cells: of the candidates, the one that makes most cells of the first line, and as many of the next."""
     lines = [line for line in io.StringIO(data[: 1 << 16].decode("utf-8", "replace"), newline=None) if line.strip()][:2]
     widths = {s: [len(row) for row in csv.reader(lines, delimiter=s)] for s in _SEPARATORS}
-    return max(_SEPARATORS, key=lambda s: (len(set(widths[s])) == 1 and widths[s][0] > 1, widths[s][:1], s == ",")) if lines else ","
+    return (
+        max(_SEPARATORS, key=lambda s: (len(set(widths[s])) == 1 and widths[s][0] > 1, widths[s][:1], s == ","))
+        if lines
+        else ","
+    )
+
+
+def _begin(block: Block) -> Block:
+    """Some of the first lines of a block, with the end of what is quoted there."""
+    end = block.data.find(b"\n", 1 << 12) + 1
+    return Block(block.data[:end], block.first) if end and block.data.count(b'"', 0, end) % 2 == 0 else block
 
 
 def _after(block: Block, line: int) -> Block:
@@ -64,8 +78,8 @@ def _after(block: Block, line: int) -> Block:
     return Block(block.data[at:], line + 1)
 
 
-def _records(block: Block, separator: str, place: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a block, each with the number of its last line; those that cannot be read are errors."""
+def _records(block: Block, separator: str, place: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a block, each with the number of its last line; `strict` refuses a quoted field that does not end."""
     wrong: list[DataError] = []
 
     def lines() -> Iterator[str]:
@@ -76,7 +90,7 @@ def _records(block: Block, separator: str, place: str) -> Iterator[tuple[int, li
             else:
                 yield line + "\n"
 
-    reader = csv.reader(lines(), delimiter=separator)
+    reader = csv.reader(lines(), delimiter=separator, strict=strict)
     while True:
         try:
             row = next(reader)
@@ -93,6 +107,8 @@ def _records(block: Block, separator: str, place: str) -> Iterator[tuple[int, li
 def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any, skipped: Skipped) -> Sheet:
     """The rows of a block: all at once where they are well formed, else one by one."""
     top = f"{place}:1"
+    if block.data.count(b'"') % 2:  # a quoted field does not end
+        return _one_by_one(block, names, separator, place, nulls, skipped)
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(block.data),
@@ -132,16 +148,21 @@ class _Lines:
         return self.first + row if self.kept is None else self.numbers[row]
 
 
-def _one_by_one(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any, skipped: Skipped) -> Sheet:
+def _one_by_one(
+    block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any, skipped: Skipped
+) -> Sheet:
     rows: list[list[str]] = []
     lines: list[int] = []
     given = _valid(block, place, skipped)
-    for line, row in _records(given, separator, place):
-        if len(row) != len(names):
-            skipped.handle(DataError(f"{len(row)} fields where the header has {len(names)}", f"{place}:{line}"))
-        else:
-            rows.append(row)
-            lines.append(line)
+    try:
+        for line, row in _records(given, separator, place, strict=given.data.count(b'"') % 2 == 1):
+            if len(row) != len(names):
+                skipped.handle(DataError(f"{len(row)} fields where the header has {len(names)}", f"{place}:{line}"))
+            else:
+                rows.append(row)
+                lines.append(line)
+    except DataError as error:  # nothing can be said of what follows in the block
+        skipped.handle(error)
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     cells: list[Cells] = [TextCells(_without(pa.array(column, pa.string()), nulls)) for column in columns]
     return Sheet(names, cells, len(rows), place, lines.__getitem__, f"{place}:1")

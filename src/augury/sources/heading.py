@@ -1,6 +1,6 @@
 """Which column of a table is what: arguments by name or in order, and what is said of an event or a fact.
 
-    place,level,time,id   with `event smoke(place: string, level: int).`   →   arguments place and level, time, id
+place,level,time,id   with `event smoke(place: string, level: int).`   →   arguments place and level, time, id
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ class Names:
         return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known)
 
 
+NAMES = Names()
+
+
 def no_columns_twice(names: Sequence[str], place: str) -> None:
     twice = next((h for h in names if names.count(h) > 1), None)
     if twice is not None:
@@ -52,7 +55,7 @@ class EventHeading:
     """The columns of a table of events. `type` is that of all its rows; without it, a column names the type of each."""
 
     columns: tuple[str, ...]
-    names: Names = Names()
+    names: Names = NAMES
     type: str | None = None
     place: str = ""
 
@@ -62,11 +65,15 @@ class EventHeading:
         no_columns_twice(self.columns, self.place)
         if self.type is None and names.type not in self.columns:
             path = self.place.rpartition(":")[0] or self.place
-            raise DataError(f"has no column `{names.type}`", self.place, f"name the type of its events: --events TYPE={path}")
+            raise DataError(
+                f"has no column `{names.type}`", self.place, f"name the type of its events: --events TYPE={path}"
+            )
         if not {names.time, names.start, names.end} & set(self.columns):
             usual = (h for h in self.columns if h.lower() in ("date", "datetime", "timestamp", "ts"))
             close = next(usual, nearest(names.time, self.columns))
-            hint = f"is it `{close}`? Say --time {close}" if close else "name the column that holds the time with --time"
+            hint = (
+                f"is it `{close}`? Say --time {close}" if close else "name the column that holds the time with --time"
+            )
             raise DataError(f"has no column `{names.time}` (or `{names.start}` and `{names.end}`)", self.place, hint)
 
     def own(self, type: str, plan: Plan) -> set[str]:

@@ -36,7 +36,9 @@ class Batch:
         ids, traces = (None if c is None else [c[i] for i in rows.tolist()] for c in (self.ids, self.traces))
         known, places = (None if c is None else c[rows] for c in (self.known, self.rows))
         kept = [at for at, i in enumerate(rows.tolist()) if i in dead] if dead else []
-        return Batch(self.start[rows], self.end[rows], [some(c, rows) for c in self.columns], ids, kept, traces, known, places)
+        return Batch(
+            self.start[rows], self.end[rows], [some(c, rows) for c in self.columns], ids, kept, traces, known, places
+        )
 
     def event(self, type: str, row: int) -> Event:
         """One event."""
@@ -47,10 +49,14 @@ class Batch:
 
     def events(self, type: str) -> Iterable[Event]:
         """All of them."""
-        columns: Iterable[Any] = zip(*(values_of(c) for c in self.columns), strict=True) if self.columns else [()] * len(self)
+        columns: Iterable[Any] = (
+            zip(*(values_of(c) for c in self.columns), strict=True) if self.columns else [()] * len(self)
+        )
         ids = [""] * len(self) if self.ids is None else [i or "" for i in self.ids]
         known = [None] * len(self) if self.known is None else [None if k == MISSING else k for k in self.known.tolist()]
-        for args, start, end, id, since in zip(columns, self.start.tolist(), self.end.tolist(), ids, known, strict=True):
+        for args, start, end, id, since in zip(
+            columns, self.start.tolist(), self.end.tolist(), ids, known, strict=True
+        ):
             yield Event(type, args, start, end, id, known=since)
 
 
@@ -153,4 +159,3 @@ def together(batches: list[Batch]) -> Batch:
     rows = None if any(b.rows is None for b in batches) else np.concatenate([b.rows for b in batches])
     columns = [joined([b.columns[i] for b in batches]) for i in range(len(batches[0].columns))]
     return Batch(start, end, columns, ids, known=known, rows=rows)
-

@@ -25,7 +25,12 @@ def read(stream: Any, place: str, skipped: Skipped) -> Iterator[Sheet]:
     """The row groups of a Parquet file, some hundred thousand rows at a time."""
     import pyarrow.parquet as pq
 
-    yield from _checked(lambda: pq.ParquetFile(stream).iter_batches(_ROWS, use_threads=False), lambda: pq.ParquetFile(stream).schema_arrow, "a Parquet", place)
+    yield from _checked(
+        lambda: pq.ParquetFile(stream).iter_batches(_ROWS, use_threads=False),
+        lambda: pq.ParquetFile(stream).schema_arrow,
+        "a Parquet",
+        place,
+    )
 
 
 def read_arrow(stream: Any, place: str, skipped: Skipped) -> Iterator[Sheet]:

@@ -16,7 +16,7 @@ from augury.sources.sheet import Sheet
 
 def is_table(given: Any) -> bool:
     """Whether something is a table: of Arrow, of pandas, or a stream of Arrow."""
-    if isinstance(given, type) or hasattr(given, "to_frame") and not hasattr(given, "columns"):
+    if isinstance(given, type) or (hasattr(given, "to_frame") and not hasattr(given, "columns")):
         return False
     return (
         hasattr(given, "__arrow_c_stream__")

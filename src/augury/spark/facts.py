@@ -41,8 +41,8 @@ from augury.clock import Clock, Timestamp
 from augury.errors import DataError, RunError, nearest
 from augury.knowledge.facts import Facts, check_facts, facts_from
 from augury.knowledge.timeline import StatementTable
-from augury.sources.heading import FACT_ROLES as ASIDE
 from augury.model import Fact
+from augury.sources.heading import FACT_ROLES as ASIDE
 from augury.spark.demand import recursive
 from augury.spark.inputs import Part, Source, as_slot, is_frame, retagged
 from augury.spark.layout import declared_kind

@@ -136,17 +136,17 @@ def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.Recor
     """The changes of a step, a record batch for each type."""
     if len(changes):
         again, texts = Again[pa.Array](), dict[int, pa.Array]()
-        for columns in columns_of(changes, session.circuit, work.trace):
+        for columns in columns_of(changes, work.trace):
             if columns.trace is not None and id(columns.trace) not in texts:
                 texts[id(columns.trace)] = pc.binary_join(as_lists(columns.trace), JOINT)
-            yield from _record(work, session, columns, again, texts)
+            yield from _record(work, columns, again, texts)
 
 
 def _record(
-    work: Work, session: Session, columns: Columns, again: Again[pa.Array], texts: dict[int, pa.Array]
+    work: Work, columns: Columns, again: Again[pa.Array], texts: dict[int, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     type: Predicate = (columns.type, columns.arity - len(work.extra))
-    layout, dictionary = work.layout, session.circuit.words.dictionary
+    layout, dictionary = work.layout, columns.dictionary
     codes, keep = columns.codes, None
     if work.slice is not None:  # an answer belongs to the slice of its end
         keep = np.flatnonzero(columns.end // work.slice == codes[-1] >> 2)

@@ -8,19 +8,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from augury.algebra.program import Plan
 from augury.clock import Clock, Kind
-from augury.sources.columns import Coded
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import Graph, read_facts
-from augury.model import Event, Value
+from augury.model import Event
 from augury.program import Program, check_clock
+from augury.sinks import Answers, Column, Part, column_of, ordered
 from augury.sources import OnError, Skipped, SourceFile
+from augury.sources.columns import Coded
 from augury.spark.batch import Detections
 from augury.spark.files import Opened, TextSource, exact, first_line
 from augury.spark.host import ERROR
@@ -31,11 +35,20 @@ from augury.spark.pipeline import Pipeline
 
 @dataclass
 class Found:
-    """The answer of a run: derived events in order, and how often what could not be computed, by rule and message."""
+    """The answer of a run: its columns, and how often what could not be computed, by rule and message."""
 
-    events: list[Event] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
+
+    def answers(self, plan: Plan, clock: Clock) -> Answers:
+        """What was found, in the order of events."""
+        return ordered(plan, clock, self.parts)
+
+    @property
+    def events(self) -> list[Event]:
+        """What was found as events, in order."""
+        return list(ordered(Plan(), Clock(), self.parts).events())
 
 
 class SparkJob:
@@ -135,7 +148,7 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def fetched(table: pa.Table, layout: Layout) -> Found:
-    """Answers in the layout as events, in the order of events."""
+    """Answers in the layout, type by type."""
     found = Found()
     codes = table.column("type").to_numpy()
     for code in sorted(set(codes.tolist())):
@@ -145,29 +158,33 @@ def fetched(table: pa.Table, layout: Layout) -> Found:
                 key = (rule, "".join(trace))
                 found.errors[key] = found.errors.get(key, 0) + times
         elif code >= 0:
-            found.events += events_of(part, layout, code)
-    found.events.sort(key=lambda e: e.order)
+            found.parts.append(part_of(part, layout, code))
     return found
 
 
-def events_of(part: pa.Table, layout: Layout, code: int) -> Iterator[Event]:
-    """The rows of one type as events."""
+def part_of(table: pa.Table, layout: Layout, code: int) -> Part:
+    """The answers of one type."""
     type = layout.types[code]
-    columns = [values(part.column(slot), kind) for slot, kind in zip(layout.slots[type], layout.kinds[type], strict=True)]  # fmt: skip
-    args: Iterable[tuple[Value, ...]] = zip(*columns, strict=True) if columns else [()] * len(part)
-    rest = (part.column(c).to_pylist() for c in ("start", "end", "id", "trace"))
-    for given, start, end, id, trace in zip(args, *rest, strict=True):
-        yield Event(type[0], tuple(given), start, end, id, tuple(trace or ()))
+    columns = [values(table.column(slot), kind) for slot, kind in zip(layout.slots[type], layout.kinds[type], strict=True)]  # fmt: skip
+    start, end = (table.column(c).to_numpy() for c in ("start", "end"))
+    given = table.column("trace").combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(given), 0).to_numpy()
+    offsets = pa.array(np.r_[0, np.cumsum(lengths)].astype(np.int32))
+    lists = pa.ListArray.from_arrays(offsets, given.flatten().cast(pa.string()))
+    ids = table.column("id").combine_chunks().cast(pa.string())
+    return Part(type[0], columns, start, end, ids, lambda lo, hi: lists[lo:hi])
 
 
-def values(column: pa.ChunkedArray, kind: str) -> list[Value]:
+def values(column: pa.ChunkedArray, kind: str) -> Column:
     """A column of the layout as values of the language."""
-    if kind in ("float", "number"):
-        return column.to_pylist()  # type: ignore[no-any-return]
     found = read_column(column, kind)
     if isinstance(found, Coded):
-        return [None if i < 0 else found.values[i] for i in found.index.tolist()]
-    return found.tolist() if hasattr(found, "tolist") else list(found)
+        place = np.where(found.index < 0, len(found.values), found.index)
+        return Column([*found.values, None] if column.null_count else found.values, place)
+    if isinstance(found, np.ndarray) and found.dtype.kind in "if":
+        null = np.isnan(found) if column.null_count else None
+        return Column(found, null=null)
+    return column_of(found)
 
 
 # Errors

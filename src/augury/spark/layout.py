@@ -22,8 +22,8 @@ from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, V
 from augury.clock import Clock, Duration, Timestamp
 from augury.engine.arrivals import Batch
 from augury.engine.columns import from_tagged
-from augury.sources.columns import Coded
 from augury.model import Iri, Value, type_name
+from augury.sources.columns import Coded
 
 Kind = Literal["int", "float", "number", "bool", "string", "iri", "timestamp", "duration", "json"]
 Family = Literal["long", "double", "string", "json"]

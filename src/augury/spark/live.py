@@ -24,12 +24,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.algebra.program import Plan
 from augury.clock import Kind, read_duration, read_timestamp, show_timestamp
-from augury.engine.session import Emit
 from augury.errors import DataError, RunError
 from augury.knowledge.graphs import Graph, read_facts
 from augury.language.show import Printer
 from augury.program import Program, check_clock
-from augury.settings import length
+from augury.settings import Emit, length
 from augury.sinks import event_as_json, make_folder
 from augury.sources import OnError, Skipped, SourceFile
 from augury.spark.files import SKIPPED, Opened

@@ -26,12 +26,12 @@ from augury.algebra.program import Predicate
 from augury.algebra.stages import Stage, Stages, stages
 from augury.engine.answers import Changes
 from augury.engine.arrivals import Batch
-from augury.engine.session import Emit, Session
+from augury.engine.session import Session
 from augury.errors import RunError
 from augury.language.show import Printer
 from augury.model import Event
 from augury.program import Program
-from augury.settings import length
+from augury.settings import Emit, length
 from augury.sinks import event_as_json
 from augury.spark import host
 from augury.spark.host import Work

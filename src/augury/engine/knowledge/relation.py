@@ -252,7 +252,9 @@ def difference(before: Sequence[Interval], after: Sequence[Interval]) -> list[In
 def encoded(column: Column, words: Dictionary) -> Array:
     """A column of facts as codes."""
     if isinstance(column, Coded):
-        return words.encode_all((*column.values, None))[column.index]  # an index of -1 finds the last one, which is null
+        return words.encode_all((*column.values, None))[
+            column.index
+        ]  # an index of -1 finds the last one, which is null
     if len(column) == 0:
         return np.empty(0, np.int64)
     return words.encode_column(column)

@@ -1,0 +1,62 @@
+"""Answers as tables, JSON lines, CSV, Parquet and Arrow: one file a format, all written from columns.
+
+`Answers` is what they are written from. The engine makes it of its columns; `answers_of` makes it of a list of events.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TextIO
+
+from augury.sinks import arrow, csv, jsonl, parquet, table
+from augury.sinks.answers import Answers, Part, answers_of, ordered
+from augury.sinks.destination import opened, write_text
+from augury.sinks.jsonl import event_as_json
+from augury.sinks.names import RESERVED, attribute_names, column_names
+from augury.sinks.order import in_order
+from augury.sinks.parquet import check_folder, make_folder
+from augury.sinks.tabular import Tabular
+from augury.sinks.values import Column, column_of
+
+Format = Literal["table", "jsonl", "csv", "parquet", "arrow"]
+FORMATS: tuple[Format, ...] = ("table", "jsonl", "csv", "parquet", "arrow")
+ENDINGS: dict[str, Format] = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow",
+    ".table": "table", ".txt": "table",
+}  # fmt: skip
+
+__all__ = [
+    "ENDINGS", "FORMATS", "RESERVED", "Answers", "Column", "Format", "Part", "Tabular", "answers_of", "attribute_names", "check_folder",
+    "column_names", "column_of", "event_as_json", "format_of", "in_order", "make_folder", "opened", "ordered", "show_table", "write", "write_text",
+]  # fmt: skip
+
+
+def format_of(destination: str) -> Format | None:
+    """The format that the name of an output asks for."""
+    return next((format for ending, format in ENDINGS.items() if destination.endswith(ending)), None)
+
+
+def write(
+    answers: Answers, format: Format, destination: str, out: TextIO, *, trace: bool = True, width: int | None = None
+) -> None:
+    """Writes answers to a file, a folder of Parquet, or with `-` to a stream. `width` is that of a terminal."""
+    if format == "parquet":
+        parquet.write(answers, destination, trace)
+        return
+    with opened(destination, out) as file:
+        match format:
+            case "arrow":
+                arrow.write(answers, file, trace)
+            case "jsonl":
+                for data in jsonl.lines(answers, trace):
+                    file.write(data)
+            case "csv":
+                for data in csv.lines(answers, trace):
+                    file.write(data)
+            case "table":
+                for line in table.lines(answers, width, trace):
+                    file.write(line.encode(errors="replace"))
+
+
+def show_table(answers: Answers, width: int | None = None, trace: bool = True) -> str:
+    """Answers as a table to read."""
+    return "".join(table.lines(answers, width, trace))

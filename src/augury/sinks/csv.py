@@ -1,0 +1,62 @@
+"""CSV: a row for each answer, with a column for each attribute. Null is an empty cell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.model import Value, to_json
+from augury.sinks.answers import Answers, Piece
+from augury.sinks.texts import data_of, has_any, joined, numbers, spread, times
+from augury.sinks.values import Column, text_array
+
+
+def lines(answers: Answers, trace: bool = True) -> Iterator[Any]:
+    """The answers as bytes, some lines at a time, a header first."""
+    places = [(name, at) for name, _, at in answers.layout]
+    header = [*(["op"] if answers.changes else []), "type", *(name for name, _ in places), "start", "end", "id"]
+    yield (",".join(_cell(name) for name in [*header, *(["trace"] if trace else [])]) + "\n").encode()
+    for chunk in answers.chunks(trace=trace):
+        yield data_of(chunk.mixed([_lines(piece, places, answers) for piece in chunk.pieces]))
+
+
+def _lines(piece: Piece, places: list[tuple[str, dict[str, int]]], answers: Answers) -> Any:
+    part, columns = piece.part, piece.columns
+    cells: list[Any] = [part.op] if part.op else []
+    cells.append(_cell(part.type))
+    for _, at in places:
+        i = at.get(part.type, len(columns))
+        cells.append(_texts(columns[i]) if i < len(columns) else "")
+    cells += [times(piece.start, answers.clock), times(piece.end, answers.clock), _quoted(piece.ids)]
+    if piece.trace is not None:
+        cells.append(_quoted(pc.binary_join(piece.trace, " ")))
+    return joined(*(text for cell in cells[:-1] for text in (cell, ",")), cells[-1], "\n")
+
+
+def _texts(column: Column) -> Any:
+    values = column.values
+    if not isinstance(values, np.ndarray):
+        assert column.place is not None
+        return spread(text_array([_cell(v) for v in values]), column.place)
+    found = numbers(values)
+    return found if column.null is None else pc.if_else(pa.array(column.null), "", found)
+
+
+def _cell(value: Value) -> str:
+    plain = to_json(value)
+    if plain is None:
+        return ""
+    text = json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list | bool) else str(plain)
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in _SPECIAL) else text
+
+
+_SPECIAL = ',"\n\r'
+
+
+def _quoted(texts: Any) -> Any:
+    return text_array([_cell(t) for t in texts.to_pylist()]) if has_any(texts, *map(ord, _SPECIAL)) else texts

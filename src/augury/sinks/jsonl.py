@@ -1,0 +1,88 @@
+"""JSON lines: an object for each answer, with its arguments as a list and by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.algebra.program import Plan
+from augury.clock import Clock
+from augury.model import Event, to_json
+from augury.sinks.answers import Answers, Piece
+from augury.sinks.names import column_names, numbered
+from augury.sinks.texts import data_of, joined, json_texts, quoted, times
+
+
+def event_as_json(
+    event: Event, clock: Clock, op: str | None = None, plan: Plan | None = None, trace: bool = True
+) -> dict[str, Any]:
+    """The JSON form of a derived event, with `op` first where changes are asked for, and attributes by name with a plan."""
+    args = [to_json(a) for a in event.args]
+    return {
+        **({"op": op} if op else {}),
+        "type": event.type,
+        "args": args,
+        **({name: args[i] for name, i in named(plan, event.type).items() if i < len(args)} if plan else {}),
+        "start": clock.show(event.start),
+        "end": clock.show(event.end),
+        "id": event.id,
+        **({"trace": list(event.trace)} if trace else {}),
+    }
+
+
+def named(plan: Plan, type: str) -> dict[str, int]:
+    """The attributes of a type that have names of their own."""
+    names = column_names(plan, type)
+    return {name: i for i, name in enumerate(names) if name not in (numbered(i), "args")}
+
+
+def lines(answers: Answers, trace: bool = True) -> Iterator[Any]:
+    """The answers as bytes, some lines at a time."""
+    names = {type: named(answers.plan, type) for type in answers.plan.outputs}
+    for chunk in answers.chunks(trace=trace):
+        yield data_of(chunk.mixed([_lines(piece, names[piece.part.type], answers.clock) for piece in chunk.pieces]))
+
+
+def _lines(piece: Piece, names: dict[str, int], clock: Clock) -> Any:
+    """As `json.dumps(event_as_json(…), ensure_ascii=False)` writes each of them."""
+    texts = [json_texts(column) for column in piece.columns]
+    op = f'"op": "{piece.part.op}", ' if piece.part.op else ""
+    pieces: list[Any] = [f'{{{op}"type": {_text(piece.part.type)}, "args": [']
+    for i, text in enumerate(texts):
+        pieces += [", ", text] if i else [text]
+    pieces.append("]")
+    for name, i in names.items():
+        if i < len(texts):
+            pieces += [f", {_text(name)}: ", texts[i]]
+    for key, time in (("start", piece.start), ("end", piece.end)):
+        shown = times(time, clock)
+        pieces += [f', "{key}": ', quoted(shown) if clock.kind == "timestamp" else shown]
+    pieces += [', "id": ', quoted(piece.ids)]
+    if piece.trace is not None:
+        pieces += [', "trace": [', pc.binary_join(_quoted_lists(piece.trace), ", "), "]"]
+    return joined(*_merged([*pieces, "}\n"]))
+
+
+def _quoted_lists(lists: Any) -> Any:
+    lengths = pc.list_value_length(lists)
+    offsets = pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int32()), lengths]))
+    return pa.ListArray.from_arrays(offsets, quoted(lists.flatten()))
+
+
+def _merged(pieces: list[Any]) -> list[Any]:
+    """Texts that stand side by side for all rows, as one."""
+    found: list[Any] = []
+    for piece in pieces:
+        if isinstance(piece, str) and found and isinstance(found[-1], str):
+            found[-1] += piece
+        else:
+            found.append(piece)
+    return found
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)

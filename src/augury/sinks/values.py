@@ -1,0 +1,241 @@
+"""Values of the language as columns, and as Arrow has them.
+
+A column of answers has one *shape*: the Arrow type that all its values fit in. Integers and floats fit in doubles, strings
+and IRIs in strings; lists and nested terms have the shapes of what is inside. Values that fit in nothing are JSON text.
+
+    loc('N', 4042)         struct<functor: string, args: struct<_1: string, _2: int64>>
+    point(1, 2.5)          struct<functor: string, args: list<double>>
+    [1, 2], []             list<int64>
+    1, 'x'                 string: the JSON texts `1` and `"x"`
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from augury.clock import Duration, Timestamp
+from augury.model import Iri, Term, Value, to_json
+
+Array: TypeAlias = NDArray[Any]
+
+STAMP, SPAN = pa.timestamp("us", "UTC"), pa.duration("us")
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of an attribute: an array of int64 or float64; or each value once, and `place` says which a row has.
+
+    `null` marks the numbers that are null.
+    """
+
+    values: Array | Sequence[Value]
+    place: Array | None = None
+    null: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.values if self.place is None else self.place)
+
+    def some(self, rows: Any) -> Column:
+        """Some rows: a slice, or their numbers."""
+        if self.place is not None:
+            return Column(self.values, self.place[rows])
+        return Column(self.values[rows], None, None if self.null is None else self.null[rows])
+
+    def list(self) -> list[Value]:
+        values = self.values
+        if self.place is not None:
+            return [values[i] for i in self.place.tolist()]
+        assert isinstance(values, np.ndarray)
+        found: list[Value] = values.tolist()
+        if self.null is not None:
+            for i in np.flatnonzero(self.null).tolist():
+                found[i] = None
+        return found
+
+
+def column_of(values: Iterable[Value]) -> Column:
+    """A column of values that are given one by one."""
+    given = list(values)
+    kinds = set(map(type, given))
+    if kinds == {int} or kinds == {float}:
+        return Column(np.array(given, np.int64 if int in kinds else np.float64))
+    return Column(given, np.arange(len(given)))
+
+
+# Shapes
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Lists whose elements have one shape."""
+
+    of: Shape
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Nested terms: the shape that all arguments fit in, and that of each argument where all terms have as many."""
+
+    every: Shape
+    each: tuple[Shape, ...] | None
+
+
+Shape: TypeAlias = "str | Listed | Nested"
+_SCALARS: dict[str, Any] = {
+    "null": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string(),
+    "timestamp": STAMP, "duration": SPAN, "json": pa.string(),
+    "term": pa.struct([("functor", pa.string()), ("args", pa.list_(pa.string()))]),  # declared, and none is there
+}  # fmt: skip
+_DECLARED: dict[str, Shape] = {
+    **{name: name for name in ("int", "float", "bool", "string", "timestamp", "duration")},
+    "number": "float", "iri": "string", "list": Listed("null"), "term": "term",
+}  # fmt: skip
+
+
+def declared_shape(type: str) -> Shape:
+    """The shape that a declaration names."""
+    return _DECLARED.get(type, "null")
+
+
+def shape_of(column: Column) -> Shape:
+    """The shape of all values of a column."""
+    if isinstance(column.values, np.ndarray):
+        if column.null is not None and bool(column.null.all()):
+            return "null"
+        return ("float" if column.values.dtype.kind == "f" else "int") if len(column) else "null"
+    return fitting(map(_shape, column.values)) if len(column) else "null"
+
+
+def fitting(shapes: Iterable[Shape]) -> Shape:
+    """The shape that values of all these shapes fit in."""
+    nothing: Shape = "null"
+    return reduce(_fit, set(shapes), nothing)
+
+
+def _shape(value: Value) -> Shape:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case float():
+            return "float"
+        case str() | Iri():
+            return "string"
+        case Timestamp():
+            return "timestamp"
+        case Duration():
+            return "duration"
+        case Term():
+            each = tuple(_shape(a) for a in value.args)
+            return Nested(fitting(each), each)
+        case tuple():
+            return Listed(fitting(_shape(a) for a in value))
+
+
+def _fit(one: Shape, other: Shape) -> Shape:
+    if one == other or other == "null":
+        return one
+    match one, other:
+        case ("null", _) | ("term", Nested()):
+            return other
+        case Nested(), "term":
+            return one
+        case (("int" | "float"), ("int" | "float")):
+            return "float"
+        case Listed(), Listed():
+            return Listed(_fit(one.of, other.of))
+        case Nested(), Nested():
+            each = None
+            if one.each is not None and other.each is not None and len(one.each) == len(other.each):
+                each = tuple(_fit(x, y) for x, y in zip(one.each, other.each, strict=True))
+            return Nested(_fit(one.every, other.every), each)
+    return "json"
+
+
+def regular(shape: Shape) -> Shape:
+    """The shape itself; `json` where something inside it fits in nothing."""
+    match shape:
+        case Listed():
+            inner = regular(shape.of)
+            return "json" if inner == "json" else Listed(inner)
+        case Nested():
+            every = regular(shape.every)
+            if every != "json":
+                return Nested(every, None)
+            each = None if shape.each is None else tuple(regular(s) for s in shape.each)
+            return "json" if each is None or "json" in each else Nested("json", each)
+    return shape
+
+
+# Arrow
+
+
+def arrow_type(shape: Shape) -> Any:
+    """The Arrow type of a regular shape."""
+    match shape:
+        case str():
+            return _SCALARS[shape]
+        case Listed():
+            return pa.list_(arrow_type(shape.of))
+        case Nested(every, None):
+            args = pa.list_(arrow_type(every))
+        case Nested(_, each):
+            assert each is not None
+            args = pa.struct([(f"_{i + 1}", arrow_type(s)) for i, s in enumerate(each)])
+    return pa.struct([("functor", pa.string()), ("args", args)])
+
+
+def as_arrow(column: Column, shape: Shape) -> Any:
+    """A column as an Arrow array of a regular shape that its values fit in."""
+    values = column.values
+    if isinstance(values, np.ndarray):
+        if shape in ("int", "float"):
+            return pa.array(values.astype(np.int64 if shape == "int" else np.float64, copy=False), mask=column.null)
+        values, column = column.list(), Column([], np.arange(len(column)))
+    assert column.place is not None
+    few = text_array([_plain(v, shape) for v in values]) if shape in ("string", "json") else pa.array([_plain(v, shape) for v in values], arrow_type(shape))  # fmt: skip
+    return few.take(pa.array(column.place))
+
+
+def _plain(value: Value, shape: Shape) -> Any:
+    """A value as Arrow takes it."""
+    if value is None:
+        return None
+    match shape, value:
+        case "json", _:
+            return json.dumps(to_json(value), ensure_ascii=False)
+        case "float", int() | float():
+            return float(value)
+        case _, Timestamp() | Duration():
+            return value.us
+        case _, Iri():
+            return value.text
+        case Listed(of), tuple():
+            return [_plain(v, of) for v in value]
+        case Nested(every, None), Term():
+            return {"functor": value.functor, "args": [_plain(v, every) for v in value.args]}
+        case Nested(_, each), Term():
+            assert each is not None
+            args = {f"_{i + 1}": _plain(v, s) for i, (v, s) in enumerate(zip(value.args, each, strict=True))}
+            return {"functor": value.functor, "args": args}
+    return value
+
+
+def text_array(texts: Sequence[str | None]) -> Any:
+    """Texts as an Arrow array; halves of characters, which UTF-8 cannot have, are replaced."""
+    try:
+        return pa.array(texts, pa.string())
+    except (UnicodeEncodeError, pa.ArrowInvalid):
+        whole = [None if t is None else t.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for t in texts]
+        return pa.array(whole, pa.string())
