@@ -190,7 +190,7 @@ def from_python(settings: Settings) -> Iterator[Row]:
     micros = partial(Row, "files-python", unit="µs", events=size, expected=expected)
     yield cpu("push, in portions", "engine", portions.cpu, answers=portions.answers)
     yield cpu("push, whole tables", "engine", engine, answers=pushed)
-    whole, found = least(lambda: None, lambda _: len(answers_of(ready())), repeat)
+    whole, found = least(lambda: None, lambda _: len(ready().to_arrow()), repeat)
     yield cpu("run, to_arrow", "augury", whole, answers=found, base=engine, target=ARROW_GOAL)
     looked, seen = least(ready, lambda result: sum(1 for _ in result), repeat)
     yield micros("an Event", "augury", 1e6 * looked / max(1, expected), answers=seen, target=EVENT_GOAL)
@@ -198,10 +198,6 @@ def from_python(settings: Settings) -> Iterator[Row]:
     taken, result = best(lambda: run(dicts), repeat)
     above = 1e6 * max(0.0, taken - engine) / size
     yield micros("a dict into run", "above engine", above, answers=len(result), target=DICT_GOAL)
-
-
-def answers_of(result: Any) -> Any:
-    return result.to_arrow() if hasattr(result, "to_arrow") else list(result)
 
 
 def least(prepare: Callable[[], Any], work: Callable[[Any], int], repeat: int) -> tuple[float, int]:
