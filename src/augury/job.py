@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from augury.algebra.scalar import Function
 from augury.algebra.stages import needed
 from augury.clock import Clock
 from augury.engine import batch
+from augury.engine.answers import Changes
+from augury.engine.session import Session
 from augury.errors import DataError, RunError, counted
 from augury.knowledge.facts import Facts, without_facts
 from augury.knowledge.graphs import Graph, Graphs, read_facts
@@ -149,6 +152,54 @@ class Job:
             unknown=self.history.unknown,
         )
         tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])
+
+
+class Follower:
+    """A session that is fed by standard input while its events come."""
+
+    def __init__(
+        self, program: Program, facts: Iterable[tuple[str, str]], rdf: Iterable[Graph], settings: Settings
+    ) -> None:
+        check_registered(program.plan)
+        self.program, self.settings, self.skipped = program, settings, Skipped(settings.on_error)
+        self._given = list(facts), list(rdf)
+        self._session: Session | None = None
+
+    @property
+    def clock(self) -> Clock:
+        return self.session.clock
+
+    @property
+    def session(self) -> Session:
+        return self._session or self._open(None)
+
+    def _open(self, first: object) -> Session:
+        clock = self.settings.clock_of(self.program, first)
+        check_clock(self.program, clock.kind)
+        self.facts, self.graphs = read_facts(*self._given, self.program.plan, clock, self.skipped)
+        known = self.facts + self.graphs.facts(self.program.plan, self.facts)
+        self._session = Session(self.program, self.settings, clock=clock, facts=known)
+        return self._session
+
+    def changes(self, source: SourceFile, until: str | None) -> Iterator[Changes]:
+        """The changes of the answer, event by event, as soon as its line is there."""
+        reader = Reader(self.program.plan, lambda first: self._open(first).clock, self.skipped, self.settings.strict)
+        for part in reader.parts(replace(source, live=True)):
+            for item in part.items():
+                yield self.session.push(item)
+        if until is not None:
+            yield self.session.advance(until)
+        if self.settings.emit == "final":
+            yield self.session.finish()
+
+    def report(self) -> None:
+        """What was left out, on standard error."""
+        session = self.session
+        rejected = [why for _, why in session.rejected]
+        report(
+            self.program.plan, self.skipped, self.facts, self.graphs, rejected, session.errors, unknown=session.unknown
+        )
+        tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in session.late])
 
 
 def report(

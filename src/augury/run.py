@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -152,8 +153,10 @@ def run(
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
 
-    Events are `Event` objects or dicts in the JSON form, or tables by type; facts are `Fact` objects or, by name, tuples,
-    dicts, tables, paths or queries; `rdf` are graphs: paths, or `augury.rdf(…)`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
+    Events are `Event` objects or dicts in the JSON form, tables by type or with a column `type`, or what `augury.read` has
+    found; facts are `Fact` objects or, by name, tuples, dicts, tables, paths or queries; `rdf` are graphs: paths, or
+    `augury.rdf(…)`. Events of types that the program does not know are passed over with a warning, or refused where
+    `strict`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
@@ -166,6 +169,9 @@ def run(
     settings = Settings.of(program, clock=clock, retention=retention, strict=strict)
     reader = Reader(program.plan, lambda first: settings.clock_of(program, first), strict=strict)
     history = read_history(reader, events)
+    if history.unknown:
+        listed = ", ".join(f"`{name}` ({n:,})" for name, n in sorted(history.unknown.items()))
+        warnings.warn(f"events of types that the program does not know were passed over: {listed}", stacklevel=2)
     chosen = reader.clock
     check_clock(program, chosen.kind)
     known = facts_from(given_facts, program.plan, chosen)

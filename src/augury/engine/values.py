@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import Array, Kernel, intern_floats, mix, refill_floats
+from augury.engine.kernels import EMPTY, Array, Kernel, intern_floats, mix, refill_floats
 from augury.model import (
     FLOAT_SEED,
     GOLDEN,
@@ -58,10 +58,12 @@ class Dictionary:
             self._new(value, (value, self.n))
 
     def _room(self, more: int) -> None:
-        while self.n + more > len(self.canon):
+        if self.n + more > len(self.canon):
             for name in ("canon", "nullish", "kind", "numbers"):
                 old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros(max(len(old), more), old.dtype)]))
+                larger = np.zeros(2 * (self.n + more), old.dtype)
+                larger[: self.n] = old[: self.n]
+                setattr(self, name, larger)
 
     def _plain(self, value: Value, places: dict[str, int], text: str) -> int:
         """A new string or IRI: it equals nothing that is written differently."""
@@ -168,9 +170,9 @@ class Dictionary:
     def _bulk(self, column: Array) -> Array:
         """Many floats at once; from then on floats are found by their bits."""
         self._room(len(column))
-        if self._buckets is None or 2 * (self.n + len(column)) > len(self._buckets):
-            size = 1 << (3 * (self.n + len(column)) + 1024).bit_length()
-            self._buckets = np.full(size, -1, np.int32)
+        most = self.n + len(column)
+        if self._buckets is None or 3 * most > 2 * len(self._buckets):
+            self._buckets = np.full(1 << (2 * most + 1024).bit_length(), EMPTY, np.int64)
             known = np.flatnonzero(self.kind[: self.n] == _FLOAT)
             refill_floats(known, self.numbers[known].view(np.int64), self._buckets)
             self._floats = {}

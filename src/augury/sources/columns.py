@@ -68,8 +68,9 @@ def column_of(values: Sequence[Value]) -> Column:
         return np.array(values, np.float64)
     places: dict[Any, int] = {}
     if kinds <= {str, type(None)}:
-        index = [-1 if v is None else places.setdefault(v, len(places)) for v in values]
-        return Coded(list(places), np.array(index, np.int64))
+        different: list[Any] = [v for v in dict.fromkeys(values) if v is not None]
+        places = {None: -1, **dict(zip(different, range(len(different)), strict=True))}
+        return Coded(different, np.fromiter(map(places.__getitem__, values), np.int64, len(values)))
     found: list[Value] = []
     index = []
     for value in values:

@@ -150,6 +150,8 @@ class Collect(Operator):
         most: int = -1,
     ) -> Iterator[Array]:
         first, words = 0, self.circuit.words.dictionary
+        if len(given):
+            index.extend()
         while first < len(given) and index.count:
             came, count, touched = k.probe_window(
                 given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
