@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -17,7 +18,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import click
-from rich.console import Console
 
 from augury import sinks
 from augury.clock import Clock, Kind
@@ -311,6 +311,8 @@ def run(
         given = SparkRun(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings)
         run_on_spark(given, master, conf, partitions, until, output, format_, trace)
         return
+    if not functions:  # whose Python may use pandas
+        without_pandas()
     if show_changes and format_ == "parquet":
         raise click.UsageError("--changes are told as a table, JSON lines, CSV or Arrow")
     if show_changes and chosen == "embedded" and _is_live(sources, output, format_):
@@ -332,6 +334,25 @@ def run(
         answers = Result(compiled, model, job.clock).as_answers()
     _show(answers, format_, output, trace, job.missing)
     job.report(model)
+
+
+def without_pandas() -> None:
+    """Lets Arrow do without pandas, which it would load at its first conversion, in a third of a second, to look whether it
+    is given anything of pandas. Nothing here is; `to_pandas` still works."""
+    import pyarrow
+
+    class Hidden:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> None:
+            if name == "pandas":
+                raise ModuleNotFoundError(name, name=name)
+
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, Hidden)  # type: ignore[arg-type]
+        try:
+            pyarrow.scalar(0)
+        finally:
+            sys.meta_path.remove(Hidden)  # type: ignore[arg-type]
 
 
 def _is_live(sources: list[SourceFile], output: str, format_: Format) -> bool:
@@ -361,7 +382,7 @@ def _show(answers: sinks.Answers, format_: Format, output: str, trace: bool, mis
 
 
 def _width(output: str) -> int | None:
-    return Console().width if is_terminal() and output == "-" else None
+    return shutil.get_terminal_size().columns if is_terminal() and output == "-" else None
 
 
 # What the embedded engine handles in seconds: bytes of files of text, and of those that are packed.

@@ -40,15 +40,26 @@ class Known:
         for name, arity in plan.event_types:
             self.arities.setdefault(name, set()).add(arity)
 
-    def problem(self, type: Predicate) -> DataError | None:
-        """What is wrong with events of a type: it is probably misspelt, or has another number of arguments."""
+    def passed_over(self, type: Predicate) -> str:
+        """What events of a type are counted as that no rule can use; empty for one that the program knows."""
         name, arity = type
-        if name in self.arities:
-            if arity in self.arities[name]:
-                return None
-            expected = " or ".join(str(n) for n in sorted(self.arities[name]))
-            return DataError(f"`{name}` has {arity} arguments; the program uses it with {expected}")
-        return self.unknown(name)
+        if name not in self.arities:
+            return name
+        return "" if arity in self.arities[name] else f"{name}/{arity}"
+
+    def problem(self, type: Predicate) -> DataError | None:
+        """What is wrong with events of a type: it is probably misspelt. With `strict`, that the program does not know it."""
+        name, arity = type
+        if name not in self.arities:
+            return self.unknown(name)
+        return self.width(name, arity) if self.strict else None
+
+    def width(self, name: str, arity: int) -> DataError | None:
+        """What is wrong with the number of arguments of a known type."""
+        if name not in self.arities or arity in self.arities[name]:
+            return None
+        expected = " or ".join(str(n) for n in sorted(self.arities[name]))
+        return DataError(f"`{name}` has {arity} arguments; the program uses it with {expected}")
 
     def unknown(self, name: str) -> DataError | None:
         """What is wrong with a type that the program does not know; None where it is passed over."""
@@ -206,12 +217,13 @@ class Reader:
         """Without the events of types that are probably misspelt; those of types nobody knows are counted."""
         first, self.row = self.row, self.row + len(part)
         for type in list(found.batches):
-            if type[0] not in self.known.arities and self.known.unknown(type[0]) is None:
-                found.unknown[type[0]] = found.unknown.get(type[0], 0) + len(found.batches[type])
-            problem = self.known.problem(type)
+            # A table with another number of columns is a mistake; an object is an event of another type.
+            problem = self.known.problem(type) or (self.known.width(*type) if isinstance(part, Sheet) else None)
             if problem is not None:
                 for row in found.batches.pop(type).rows.tolist():
                     self.skipped.handle(DataError(problem.message, part.at(row - first), problem.hint))
+            elif name := self.known.passed_over(type):
+                found.unknown[name] = found.unknown.get(name, 0) + len(found.batches[type])
         if self.progress is not None:
             self.progress(self.row)
         return found

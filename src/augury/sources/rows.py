@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -138,13 +139,15 @@ def by_shape(
     objects: Sequence[dict[str, Any]], names: Names, type: str | None
 ) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
     """Objects of one shape as a sheet each, with the places that they had; None where all are of one shape."""
+    keys = tuple(objects[0])
+    if set(map(len, objects)) == {len(keys)}:
+        with suppress(KeyError):  # as many keys, and all of these: one shape
+            yield from _sheets(None, objects, keys, names, type)
+            return
     shapes = list(map(tuple, objects))
     different = dict.fromkeys(shapes)
     if len(different) > _SHAPES:
         raise Irregular
-    if len(different) == 1:
-        yield from _sheets(None, objects, shapes[0], names, type)
-        return
     places: dict[tuple[str, ...], list[int]] = {shape: [] for shape in different}
     for i, shape in enumerate(shapes):
         places[shape].append(i)
@@ -169,10 +172,8 @@ def _sheets(
     yield rows, Sheet(tuple(columns), cells, len(objects)), heading
 
 
-def _transposed(objects: Sequence[dict[str, Any]], keys: tuple[str, ...]) -> Iterable[Sequence[Any]]:
-    if len(keys) == 1:
-        return [list(map(itemgetter(keys[0]), objects))]
-    return zip(*map(itemgetter(*keys), objects), strict=True) if keys else []
+def _transposed(objects: Sequence[dict[str, Any]], keys: tuple[str, ...]) -> Iterable[list[Any]]:
+    return [list(map(itemgetter(key), objects)) for key in keys]
 
 
 _type = type
