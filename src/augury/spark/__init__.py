@@ -41,24 +41,25 @@ def detect(
     op: str = "op",
     type: str = "type",
     trace: bool = True,
-    on_error: Literal["fail", "drop"] = "fail",
+    on_error: Literal["stop", "skip"] = "stop",
+    strict: bool = False,
     partitions: int | None = None,
     skew: bool = False,
     broadcast: int = 100_000,
 ) -> Detections:
     """Detects over a history: DataFrames by type (or one with a type column) in, a DataFrame for each output out, lazily.
 
-    `time`, `start`, `end`, `id`, `op` and `type` name columns. A malformed row stops the run, or with on_error="drop" goes
-    to `.malformed` alone. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time. A
+    `time`, `start`, `end`, `id`, `op` and `type` name columns. A malformed row stops the run, or with on_error="skip" goes
+    to `.malformed` alone. Events of types that the program does not know are passed over, unless `strict`. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time. A
     DataFrame of facts with more rows than `broadcast` is joined with the events that ask for them.
     """
     from augury.spark.batch import Detections
-    from augury.spark.inputs import Names
+    from augury.sources.heading import Names
     from augury.spark.pipeline import Pipeline
 
     pipeline = Pipeline(
-        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(time, start, end, id, op, type),
-        retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
+        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(type, time, start, end, id, op),
+        retention=retention, longest=longest, trace=trace, on_error=on_error, strict=strict, many=broadcast,
     )  # fmt: skip
     if any(source.frame.isStreaming for source in pipeline.sources):
         raise RunError("these DataFrames are streams", hint="detect_stream(…) detects in streams")
@@ -84,7 +85,8 @@ def detect_stream(
     op: str = "op",
     type: str = "type",
     trace: bool = True,
-    on_error: Literal["fail", "drop"] = "fail",
+    on_error: Literal["stop", "skip"] = "stop",
+    strict: bool = False,
     buckets: int | None = None,
     broadcast: int = 100_000,
 ) -> Stream:
@@ -93,15 +95,15 @@ def detect_stream(
     `lateness` says how late an event or a revocation may come; what is later goes to `.late`. With emit="final" an answer
     is given once nothing can change it; with "early" at once, and rows with op "retract" take answers back.
     """
-    from augury.spark.inputs import Names
+    from augury.sources.heading import Names
     from augury.spark.pipeline import Pipeline
     from augury.spark.stream import Stream
 
     if emit not in ("early", "final"):
         raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
     pipeline = Pipeline(
-        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(time, start, end, id, op, type),
-        retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
+        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(type, time, start, end, id, op),
+        retention=retention, longest=longest, trace=trace, on_error=on_error, strict=strict, many=broadcast,
     )  # fmt: skip
     if not all(source.frame.isStreaming for source in pipeline.sources):
         raise RunError(

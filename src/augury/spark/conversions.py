@@ -10,15 +10,20 @@ first, since an expression in a branch that is not taken costs nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from augury.algebra.program import Attribute
 from augury.clock import UNITS
-from augury.sources.types import PLAIN_FLOAT
+from augury.engine.columns import tagged
+from augury.errors import DataError
+from augury.sources.types import PLAIN_FLOAT, convert
 
 Prefixes = Mapping[str, str]
 DAY = 86_400_000_000
@@ -143,6 +148,15 @@ def duration_of_text(text: Column) -> Column:
     return F.when(text.rlike(_DURATION), total)
 
 
+def time_of_text(text: Column, calendar: bool, numbers: bool) -> Column:
+    """Text as a point of time: ISO 8601 on the calendar clock, or microseconds where `numbers` may be times; else a tick."""
+    if not calendar:
+        return int_of_text(text)
+    read = timestamp_of_text(text)
+    digits = stripped(text).rlike(r"\A-*[0-9]+\z")
+    return F.when(text.rlike(_USUAL_TIME), read).otherwise(F.when(digits, int_of_text(text) if numbers else None).otherwise(read))
+
+
 def iri_of_text(text: Column, prefixes: Prefixes) -> Column:
     """An IRI in full, where it is written with a prefix."""
     if not prefixes:
@@ -224,6 +238,29 @@ def _duration_of_column(column: Column, given: T.DataType) -> Column:
         seconds * F.lit(1_000_000)
     ).cast("bigint")
     return (F.extract(F.lit("DAY"), column) * F.lit(DAY)).cast("bigint") + inside
+
+
+# Nested values
+
+
+def nested(text: Column, type: str) -> Column:
+    """JSON text of nested values as the layout keeps them; empty where it is no value of the type. Python reads it."""
+
+    @F.arrow_udf("string")
+    def read(texts: pa.Array) -> pa.Array:
+        encoded = texts.dictionary_encode()
+        found = [_tagged(one, type) for one in encoded.dictionary.to_pylist()]
+        return pa.array(found, pa.string()).take(encoded.indices)
+
+    return read(text)
+
+
+def _tagged(text: str, type: str) -> str | None:
+    try:
+        found = convert(json.loads(text), Attribute("", type), {})
+    except (ValueError, DataError, RecursionError):
+        return ""
+    return None if found is None else tagged(found)
 
 
 # The table

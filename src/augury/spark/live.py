@@ -31,11 +31,12 @@ from augury.program import Program, check_clock
 from augury.settings import Emit, length
 from augury.sinks import event_as_json, make_folder
 from augury.sources import OnError, Skipped, SourceFile
-from augury.spark.files import SKIPPED, Opened
+from augury.spark.files import Opened
 from augury.spark.host import ERROR
-from augury.spark.inputs import clock_of
+from augury.spark.inputs import OBSERVED, clock_of
 from augury.spark.job import fetched, plainly
 from augury.spark.pipeline import Pipeline
+from augury.spark.places import Places
 from augury.spark.session import Log
 from augury.spark.state import check_program
 from augury.spark.stream import LATE, REJECTED, SHIFT, Stream, late_rows
@@ -66,6 +67,7 @@ class Order:
     on_error: OnError = "stop"
     longest: str | None = None
     retention: str | None = None
+    strict: bool = False
 
     def ready(self) -> Order:
         """With the folders made that it writes to."""
@@ -81,6 +83,8 @@ class Tally:
     late: int = 0
     read: int = 0
     skipped: int = 0
+    unknown: int = 0
+    types: set[str] = field(default_factory=set)  # some of those that the program does not know
     examples: list[str] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     watermark: str = ""
@@ -234,19 +238,21 @@ class Live:
         old = remembered(order.checkpoint)
         asked: Kind | None = order.clock or old.get("clock")
         sources = [self._source(source) for source in order.events]
-        with plainly():
+        self.places = Places(order.program, tuple(sources), strict=order.strict)
+        with plainly(self.places):
             opened = Opened(
-                spark, order.program, asked, order.on_error, streaming=True, lasting=order.longest is not None
+                spark, order.program, asked, order.strict, streaming=True, lasting=order.longest is not None
             )
             found = opened.all(sources)
             clock = clock_of(order.program, found, asked)
             check_clock(order.program, clock.kind)
+            self.places = replace(self.places, clock=replace(clock, guessed=asked is None))
             self.skipped = Skipped(order.on_error)
             known, self.graphs = read_facts(order.facts, order.rdf, order.program.plan, clock, self.skipped)
             facts = known + self.graphs.facts(order.program.plan, known)
             self.pipeline = Pipeline(
                 order.program, found, clock=clock.kind, facts=facts, retention=order.retention, longest=order.longest,
-                on_error="fail" if order.on_error == "stop" else "drop", exact=True,
+                on_error=order.on_error, strict=order.strict, exact=True,
             )  # fmt: skip
             self.stream = Stream(self.pipeline, order.lateness, order.emit, buckets)
         _remember(order, buckets, clock.kind)
@@ -272,7 +278,7 @@ class Live:
             self.spool.start()
             if once:
                 self.spool.join()
-        with plainly():
+        with plainly(self.places):
             writer = (
                 self.stream.mixed(self.plan.outputs)
                 .writeStream.foreachBatch(self._batch)
@@ -368,12 +374,14 @@ class Live:
             self.tally.state_bytes = sum(o["memoryUsedBytes"] for o in operators)
 
     def _skip(self, metrics: dict[str, Any]) -> None:
-        """The lines that were left out: every source is counted once, however many stages read it."""
-        told = {
-            row["example"]: row["count"] for name, row in metrics.items() if name.startswith(SKIPPED) and row["count"]
-        }
-        self.tally.skipped += sum(told.values())
-        self.skipped.problems += list(told)
+        """What was left out or passed over: every source is counted once, however many stages read it."""
+        told = {(row["path"], row["problem"], row["types"]): row for name, row in metrics.items() if name.startswith(OBSERVED)}
+        for row in told.values():
+            self.tally.unknown += row["unknown"]
+            self.tally.types |= {name for name in (row["types"] or "").split(", ") if name}
+            if self.order.on_error == "skip" and row["count"]:
+                self.tally.skipped += row["count"]
+                self.skipped.problems += self.places.problems(row["path"]) or [f"{row['path']}: {row['problem']}"]
 
     def _shown(self, mark: str) -> str:
         """Spark's watermark as a time of the clock."""

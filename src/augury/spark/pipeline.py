@@ -21,12 +21,13 @@ from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
 from augury.model import Fact
 from augury.program import Program, check_clock, compile
-from augury.settings import length
+from augury.settings import OnError, length
 from augury.sinks import attribute_names
+from augury.sources.heading import Names
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import MANY, know
 from augury.spark.host import ERROR, JOINT
-from augury.spark.inputs import Names, OnError, Source, clock_of, is_frame, key_hash, layout_of, sources
+from augury.spark.inputs import Reading, Source, clock_of, is_frame, key_hash, layout_of, sources, unknown_types
 from augury.spark.pushdown import keep
 from augury.spark.relation import shown
 from augury.spark.shipped import Shipped
@@ -66,7 +67,8 @@ class Pipeline:
         retention: str | None = None,
         longest: str | None = None,
         trace: bool = True,
-        on_error: OnError = "fail",
+        on_error: OnError = "stop",
+        strict: bool = False,
         slices: bool = True,
         many: int = MANY,
         exact: bool = False,
@@ -78,9 +80,9 @@ class Pipeline:
             program = compile(program, policy=policy, facts={f if isinstance(f, str) else f.name for f in given_facts})
         elif policy is not None:
             program = program.with_policy(policy)
-        if on_error not in ("fail", "drop"):
-            raise RunError(f"unknown way with malformed rows: `{on_error}`", hint="it is fail or drop")
-        self.program, self.trace, self.on_error = program, trace, on_error
+        if on_error not in ("stop", "skip"):
+            raise RunError(f"unknown way with malformed rows: `{on_error}`", hint='it is "stop" or "skip"')
+        self.program, self.trace, self.on_error, self.strict = program, trace, on_error, strict
         self.names = names or Names()
         ready = isinstance(events, list) and all(isinstance(e, Source) for e in events)
         self.sources: list[Source] = events if ready else sources(program, events, self.names)
@@ -124,13 +126,17 @@ class Pipeline:
 
     # Events in
 
+    @cached_property
+    def reading(self) -> Reading:
+        return Reading(self.layout, self.clock, self.ops, self.ids, self.points, self.on_error, self.strict)
+
     def raw(self, source: Source) -> DataFrame:
         """The events of a source in the layout, with what is wrong with each."""
-        return source.rows(self.layout, self.clock, self.ops, self.ids, self.points)
+        return source.rows(self.reading)
 
     def checked(self, source: Source) -> DataFrame:
         """The events of a source in the layout; a wrong row stops the run, or is left out."""
-        return source.events(self.layout, self.clock, self.ops, self.ids, self.points, self.on_error)
+        return source.events(self.reading)
 
     def events(self, plan: Plan, stage: Stage, types: Iterable[Predicate]) -> list[DataFrame]:
         """The input events of some types that a stage can use."""
@@ -216,13 +222,21 @@ class Pipeline:
     @cached_property
     def malformed(self) -> DataFrame:
         """The rows that are no events: their type, what is wrong, and the row as JSON."""
-        found = [
-            self.raw(s)
-            .where(F.col("problem").isNotNull())
-            .select(self._type_name(F.col("type")).alias("type"), "problem", "row")
-            for s in self.sources
-        ]
+        return self.wrong.select(self._type_name(F.col("type")).alias("type"), "problem", "row")
+
+    @cached_property
+    def wrong(self) -> DataFrame:
+        """The rows that are no events, with what is wrong, and the path of the file that they are in."""
+        found = [self.raw(s).where(F.col("problem").isNotNull()).select("type", "problem", "row", "path") for s in self.sources]  # fmt: skip
         return reduce(DataFrame.unionByName, found)
+
+    @cached_property
+    def unknown(self) -> DataFrame:
+        """The events of types that the program does not know: the type, and how many."""
+        found = [unknown_types(s, self.reading) for s in self.sources if s.mixed]
+        if not found:
+            return self.sources[0].frame.sparkSession.createDataFrame([], "type string, count bigint")
+        return reduce(DataFrame.unionByName, found).groupBy("type").count()
 
     # Answers out
 
@@ -356,6 +370,10 @@ class Outputs(Mapping[str, DataFrame]):
     @property
     def malformed(self) -> DataFrame:
         return self.pipeline.malformed
+
+    @property
+    def unknown(self) -> DataFrame:
+        return self.pipeline.unknown
 
 
 def listed() -> Column:

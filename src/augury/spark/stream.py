@@ -25,7 +25,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from augury.algebra.program import Predicate
 from augury.algebra.stages import Stage, Stages, stages
 from augury.engine.answers import Changes
-from augury.engine.arrivals import Batch
 from augury.engine.session import Session
 from augury.errors import RunError
 from augury.language.show import Printer
@@ -33,6 +32,7 @@ from augury.model import Event
 from augury.program import Program
 from augury.settings import Emit, length
 from augury.sinks import event_as_json
+from augury.sources import Batch
 from augury.spark import host
 from augury.spark.host import Work
 from augury.spark.layout import batches
