@@ -22,7 +22,7 @@ import click
 from augury import sinks
 from augury.clock import Clock, Kind
 from augury.engine.batch import Answer
-from augury.errors import AuguryError, Findings, ProgramError, RunError, Source, counted
+from augury.errors import AuguryError, DataError, Findings, ProgramError, RunError, Source, counted
 from augury.explain import FORMATS as EXPLAIN_FORMATS
 from augury.job import Follower, Job, check_registered, load_functions, report
 from augury.knowledge.graphs import Graph
@@ -33,7 +33,7 @@ from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
 from augury.program import Program, compile_sources, read_text
 from augury.run import ENGINES, Result
-from augury.settings import Settings
+from augury.settings import Settings, length
 from augury.sinks import FORMATS, Format, check_folder, make_folder
 from augury.sources import OnError, SourceFile
 from augury.terminal import coloured, is_terminal, progress, say, show_diagnostics, tell, working
@@ -195,6 +195,16 @@ def _compile(paths: Iterable[str], facts: Iterable[str], functions: Iterable[str
     return compile_sources(_sources(paths), functions=load_functions(functions), facts=names, policy=policy)
 
 
+def _settings(program: Program, **given: Any) -> Settings:
+    """How a program runs, by its options; what is wrong with a duration names its option."""
+    for option in ("lateness", "longest", "retention"):
+        try:
+            length(given.get(option), program.plan.tick)
+        except RunError as error:
+            raise DataError(error.message, f"--{option}") from None
+    return Settings.of(program, **given)
+
+
 # check, fmt, explain
 
 
@@ -303,7 +313,7 @@ def run(
         check_folder(output, compiled.plan.outputs if len(compiled.plan.outputs) > 1 else ())
     needs_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
     sources = [SourceFile.parse(source, time, nulls) for source in events]
-    settings = Settings.of(
+    settings = _settings(
         compiled, clock=clock, emit=emit, lateness=lateness, retention=retention, on_error=on_error, strict=strict
     )
     chosen = _engine(engine, [option for option, given in needs_order.items() if given], sources)
@@ -348,11 +358,11 @@ def without_pandas() -> None:
                 raise ModuleNotFoundError(name, name=name)
 
     if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, Hidden)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, Hidden)
         try:
             pyarrow.scalar(0)
         finally:
-            sys.meta_path.remove(Hidden)  # type: ignore[arg-type]
+            sys.meta_path.remove(Hidden)
 
 
 def _is_live(sources: list[SourceFile], output: str, format_: Format) -> bool:
@@ -464,7 +474,7 @@ def run_on_spark(
                 errors = found.errors
         if format_ != "parquet":
             _show(found.answers(plan, job.clock), format_, output, trace, job.missing)
-        report(plan, job.skipped, job.facts, job.graphs, [], errors)
+        report(plan, job.skipped, job.facts, job.graphs, [], errors, unknown=job.unknown)
 
 
 @cli.command()
@@ -479,6 +489,8 @@ def run_on_spark(
 @clock_option
 @retention_option
 @on_error_option
+@null_option
+@strict_option
 @click.option("--checkpoint", required=True, metavar="DIR", help="Where the run keeps what it needs to go on.")
 @click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
@@ -503,7 +515,7 @@ def run_on_spark(
 @spark_options
 def stream(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
-    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, retention: str | None, on_error: OnError, checkpoint: str, output: str,
+    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, retention: str | None, on_error: OnError, strict: bool, nulls: tuple[str, ...], checkpoint: str, output: str,
     format_: Literal["jsonl", "csv", "parquet"], lateness: str, late: str | None, longest: str | None,
     emit: Literal["early", "final"], trigger: str, buckets: int | None, master: str, conf: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -524,9 +536,19 @@ def stream(
     from augury.spark import live
     from augury.spark.session import open_session
 
+    settings = _settings(
+        compiled,
+        clock=clock,
+        emit=emit,
+        lateness=lateness,
+        longest=longest,
+        retention=retention,
+        on_error=on_error,
+        strict=strict,
+    )
     order = live.Order(
-        compiled, [SourceFile.parse(e, time) for e in events], _fact_sources(facts), _graphs(rdf, rdf_plain), Path(checkpoint), output, format_,
-        lateness, emit, late, trigger, clock, on_error, longest, retention,
+        compiled, [SourceFile.parse(e, time, nulls) for e in events], _fact_sources(facts), _graphs(rdf, rdf_plain),
+        Path(checkpoint), output, format_, settings, late, trigger,
     )  # fmt: skip
     parts = buckets or live.remembered(order.checkpoint).get("buckets") or 2 * (os.cpu_count() or 1)
     live.check(order, parts)
@@ -553,6 +575,8 @@ def stream(
                 counts.errors,
                 counts.skipped,
             )
+            passed = [f"`{name}`" for name in sorted(counts.types)]
+            tell("events of types that the program does not know, passed over", passed, count=counts.unknown)
             if late is None:
                 tell("late", counts.examples, count=counts.late)
 
@@ -592,7 +616,7 @@ def why(
     compiled = _compile(program, facts, functions, policy)
     everything = replace(compiled.plan, outputs=tuple(dict.fromkeys(rule.type for rule in compiled.plan.rules)))
     compiled = replace(compiled, plan=everything)  # one may ask for any derived event
-    settings = Settings.of(compiled, clock=clock, retention=retention, on_error=on_error, strict=strict)
+    settings = _settings(compiled, clock=clock, retention=retention, on_error=on_error, strict=strict)
     sources = [SourceFile.parse(source, time, nulls) for source in events]
     job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings)
     model = job.evaluate(until, as_of, engine="embedded")

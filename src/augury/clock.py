@@ -18,7 +18,7 @@ Kind = Literal["timestamp", "logical"]
 SECOND = 1_000_000
 MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS = {
+UNITS = {
     **dict.fromkeys(("us", "microsecond", "microseconds"), 1),
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1_000),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), SECOND),
@@ -60,9 +60,9 @@ def read_duration(text: str) -> int:
     total, at = 0, 0
     while at < len(text.rstrip()):
         part = _PART.match(text, at)
-        if part is None or part[2].lower() not in _UNITS:
+        if part is None or part[2].lower() not in UNITS:
             raise ValueError(f"not a duration: {text!r}; write a number and a unit, such as 90s, 30 min, 2 days")
-        unit = _UNITS[part[2].lower()]
+        unit = UNITS[part[2].lower()]
         whole, _, fraction = part[1].partition(".")
         scaled = int(fraction or 0) * unit
         if scaled % 10 ** len(fraction):

@@ -116,7 +116,7 @@ def _load_leanly(cache: Any) -> None:
 
     def load(signature: Any, context: Any) -> Any:
         try:
-            from numba.core.runtime import rtsys
+            from numba.core.runtime.nrt import rtsys
 
             rtsys.initialize(context)
             found = cached(signature, context)

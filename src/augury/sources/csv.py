@@ -34,7 +34,7 @@ def read(
     separator = ","
     for block in blocks(stream, quoted=True):
         if names is None:
-            separator = _separator(block.data)
+            separator = separator_of(block.data)
             first = next(
                 (one for one in _records(_begin(block), separator, place) if any(c.strip() for c in one[1])), None
             )
@@ -50,7 +50,7 @@ def read(
         yield _sheet(block, names, separator, place, spellings, skipped)
 
 
-def _separator(data: bytes) -> str:
+def separator_of(data: bytes) -> str:
     """What stands between cells: of the candidates, the one that makes most cells of the first line, and as many of the next."""
     lines = [line for line in io.StringIO(data[: 1 << 16].decode("utf-8", "replace"), newline=None) if line.strip()][:2]
     widths = {s: [len(row) for row in csv.reader(lines, delimiter=s)] for s in _SEPARATORS}

@@ -53,12 +53,13 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
         raise DataError(f"unknown op {op!r}", hint="it is insert or revoke")
     if not isinstance(name, str):
         raise DataError("an event has a type", hint=FORM)
-    args = _args(item, name, plan, names)
+    args = args_of(item, name, plan, names)
     start, end = _interval(item, clock, names)
     return Event(name, args, start, end, id, known=since)
 
 
-def _args(item: Mapping[str, Any], name: str, plan: Plan, names: Names) -> tuple[Value, ...]:
+def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: Names) -> tuple[Value, ...]:
+    """The arguments of an event in the JSON form: a list, or by name where the type is declared."""
     attributes = plan.declared.get(name)
     if "args" in item:
         if not isinstance(item["args"], list | tuple):

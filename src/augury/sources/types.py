@@ -136,7 +136,7 @@ def _checked(read: Read, given: Any, attribute: Attribute, prefixes: Prefixes) -
         if str(error):
             raise DataError(f"`{attribute.name}` is declared as {attribute.type}: {error}") from None
         found = None
-    if found is None and not _is_nan(given):
+    if found is None and not (read in (float_text, _number_text) and _is_nan(given)):
         raise DataError(f"`{attribute.name}` is declared as {attribute.type}, but is {show_value(given)}")
     return found
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from augury.clock import Kind
 from augury.errors import RunError
 from augury.model import Fact
-from augury.program import Program
+from augury.program import Program, compile
+from augury.settings import Settings
 
 if TYPE_CHECKING:
     from augury.spark.batch import Detections
@@ -41,25 +42,36 @@ def detect(
     op: str = "op",
     type: str = "type",
     trace: bool = True,
-    on_error: Literal["fail", "drop"] = "fail",
+    on_error: Literal["stop", "skip"] = "stop",
+    strict: bool = False,
     partitions: int | None = None,
     skew: bool = False,
     broadcast: int = 100_000,
 ) -> Detections:
     """Detects over a history: DataFrames by type (or one with a type column) in, a DataFrame for each output out, lazily.
 
-    `time`, `start`, `end`, `id`, `op` and `type` name columns. A malformed row stops the run, or with on_error="drop" goes
-    to `.malformed` alone. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time. A
+    `time`, `start`, `end`, `id`, `op` and `type` name columns. A malformed row stops the run, or with on_error="skip" goes
+    to `.malformed` alone. Events of types that the program does not know are passed over, unless `strict`. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time. A
     DataFrame of facts with more rows than `broadcast` is joined with the events that ask for them.
     """
+    from augury.sources.heading import Names
     from augury.spark.batch import Detections
-    from augury.spark.inputs import Names
     from augury.spark.pipeline import Pipeline
 
+    compiled = _compiled(program, policy, facts)
+    settings = Settings.of(
+        compiled, clock=clock, retention=retention, longest=longest, on_error=on_error, strict=strict
+    )
     pipeline = Pipeline(
-        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(time, start, end, id, op, type),
-        retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
-    )  # fmt: skip
+        compiled,
+        events,
+        settings,
+        facts=facts,
+        rdf=rdf,
+        names=Names(type, time, start, end, id, op),
+        trace=trace,
+        many=broadcast,
+    )
     if any(source.frame.isStreaming for source in pipeline.sources):
         raise RunError("these DataFrames are streams", hint="detect_stream(…) detects in streams")
     return Detections(pipeline, until, partitions, skew)
@@ -84,7 +96,8 @@ def detect_stream(
     op: str = "op",
     type: str = "type",
     trace: bool = True,
-    on_error: Literal["fail", "drop"] = "fail",
+    on_error: Literal["stop", "skip"] = "stop",
+    strict: bool = False,
     buckets: int | None = None,
     broadcast: int = 100_000,
 ) -> Stream:
@@ -93,21 +106,43 @@ def detect_stream(
     `lateness` says how late an event or a revocation may come; what is later goes to `.late`. With emit="final" an answer
     is given once nothing can change it; with "early" at once, and rows with op "retract" take answers back.
     """
-    from augury.spark.inputs import Names
+    from augury.sources.heading import Names
     from augury.spark.pipeline import Pipeline
     from augury.spark.stream import Stream
 
-    if emit not in ("early", "final"):
-        raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
+    compiled = _compiled(program, policy, facts)
+    settings = Settings.of(
+        compiled,
+        clock=clock,
+        emit=emit,
+        lateness=lateness,
+        retention=retention,
+        longest=longest,
+        on_error=on_error,
+        strict=strict,
+    )
     pipeline = Pipeline(
-        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(time, start, end, id, op, type),
-        retention=retention, longest=longest, trace=trace, on_error=on_error, many=broadcast,
-    )  # fmt: skip
+        compiled,
+        events,
+        settings,
+        facts=facts,
+        rdf=rdf,
+        names=Names(type, time, start, end, id, op),
+        trace=trace,
+        many=broadcast,
+    )
     if not all(source.frame.isStreaming for source in pipeline.sources):
         raise RunError(
             "these DataFrames are no streams", hint="detect(…) detects in a history; spark.readStream makes a stream"
         )
-    return Stream(pipeline, lateness, emit, buckets)
+    return Stream(pipeline, buckets)
+
+
+def _compiled(program: Program | str | Path, policy: str | None, facts: Any) -> Program:
+    """A program that is given as text or as a path, or with another policy."""
+    if isinstance(program, Program):
+        return program if policy is None else program.with_policy(policy)
+    return compile(program, policy=policy, facts={f if isinstance(f, str) else f.name for f in facts})
 
 
 __all__ = ["detect", "detect_stream"]

@@ -23,7 +23,8 @@ SLICES = 16  # a slice is so many times as long as its answers can be
 class Detections(Outputs):
     """The answers of a program: a DataFrame for each event type, computed when it is asked for.
 
-    `wide` and `events` have all of them in one pass; `malformed` the rows that are no events; `errors` what could not be computed.
+    `wide` and `events` have all of them in one pass; `malformed` the rows that are no events, `unknown` how many events are of
+    types that the program does not know; `errors` what could not be computed.
     """
 
     def __init__(self, pipeline: Pipeline, until: Any, partitions: int | None, skew: bool) -> None:

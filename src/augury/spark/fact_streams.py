@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 from augury.algebra.nodes import Rule, Scan, made_type
 from augury.algebra.program import Attribute, Plan, static_calls
 from augury.algebra.terms import Var
-from augury.errors import DataError, nearest
-from augury.sources.heading import FACT_ROLES as ASIDE
-from augury.spark.inputs import Names, Part, Source, kind_of
+from augury.errors import DataError
+from augury.sources.heading import FactHeading, Names
+from augury.spark.inputs import Part, Source, kind_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, li
         types = {f.name: f.dataType for f in frame.schema.fields}
         kinds = tuple(kind_of(name, a, types[c]) for a, c in zip(attributes, columns, strict=True))
         inner = tuple(f"augury_{i}" for i in range(arity))
-        op = F.lower(F.col("`op`")) if "op" in frame.columns and "op" not in columns else F.lit(None).cast("string")
+        op = F.col("`op`") if "op" in frame.columns and "op" not in columns else F.lit(None).cast("string")
         plain = frame.select(*(F.col(f"`{c}`").alias(i) for c, i in zip(columns, inner, strict=True)), F.col(f"`{time}`").alias("augury_from"), op.alias("augury_op"))  # fmt: skip
         for makes, wanted in (("fact", F.coalesce(F.col("augury_op"), F.lit("assert")) != "retract"), ("no fact", F.col("augury_op") == "retract")):  # fmt: skip
             type = f"said {made_type(name, makes)}"
@@ -52,7 +52,12 @@ def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, li
             declared[type] = attributes
             names = Names(time="augury_from", start="augury_start", end="augury_end", id="augury_id", op="augury_op_", type="augury_type")  # fmt: skip
             sources.append(
-                FactSource(plain.where(wanted).drop("augury_op"), (Part((type, arity), inner, kinds),), names)
+                FactSource(
+                    plain.where(wanted).drop("augury_op"),
+                    (Part((type, arity), inner, kinds),),
+                    names,
+                    prefixes=plan.prefixes,
+                )
             )
     return replace(plan, rules=tuple(rules), declared=declared), sources
 
@@ -60,18 +65,14 @@ def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, li
 def _columns(name: str, frame: DataFrame, plan: Plan) -> tuple[list[str], str]:
     """The columns of the arguments, and the one that says from when on."""
     declared = plan.static.get(name)
-    own = [a.name for a in declared] if declared is not None else [c for c in frame.columns if c not in ASIDE]
-    missing = [c for c in own if c not in frame.columns]
-    if missing:
-        close = nearest(missing[0], frame.columns)
-        raise DataError(
-            f"the facts `{name}` have no column `{missing[0]}`", hint=f"there is `{close}`" if close else ""
-        )
-    if "valid_to" in frame.columns and "valid_to" not in own:
+    heading = FactHeading(name, tuple(frame.columns), plan)
+    heading.check()
+    own = [column for column, _ in heading.args]
+    if heading.said("valid_to"):
         raise DataError(
             f"the stream of facts `{name}` has `valid_to`", hint="say when a fact ends with a row whose op is retract"
         )
-    time = next((c for c in ("valid_from", "time") if c in frame.columns and c not in own), None)
+    time = heading.said("valid_from", "time")
     if time is None:
         raise DataError(
             f"the stream of facts `{name}` says no times",

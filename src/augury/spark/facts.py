@@ -38,11 +38,11 @@ from augury.algebra.nodes import (
 from augury.algebra.program import Attribute, Plan, Predicate, static_calls
 from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Clock, Timestamp
-from augury.errors import DataError, RunError, nearest
+from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts, facts_from
 from augury.knowledge.timeline import StatementTable
 from augury.model import Fact
-from augury.sources.heading import FACT_ROLES as ASIDE
+from augury.sources.heading import FactHeading
 from augury.spark.demand import recursive
 from augury.spark.inputs import Part, Source, as_slot, is_frame, retagged
 from augury.spark.layout import declared_kind
@@ -108,23 +108,17 @@ def know(
 
 def _named(name: str, rows: DataFrame, plan: Plan) -> DataFrame:
     """The columns of facts in the order of their attributes, and those that say when a fact holds."""
-    declared = plan.static.get(name)
-    if declared is None:
+    if name not in plan.static:
         return rows
-    own = [a.name for a in declared]
-    missing = [c for c in own if c not in rows.columns]
-    if missing:
-        close = nearest(missing[0], rows.columns)
-        raise DataError(
-            f"the facts `{name}` have no column `{missing[0]}`", hint=f"there is `{close}`" if close else ""
-        )
-    return rows.select(*(f"`{c}`" for c in [*own, *(c for c in ASIDE if c in rows.columns and c not in own)]))
+    heading = FactHeading(name, tuple(rows.columns), plan)
+    heading.check()
+    return rows.select(*(f"`{c}`" for c in heading.used))
 
 
 def _aside(name: str, frame: DataFrame, plan: Plan) -> list[str]:
     """The columns that say when a fact holds."""
-    own = {a.name for a in plan.static.get(name, ())}
-    return [c for c in frame.columns if c in ASIDE and c not in own]
+    heading = FactHeading(name, tuple(frame.columns), plan)
+    return [c for c in frame.columns if c not in heading.data and heading.said(c)]
 
 
 def _fetched(name: str, frame: DataFrame | Relation, plan: Plan, clock: Clock, many: int | None = None) -> Facts | None:
@@ -246,9 +240,9 @@ class _Many:
                 raise _Refused(use.predicate, "they have nested terms or lists there")
             for at, i in use.on:
                 pair = {own[at], asked[i]}
-                if len(pair) > 1 and not pair <= NUMBERS and not (asked[i] == "json" and not own[at].startswith(("text:", "json"))):  # fmt: skip
+                if len(pair) > 1 and not pair <= NUMBERS and not (asked[i] == "json" and not own[at].startswith(("nested:", "json"))):  # fmt: skip
                     raise _Refused(use.predicate, f"they have {asked[i]} where the events have {own[at]}")
-            if any(own[at].startswith(("text:", "json")) for at, _ in use.on):
+            if any(own[at].startswith(("nested:", "json")) for at, _ in use.on):
                 raise _Refused(use.predicate, "the events have nested terms or lists there")
             for _, const in use.fixed:
                 try:
@@ -398,7 +392,8 @@ def _replaced(node: Node, old: Node, new: Node) -> Node:
 
 
 def _events(source: Source, type: Predicate) -> DataFrame:
-    return source.frame.where(F.col(f"`{source.names.type}`") == type[0]) if source.mixed else source.frame
+    part = next(p for p in source.parts if p.type == type)
+    return source.frame.where(F.col(f"`{source.names.type}`") == part.says) if source.mixed else source.frame
 
 
 def _asks(source: Source, use: _Use) -> list[tuple[Column, str]]:
@@ -406,7 +401,7 @@ def _asks(source: Source, use: _Use) -> list[tuple[Column, str]]:
     part = next(p for p in source.parts if p.type == use.type)
     fields = source.fields
     own = [(part.columns[at], part.kinds[at]) for at, _ in use.on]
-    return [(as_slot(F.col(f"`{c}`"), kind, fields[c]), kind) for c, kind in own]
+    return [(as_slot(F.col(f"`{c}`"), kind, fields[c], source.prefixes), kind) for c, kind in own]
 
 
 def _values(use: _Use, source: Source) -> Relation:
@@ -434,8 +429,9 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     frame = _events(source, use.type).join(table, where)
     frame = frame.drop(*(names[i] for i in range(len(names)) if i not in use.fresh))
     fresh = tuple(names[i] for i in use.fresh)
-    more = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(kinds[i] for i in use.fresh)))
-    return Source(frame, (more,), source.names)
+    own = frozenset(part.columns) if part.own is None else part.own
+    more = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(kinds[i] for i in use.fresh)), own=own)
+    return replace(source, frame=frame, parts=(more,), mixed=False)
 
 
 def _told(kind: str, declared: Attribute | None) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
@@ -15,60 +17,111 @@ from augury.algebra.program import Attribute, Plan, Predicate
 from augury.clock import Clock, Kind
 from augury.errors import DataError, RunError, misspelt, nearest
 from augury.program import Program
-from augury.settings import choose_clock
+from augury.settings import OnError, choose_clock
+from augury.sources.heading import EventHeading, Names
+from augury.spark.conversions import CONVERSIONS, WHOLE, Prefixes, finite, iri_of_text, micros, nested, time_of_text
 from augury.spark.layout import Layout, declared_kind, kinds_of_all
+from augury.spark.spelling import looks_misspelt
 
-OnError = Literal["fail", "drop"]
-_WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-_DAY = 86_400_000_000
-
-
-@dataclass(frozen=True)
-class Names:
-    """The columns that say what is no attribute: when, which one, of which type, and whether it is taken back."""
-
-    time: str = "time"
-    start: str = "start"
-    end: str = "end"
-    id: str = "id"
-    op: str = "op"
-    type: str = "type"
+# What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
+PROBLEM, PATH, ROW = "augury problem", "augury path", "augury row"
+OBSERVED = "augury_observed_"  # and a number: what a stream tells of the rows that it left out
+_numbers = itertools.count()
+_SQL = {
+    "int": "bigint",
+    "float": "double",
+    "number": "double",
+    "bool": "boolean",
+    "string": "string",
+    "timestamp": "timestamp",
+}
 
 
 @dataclass(frozen=True)
 class Part:
-    """The events of one type in a DataFrame: the column and kind of each argument."""
+    """The events of one type in a DataFrame: the column and kind of each argument.
+
+    Of a mixed DataFrame, `key` is what its type column says. `own` are the attributes by name: a column of such a name
+    says nothing else of these events.
+    """
 
     type: Predicate
     columns: tuple[str, ...]
     kinds: tuple[str, ...]
+    key: str = ""
+    own: frozenset[str] | None = None
+
+    @property
+    def says(self) -> str:
+        return self.key or self.type[0]
+
+    def owns(self, name: str) -> bool:
+        return name in (self.columns if self.own is None else self.own)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How all sources of a run are read: into which layout, on which clock, with which columns, and what of wrong rows."""
+
+    layout: Layout
+    clock: Clock
+    ops: bool
+    ids: bool
+    points: bool
+    on_error: OnError = "stop"
+    strict: bool = False
 
 
 @dataclass(frozen=True)
 class Source:
-    """A DataFrame of events: of one type, or, `mixed`, of several that a column tells apart."""
+    """A DataFrame of events: of one type, or, `mixed`, of several that a column tells apart.
+
+    `refused` says why rows of some types are no events. `numbers` is whether numbers may stand for calendar times;
+    `unknown` counts the events of types that the program does not know, where that is known, and `types` are those there.
+    """
 
     frame: DataFrame
     parts: tuple[Part, ...]
     names: Names
     mixed: bool = False
+    known: frozenset[str] = frozenset()
+    prefixes: Prefixes = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    numbers: bool = True
+    first: object = None
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    types: frozenset[str] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is a file without events for the program, which may have wrong rows all the same."""
+        return PROBLEM in self.fields and not self.parts
 
     @property
     def title(self) -> str:
         return "the events" if self.mixed else f"`{self.parts[0].type[0]}`"
 
-    @property
-    def columns(self) -> set[str]:
-        """The columns that are attributes."""
-        return {c for part in self.parts for c in part.columns}
-
-    @property
+    @cached_property
     def fields(self) -> dict[str, T.DataType]:
         return {f.name: f.dataType for f in self.frame.schema.fields}
 
+    @property
+    def heading(self) -> EventHeading:
+        return EventHeading(tuple(self.fields), self.names, None if self.mixed else self.parts[0].type[0])
+
     def has(self, name: str) -> bool:
-        """Whether a column is there and is no attribute."""
-        return name in self.fields and name not in self.columns
+        """Whether a column is there and says something of events, other than an attribute."""
+        return name in self.fields and (not self.parts or any(not part.owns(name) for part in self.parts))
+
+    def said(self, name: str) -> Column | None:
+        """What a column says of events; nothing of those that have an attribute of this name."""
+        if not self.has(name):
+            return None
+        owners = [part.says for part in self.parts if part.owns(name)]
+        column = F.col(f"`{name}`")
+        if not owners:
+            return column
+        return F.when(~F.coalesce(F.col(f"`{self.names.type}`").isin(owners), F.lit(False)), column)
 
     @property
     def points(self) -> bool:
@@ -77,32 +130,30 @@ class Source:
 
     def sample(self) -> object:
         """A time as its columns would have it, which tells the clock. Text is a calendar time."""
-        return 0 if isinstance(self.fields[self.times[1]], _WHOLE) else "1970-01-01"
+        if self.first is not None:
+            return self.first
+        return 0 if isinstance(self.fields[self.times[1]], WHOLE) else "1970-01-01"
 
-    def rows(self, layout: Layout, clock: Clock, ops: bool, ids: bool, points: bool) -> DataFrame:
-        """Its rows in the layout, with `problem`, what is wrong with one, and `row`, how it was given."""
-        return normalised(self, layout, clock, ops, ids, points, None)
+    def rows(self, reading: Reading) -> DataFrame:
+        """Its rows in the layout, with `problem`, what is wrong with one, `row`, how it was given, and its `path`."""
+        return normalised(self, reading, None)
 
-    def events(self, layout: Layout, clock: Clock, ops: bool, ids: bool, points: bool, on_error: OnError) -> DataFrame:
+    def events(self, reading: Reading) -> DataFrame:
         """Its events in the layout; a wrong row stops the run, or is left out."""
-        return normalised(self, layout, clock, ops, ids, points, on_error)
+        return normalised(self, reading, reading.on_error)
 
-    @property
+    @cached_property
     def times(self) -> tuple[str, str]:
         """The columns that hold start and end."""
         n = self.names
-        present = [c for c in (n.time, n.start, n.end) if self.has(c)]
-        if not present:
-            known = [c for c in self.fields if c not in self.columns] or list(self.fields)
+        if not {n.time, n.start, n.end} & set(self.fields):
             times = [c for c, kind in self.fields.items() if isinstance(kind, T.TimestampType | T.TimestampNTZType)]
-            close = times[0] if times else nearest(n.time, known)
+            close = times[0] if times else nearest(n.time, self.fields)
             raise DataError(
                 f"{self.title} has no column `{n.time}` (or `{n.start}` and `{n.end}`)",
                 hint=f'is it `{close}`? Say time="{close}"' if close else f"its columns are {', '.join(self.fields)}",
             )
-        start = n.start if n.start in present else n.time if n.time in present else n.end
-        end = n.end if n.end in present else n.time if n.time in present else n.start
-        return start, end
+        return self.heading.interval
 
 
 def is_frame(value: object) -> bool:
@@ -134,7 +185,7 @@ def sources(program: Program, events: Any, names: Names) -> list[Source]:
             raise DataError(
                 "the events have no columns for any type of the program", hint=f"it reads {', '.join(known)}"
             )
-        return [Source(events, tuple(parts), names, mixed=True)]
+        return [Source(events, tuple(parts), names, True, frozenset(known), plan.prefixes)]
     if not isinstance(events, Mapping) or not events:
         raise RunError("events are DataFrames by type, or one DataFrame with a type column")
     found: list[Source] = []
@@ -143,7 +194,8 @@ def sources(program: Program, events: Any, names: Names) -> list[Source]:
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
         if name not in known and (close := misspelt(name, known)):
             raise DataError(f"unknown event type `{name}`", hint=f"did you mean `{close}`?")
-        found.append(Source(frame, (_part(name, frame, plan, names),), names))
+        part = _part(EventHeading(tuple(frame.columns), names, name), name, frame, plan)
+        found.append(Source(frame, (part,), names, prefixes=plan.prefixes))
     return found
 
 
@@ -153,30 +205,18 @@ def _mixed(name: str, frame: DataFrame, plan: Plan, names: Names) -> list[Part]:
         declared = plan.declared.get(name)
         if declared is None or any(a.name not in frame.columns for a in declared):
             return []
-    return [_part(name, frame, plan, names, mixed=True)]
+    return [_part(EventHeading(tuple(frame.columns), names), name, frame, plan)]
 
 
-def _part(name: str, frame: DataFrame, plan: Plan, names: Names, mixed: bool = False) -> Part:
+def _part(heading: EventHeading, name: str, frame: DataFrame, plan: Plan) -> Part:
     schema = {f.name: f.dataType for f in frame.schema.fields}
-    declared = plan.declared.get(name)
-    attributes: Sequence[Attribute]
-    if declared is not None:
-        missing = [a.name for a in declared if a.name not in schema]
-        if missing:
-            close = nearest(missing[0], schema)
-            raise DataError(f"`{name}` has no column `{missing[0]}`",
-                            hint=f"there is `{close}`" if close else f"its columns are {', '.join(schema)}")  # fmt: skip
-        attributes = declared
-    else:
-        aside = {names.time, names.start, names.end, names.id, names.op, "known", *((names.type,) if mixed else ())}
-        given = [Attribute(c) for c in schema if c not in aside]
-        arities = sorted(arity for type, arity in plan.event_types if type == name)
-        attributes = given[: arities[0]] if len(arities) == 1 else given
-        if arities and len(attributes) not in arities:
-            raise DataError(f"`{name}` has {len(attributes)} columns of data; the program uses it with {arities[0]} arguments",
-                            hint=f"declare `event {name}(…).` to name its columns")  # fmt: skip
-    kinds = tuple(kind_of(name, a, schema[a.name]) for a in attributes)
-    return Part((name, len(kinds)), tuple(a.name for a in attributes), kinds)
+    args = heading.args(name, plan)
+    arities = sorted(arity for type, arity in plan.event_types if type == name)
+    if arities and len(args) not in arities:
+        raise DataError(f"`{name}` has {len(args)} columns of data; the program uses it with {arities[0]} arguments",
+                        hint=f"declare `event {name}(…).` to name its columns")  # fmt: skip
+    kinds = tuple(kind_of(name, attribute or Attribute(column), schema[column]) for column, attribute in args)
+    return Part((name, len(kinds)), tuple(column for column, _ in args), kinds)
 
 
 def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
@@ -186,22 +226,18 @@ def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
     if natural is None:
         hint = "cast it to double" if isinstance(given, T.DecimalType) else "select its fields, or cast it"
         raise DataError(f"`{type}`: the column `{attribute.name}` is {given.simpleString()}, which no event can hold", hint=hint)  # fmt: skip
-    if declared in ("any", natural) or (declared == "number" and natural in ("int", "float")):
+    if declared == "any":
         return natural
-    if (declared, natural) in (
-        ("float", "int"),
-        ("int", "float"),
-        ("iri", "string"),
-        ("timestamp", "string"),
-        ("timestamp", "int"),
-    ):
-        return declared
-    if declared in ("term", "list") and natural == "json":
-        return "json"
-    if (declared, natural) in (("duration", "string"), ("term", "string"), ("list", "string"), ("any", "string")):
-        return f"text:{declared}"
-    raise DataError(f"`{type}` declares `{attribute.name}` as {declared}, but the column is {given.simpleString()}",
-                    hint=f'cast it: df.withColumn("{attribute.name}", …)')  # fmt: skip
+    if natural not in CONVERSIONS[declared].columns:
+        cast = f'.cast("{_SQL[declared]}")' if declared in _SQL else ""
+        shown = (
+            f'df.withColumn("{attribute.name}", F.col("{attribute.name}"){cast})' if cast else f"give it as {declared}"
+        )
+        raise DataError(f"`{type}` declares `{attribute.name}` as {declared}, but the column is {given.simpleString()}",
+                        hint=f"cast it: {shown}" if cast else shown)  # fmt: skip
+    if declared in ("term", "list"):
+        return "json" if natural == "json" else f"nested:{declared}"
+    return natural if declared == "number" else declared
 
 
 def _natural(given: T.DataType) -> str | None:
@@ -240,14 +276,14 @@ def layout_of(plan: Plan, found: Iterable[Source], clock: Clock, exact: bool) ->
 
 
 def _plain(kind: str) -> str:
-    return declared_kind(kind.removeprefix("text:")) if kind.startswith("text:") else kind
+    return "json" if kind.startswith("nested:") else declared_kind(kind)
 
 
 # Columns
 
 
-def as_time(column: Column, given: T.DataType, clock: Clock, what: str) -> Column:
-    """A column as time points of the clock; null where it is none."""
+def as_time(column: Column, given: T.DataType, clock: Clock, what: str, numbers: bool = True) -> Column:
+    """A column as time points of the clock; null where it is none. `numbers` is whether one may be a calendar time."""
     calendar = clock.kind == "timestamp"
     match given:
         case T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType():
@@ -256,149 +292,227 @@ def as_time(column: Column, given: T.DataType, clock: Clock, what: str) -> Colum
             return F.when(column == F.floor(column), column.try_cast("bigint"))
         case T.TimestampType() | T.TimestampNTZType() | T.DateType() if calendar:
             return micros(column, given)
-        case T.StringType() if calendar:
-            return read_time(column)
         case T.StringType():
-            return column.try_cast("bigint")
+            return time_of_text(column, calendar, numbers)
     expected = "a timestamp, a date, a number of microseconds or ISO text" if calendar else "whole numbers"
     raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}",
                     hint='name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times')  # fmt: skip
 
 
-def micros(column: Column, given: T.DataType) -> Column:
-    """Microseconds since the epoch; what has no zone is UTC."""
-    match given:
-        case T.DateType():
-            return F.unix_date(column).cast("bigint") * F.lit(_DAY)
-        case T.TimestampNTZType():
-            return F.timestamp_diff("MICROSECOND", F.to_timestamp_ntz(F.lit("1970-01-01 00:00:00")), column)
-    return F.unix_micros(column)
-
-
-def read_time(text: Column) -> Column:
-    """ISO text as microseconds since the epoch; null where it is none. A number is taken as microseconds."""
-    stripped = F.regexp_replace(F.trim(text), r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)(?![:\d])", "$1:00")
-    stripped = F.regexp_replace(stripped, r"^(.*:.*[+-]\d\d)(\d\d)$", "$1:$2")
-    zoned = stripped.rlike(r"([zZ]|[+-]\d\d(:?\d\d)?)$") & stripped.contains(":")
-    whole = F.when(stripped.rlike(r"^\d{4}-\d\d-\d\d$"), F.concat(stripped, F.lit("T00:00:00Z")))
-    whole = whole.otherwise(F.when(zoned, stripped).otherwise(F.concat(stripped, F.lit("Z"))))
-    return F.coalesce(stripped.try_cast("bigint"), F.unix_micros(whole.try_cast("timestamp")))
-
-
-def as_slot(column: Column, kind: str, given: T.DataType) -> Column:
+def as_slot(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -> Column:
     """A column as the layout keeps it."""
-    if kind.startswith("text:"):
-        return _from_text(column, kind.removeprefix("text:"))
+    if kind.startswith("nested:"):
+        return F.nullif(nested(column, kind.removeprefix("nested:")), F.lit(""))
     match kind:
-        case "int" if isinstance(given, T.FloatType | T.DoubleType):
-            return F.when(column == F.floor(column), column.try_cast("bigint"))
-        case "int":
-            return column.cast("bigint")
-        case "float" | "number":
+        case "json":
+            return F.to_json(column) if isinstance(given, T.ArrayType) else column.cast("string")
+        case "iri":
+            return iri_of_text(column.cast("string"), prefixes)
+        case "float" | "number" if isinstance(given, T.FloatType | T.DoubleType):
             return column.cast("double")
-        case "bool":
-            return column.cast("int").cast("bigint")
-        case "timestamp" if isinstance(given, T.StringType):
-            return read_time(column)
-        case "timestamp" if isinstance(given, _WHOLE):
-            return column.cast("bigint")
-        case "timestamp":
-            return micros(column, given)
-        case "duration":
-            return (F.extract(F.lit("DAY"), column) * F.lit(_DAY)).cast("bigint") + _inside_day(column)
-        case "json" if isinstance(given, T.ArrayType):
-            return F.to_json(column)
-    return column.cast("string")
+    return CONVERSIONS[kind].column(column, given)
 
 
-def _inside_day(column: Column) -> Column:
-    hours, minutes, seconds = (F.extract(F.lit(part), column) for part in ("HOUR", "MINUTE", "SECOND"))
-    return (hours * F.lit(3_600_000_000) + minutes * F.lit(60_000_000)).cast("bigint") + (seconds * F.lit(1_000_000)).cast("bigint")  # fmt: skip
+def _may_fail(kind: str, given: T.DataType) -> bool:
+    """Whether a value of the column may not be of the kind."""
+    if isinstance(given, T.StringType):
+        return kind in ("timestamp", "duration") or kind.startswith("nested:")
+    return isinstance(given, T.FloatType | T.DoubleType)
 
 
-def _from_text(column: Column, declared: str) -> Column:
-    if declared == "duration":
-        number = F.regexp_extract(column, r"^\s*(\d+)\s*(us|ms|s|m|min|h|d|w)?\s*$", 1).try_cast("bigint")
-        unit = F.regexp_extract(column, r"^\s*(\d+)\s*(us|ms|s|m|min|h|d|w)?\s*$", 2)
-        scale = F.lit(1_000_000)
-        for name, us in (("us", 1), ("ms", 1000), ("m", 60_000_000), ("min", 60_000_000), ("h", 3_600_000_000), ("d", _DAY), ("w", 7 * _DAY)):  # fmt: skip
-            scale = F.when(unit == name, F.lit(us)).otherwise(scale)
-        return number * scale
-    return F.when(F.try_parse_json(column).isNotNull(), column)  # a term or a list
+def _misread(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -> Column:
+    """Whether a value of a column is none of its kind. One that is no number is null, an infinite one is none."""
+    if isinstance(given, T.FloatType | T.DoubleType):
+        there = column.isNotNull() & ~F.isnan(column)
+        return there & (as_slot(column, kind, given, prefixes) if kind == "int" else finite(column)).isNull()
+    return column.isNotNull() & as_slot(column, kind, given, prefixes).isNull()
 
 
-def normalised(
-    source: Source, layout: Layout, clock: Clock, ops: bool, ids: bool, points: bool, on_error: OnError | None
-) -> DataFrame:
+# Rows
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What is made of a row: when it was, whether it takes an event back, of which type it is, and what is wrong with it."""
+
+    start: Column
+    end: Column
+    code: Column
+    revokes: Column
+    unknown: Column
+    problem: Column
+
+
+def normalised(source: Source, reading: Reading, on_error: OnError | None) -> DataFrame:
     """The events of one source in the layout; without a way with wrong rows, all rows, with what is wrong with each."""
-    fields, names = source.fields, source.names
-    frame, code = source.frame, F.lit(layout.codes[source.parts[0].type])
-    if source.mixed:
-        given_type = F.col(f"`{names.type}`")
-        # A literal map: filters repeat the expression for every type, and a chain of cases would grow with its square.
-        known = {part.type[0]: layout.codes[part.type] for part in source.parts}
-        code = F.element_at(F.create_map(*(F.lit(x) for pair in known.items() for x in pair)), given_type)
-    (first, last), title = source.times, source.title
-    start = as_time(F.col(f"`{first}`"), fields[first], clock, f"{title}: the column `{first}`")
-    end = as_time(F.col(f"`{last}`"), fields[last], clock, f"{title}: the column `{last}`")
-    problem = F.when(end.isNull() | start.isNull(), F.lit("no time, or one that cannot be read"))
-    if first != last:
-        problem = problem.when(start > end, F.lit("it starts after its end"))
-    for part in source.parts:
-        for column, kind in zip(part.columns, part.kinds, strict=True):
-            if _may_fail(kind, fields[column]):
-                given = F.col(f"`{column}`")
-                wrong = given.isNotNull() & as_slot(given, kind, fields[column]).isNull()
-                if source.mixed:
-                    wrong &= F.col(f"`{names.type}`") == part.type[0]
-                problem = problem.when(wrong, F.concat(F.lit(f"`{column}` is declared as {_plain(kind)}, but is "), given.cast("string")))  # fmt: skip
-    revokes = F.lit(False)
-    if source.has(names.op):
-        if not source.has(names.id):
-            raise DataError(f"{title} has a column `{names.op}`, but none that names the event: `{names.id}`",
-                            hint='events are revoked by id; name its column with id="…"')  # fmt: skip
-        given_op = F.lower(F.col(f"`{names.op}`").cast("string"))
-        revokes = F.coalesce(given_op == "revoke", F.lit(False))
-        unknown = given_op.isNotNull() & ~given_op.isin("insert", "revoke")
-        problem = F.when(unknown, F.concat(F.lit("unknown op "), given_op)).when(~revokes, problem)
-    if source.mixed:  # events of other types tell the time, and are no concern of the program otherwise
-        problem = F.when(code.isNotNull() | revokes, problem)
-    row = F.to_json(F.struct(*(F.col(f"`{c}`") for c in fields)))
-    if on_error == "fail":  # the row is written out only where it is wrong
-        message = F.concat(F.lit("a malformed row: "), problem, F.lit(" in "), row)
-        end = F.when(problem.isNull(), end).otherwise(F.raise_error(message).cast("bigint"))
-    columns = [code.alias("type"), *([] if points else [start.alias("start")]), end.alias("end")]
-    if ids:
-        named = F.col(f"`{names.id}`").cast("string") if source.has(names.id) else F.lit(None).cast("string")
-        columns.append(named.alias("id"))
-    if ops:
+    layout, fields, names = reading.layout, source.fields, source.names
+    row = _row(source, reading)
+    given = F.col(f"`{ROW}`") if ROW in fields else F.to_json(F.struct(*(F.col(f"`{c}`") for c in fields)))
+    path = F.col(f"`{PATH}`") if PATH in fields else F.lit(None).cast("string")
+    code, end, revokes = row.code, row.end, row.revokes
+    if on_error == "stop":  # the row is written out only where it is wrong
+        where = F.coalesce(F.concat(F.lit(" of "), path), F.lit(""))
+        message = F.concat(F.lit("a malformed row"), where, F.lit(": "), row.problem, F.lit(" in "), given)
+        end = F.when(row.problem.isNull(), end).otherwise(F.raise_error(message).cast("bigint"))
+        # What is asked for is known by its type: a row that has none, or takes something back, says then what is wrong.
+        if source.mixed:
+            code = F.coalesce(code, F.when(row.problem.isNotNull(), F.raise_error(message).cast("int")))
+        if source.has(names.op):
+            revokes = F.when(revokes & row.problem.isNotNull(), F.raise_error(message).cast("boolean")).otherwise(
+                revokes
+            )
+    columns = [code.alias("type"), *([] if reading.points else [row.start.alias("start")]), end.alias("end")]
+    if reading.ids:
+        id = source.said(names.id)
+        columns.append(
+            (F.lit(None) if id is None else F.nullif(id.cast("string"), F.lit(""))).cast("string").alias("id")
+        )
+    if reading.ops:
         columns.append(revokes.alias("revoke"))
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
     if on_error is None:
-        columns += [problem.alias("problem"), row.alias("row")]
-    return (frame.where(problem.isNull()) if on_error == "drop" else frame).select(*columns)
+        return source.frame.select(*columns, row.problem.alias("problem"), given.alias("row"), path.alias("path"))
+    frame = source.frame
+    if frame.isStreaming and PROBLEM in fields:
+        frame = _observed(frame.withColumn("augury wrong", row.problem), F.col("augury wrong"), row.unknown, source)
+        return frame.where(F.col("`augury wrong`").isNull() if on_error == "skip" else F.lit(True)).select(*columns)
+    return (frame.where(row.problem.isNull()) if on_error == "skip" else frame).select(*columns)
+
+
+def _observed(frame: DataFrame, problem: Column, unknown: Column, source: Source) -> DataFrame:
+    """A stream that tells how many rows it leaves out, of which files, and of which types it knows nothing."""
+    told = [
+        F.count_if(problem.isNotNull()).alias("count"), F.min(F.when(problem.isNotNull(), F.col(f"`{PATH}`"))).alias("path"),
+        F.min(problem).alias("problem"), F.count_if(unknown).alias("unknown"),
+        F.array_join(F.slice(F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit(""))), 1, 5), ", ").alias("types"),
+    ]  # fmt: skip
+    return frame.observe(f"{OBSERVED}{next(_numbers)}", *told)
+
+
+def _row(source: Source, reading: Reading) -> _Row:
+    fields, names, title = source.fields, source.names, source.title
+    code, type = F.lit(reading.layout.codes[source.parts[0].type] if source.parts else None).cast("int"), None
+    if source.mixed:
+        type = F.col(f"`{names.type}`")
+        # A literal map: filters repeat the expression for every type, and a chain of cases would grow with its square.
+        codes = {part.says: reading.layout.codes[part.type] for part in source.parts}
+        pairs = [F.lit(x) for pair in codes.items() for x in pair]
+        code = F.element_at(F.create_map(*pairs), type) if pairs else F.lit(None).cast("int")
+    said = source.times  # which is an error where there are none
+    there = (
+        [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields]
+        if said[0] != said[1]
+        else [said[0]]
+    )
+    read = {
+        c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`", source.numbers)
+        for c in there
+    }
+    start = F.coalesce(*(read[c] for c in dict.fromkeys((said[0], *there))))
+    end = F.coalesce(*(read[c] for c in dict.fromkeys((said[1], *there))))
+    wrong: list[tuple[Column, Column]] = []
+    if type is not None:
+        wrong += _wrong_types(source, type, code, reading.strict)
+    for column, time in read.items():
+        if isinstance(fields[column], T.StringType) and len(there) > 1:
+            wrong.append((_given(F.col(f"`{column}`")) & time.isNull(), F.lit("no time, or one that cannot be read")))
+    wrong.append((end.isNull() | start.isNull(), F.lit("no time, or one that cannot be read")))
+    if said[0] != said[1]:
+        wrong.append((start > end, F.lit("it starts after its end")))
+    wrong += _wrong_values(source, type)
+    problem = _first(wrong)
+    revokes = F.lit(False)
+    op = source.said(names.op)
+    if op is not None:
+        id = source.said(names.id)
+        if id is None:
+            raise DataError(f"{title} has a column `{names.op}`, but none that names the event: `{names.id}`",
+                            hint='events are revoked by id; name its column with id="…"')  # fmt: skip
+        text = op.cast("string")
+        revokes = F.coalesce(text == "revoke", F.lit(False))
+        nameless = F.when(~_given(id.cast("string")), F.lit("a revocation names the id of an event"))
+        odd = _given(text) & ~text.isin("insert", "revoke")
+        problem = F.when(odd, F.concat(F.lit("unknown op "), text)).when(revokes, nameless).otherwise(problem)
+    if PROBLEM in fields:
+        found = F.col(f"`{PROBLEM}`")
+        problem = F.when(found.isNotNull(), found).otherwise(problem)
+    unknown = F.lit(False) if type is None else code.isNull() & type.isNotNull() & ~revokes & problem.isNull()
+    return _Row(start, end, code, revokes, unknown, problem)
+
+
+def unknown_types(source: Source, reading: Reading) -> DataFrame:
+    """The types of a mixed source that the program does not know, once for each of their events."""
+    return source.frame.where(_row(source, reading).unknown).select(F.col(f"`{source.names.type}`").alias("type"))
+
+
+def _given(text: Column) -> Column:
+    """Whether a text says something."""
+    return text.isNotNull() & (text != "")
+
+
+def _first(wrong: list[tuple[Column, Column]]) -> Column:
+    found = F.when(*wrong[0])
+    for condition, text in wrong[1:]:
+        found = found.when(condition, text)
+    return found
+
+
+def _wrong_types(source: Source, type: Column, code: Column, strict: bool) -> list[tuple[Column, Column]]:
+    """Rows without a type, of one whose rows are refused, or of one that nobody knows and that looks misspelt."""
+    unknown = F.concat(F.lit("unknown event type `"), type, F.lit("`"))
+    wrong = [(type.isNull() | (type == ""), F.lit("an event has a type"))]
+    if source.refused:
+        reasons = F.create_map(*(F.lit(x) for pair in source.refused.items() for x in pair))
+        wrong.append((code.isNull() & type.isin(list(source.refused)), F.element_at(reasons, type)))
+    if strict:
+        wrong.append((code.isNull() & ~type.isin(sorted(source.known)), unknown))
+    elif source.types is None:  # where the types are known, those that look misspelt are refused already
+        wrong.append((code.isNull() & ~type.isin(sorted(source.known)) & looks_misspelt(type, source.known), unknown))
+    return wrong
+
+
+def _wrong_values(source: Source, type: Column | None) -> list[tuple[Column, Column]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for part in source.parts:
+        for column, kind in zip(part.columns, part.kinds, strict=True):
+            if _may_fail(kind, source.fields[column]):
+                found.setdefault((column, kind), []).append(part.says)
+    wrong = []
+    for (column, kind), keys in found.items():
+        given = F.col(f"`{column}`")
+        bad = _misread(given, kind, source.fields[column], source.prefixes)
+        if type is not None:
+            bad = type.isin(keys) & bad
+        wrong.append(
+            (
+                bad,
+                F.concat(
+                    F.lit(f"`{column}` is declared as {kind.removeprefix('nested:')}, but is "), given.cast("string")
+                ),
+            )
+        )
+    return wrong
 
 
 def _slot(column: str, source: Source, layout: Layout) -> Column:
     """A column of the layout: the argument that each type keeps there."""
-    makers: dict[tuple[str, str, str], list[int]] = {}
+    makers: dict[tuple[str, str, str], list[str]] = {}
     for part in source.parts:
         kept = zip(layout.slots[part.type], part.columns, part.kinds, layout.kinds[part.type], strict=True)
         for slot, name, kind, target in kept:
             if slot == column:
-                makers.setdefault((name, kind, target), []).append(layout.codes[part.type])
+                makers.setdefault((name, kind, target), []).append(part.says)
     if not makers:
         return F.lit(None).cast(layout.sql(column))
     made = [
-        (retagged(as_slot(F.col(f"`{name}`"), kind, source.fields[name]), _plain(kind), target), codes)
-        for (name, kind, target), codes in makers.items()
+        (retagged(as_slot(F.col(f"`{name}`"), kind, source.fields[name], source.prefixes), _plain(kind), target), keys)
+        for (name, kind, target), keys in makers.items()
     ]
     if len(made) == 1:
         return made[0][0]
     found = F.lit(None).cast(layout.sql(column))
-    for value, codes in made:
-        types = [layout.types[c][0] for c in codes]
-        found = F.when(F.col(f"`{source.names.type}`").isin(types), value).otherwise(found)
+    for value, keys in made:
+        found = F.when(F.col(f"`{source.names.type}`").isin(keys), value).otherwise(found)
     return found
 
 
@@ -417,13 +531,6 @@ def retagged(column: Column, kind: str, target: str) -> Column:
         case "iri":
             return F.concat(F.lit('{"@iri":'), retagged(column, "string", "json"), F.lit("}"))
     return F.concat(F.lit(f'{{"@{kind}":'), column.cast("string"), F.lit("}"))
-
-
-def _may_fail(kind: str, given: T.DataType) -> bool:
-    """Whether a value of the column may not be of the kind."""
-    return (kind == "int" and isinstance(given, T.FloatType | T.DoubleType)) or kind.startswith("text:") or (
-        kind == "timestamp" and isinstance(given, T.StringType)
-    )  # fmt: skip
 
 
 _COMPARABLE = {"int", "float", "number", "string", "bool", "json"}

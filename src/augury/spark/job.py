@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,21 +16,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.algebra.program import Plan
-from augury.clock import Clock, Kind
+from augury.clock import Clock
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import Graph, read_facts
 from augury.model import Event
 from augury.program import Program, check_clock
+from augury.settings import Settings
 from augury.sinks import Answers, Column, Part, column_of, ordered
-from augury.sources import OnError, Skipped, SourceFile
-from augury.sources.columns import Coded
+from augury.sources import Coded, Skipped, SourceFile
 from augury.spark.batch import Detections
-from augury.spark.files import Opened, TextSource, exact, first_line
+from augury.spark.files import Opened, first_line
 from augury.spark.host import ERROR
 from augury.spark.inputs import clock_of
 from augury.spark.layout import Layout, read_column
 from augury.spark.pipeline import Pipeline
+from augury.spark.places import Places
+
+_LISTED = 100  # wrong rows of a file elsewhere that are shown
 
 
 @dataclass
@@ -61,27 +64,26 @@ class SparkJob:
         events: Iterable[SourceFile],
         facts: Iterable[tuple[str, str]] = (),
         rdf: Iterable[Graph] = (),
-        clock: Kind | None = None,
-        on_error: OnError = "stop",
+        settings: Settings | None = None,
         *,
         until: str | None = None,
-        retention: str | None = None,
         partitions: int | None = None,
         trace: bool = True,
     ) -> None:
-        self.spark, self.program, self.on_error = spark, program, on_error
-        self.skipped = Skipped(on_error)
-        given = list(events)
-        self.files = {file.place: file.path for file in given}
-        with plainly(self.files):
-            sources = Opened(spark, program, clock, on_error).all(given)
+        self.spark, self.program, self.settings = spark, program, settings or Settings()
+        clock, strict = self.settings.clock, self.settings.strict
+        self.skipped = Skipped(self.settings.on_error)
+        given = tuple(events)
+        self.places = Places(program, given, strict=strict)
+        with plainly(self.places):
+            sources = Opened(spark, program, clock, strict).all(given)
             chosen = clock_of(program, sources, clock)
             check_clock(program, chosen.kind)
+            self.places = replace(self.places, clock=replace(chosen, guessed=clock is None))
             known, self.graphs = read_facts(facts, rdf, program.plan, chosen, self.skipped)
             self.pipeline = Pipeline(
-                program, sources, clock=chosen.kind, facts=known + self.graphs.facts(program.plan, known),
-                retention=retention, on_error="fail" if on_error == "stop" else "drop", exact=True,
-                trace=trace,
+                program, sources, replace(self.settings, clock=chosen.kind),
+                facts=known + self.graphs.facts(program.plan, known), exact=True, trace=trace,
             )  # fmt: skip
             self.detections = Detections(self.pipeline, until, partitions, False)
 
@@ -100,7 +102,7 @@ class SparkJob:
 
     def evaluate(self) -> Found:
         """All answers, fetched."""
-        with plainly(self.files):
+        with plainly(self.places):
             found = fetched(self.mixed.toArrow(), self.pipeline.layout)
             self._skip()
         return found
@@ -108,7 +110,7 @@ class SparkJob:
     def write(self, destination: str) -> dict[tuple[str, str], int]:
         """All answers as Parquet, a folder for each type where there are several; gives what could not be computed."""
         outputs = self.pipeline.plan.outputs
-        with plainly(self.files):
+        with plainly(self.places):
             mixed = self.mixed.cache()
             try:
                 for type in outputs:
@@ -122,18 +124,37 @@ class SparkJob:
 
     def _skip(self) -> None:
         """What was left out: a second pass, where the user asked to go on."""
-        if self.on_error == "skip":
-            rows = self.pipeline.malformed.select("problem", "row").collect()
-            texts = [exact(r["problem"], self.files) + (f" in {r['row']}" if r["row"] else "") for r in rows]
-            self.skipped.problems += sorted(texts, key=_natural)
+        if self.settings.on_error != "skip":
+            return
+        wrong = self.pipeline.wrong
+        for row in sorted(wrong.groupBy("path").count().collect(), key=lambda row: _natural(row["path"] or "")):
+            found = self.places.problems(row["path"]) if row["path"] else []
+            if not found:
+                there = F.col("path").eqNullSafe(row["path"])
+                found = [
+                    f"{row['path'] or 'a row'}: {r['problem']} in {r['row']}"
+                    for r in wrong.where(there).limit(_LISTED).collect()
+                ]
+            self.skipped.problems += found
+
+    @property
+    def unknown(self) -> dict[str, int]:
+        """How many events there were of types that the program does not know."""
+        found: dict[str, int] = {}
+        for source in self.pipeline.sources:
+            for name, count in source.unknown.items():
+                found[name] = found.get(name, 0) + count
+        return found
 
     def missing(self) -> list[str]:
         """The input types that rules read and of which there was no event."""
         plan, layout = self.program.plan, self.pipeline.layout
         given: set[str] = set()
-        with plainly(self.files):
+        with plainly(self.places):
             for source in self.pipeline.sources:
-                if isinstance(source, TextSource) or source.mixed:
+                if source.types is not None:
+                    given |= source.types
+                elif source.mixed:
                     codes = self.pipeline.raw(source).select("type").distinct().collect()
                     given |= {layout.types[row[0]][0] for row in codes if row[0] is not None}
                 elif not source.frame.isEmpty():
@@ -193,26 +214,29 @@ def values(column: pa.ChunkedArray, kind: str) -> Column:
 
 
 @contextmanager
-def plainly(files: Mapping[str, str] | None = None) -> Iterator[None]:
+def plainly(places: Places | None = None) -> Iterator[None]:
     """What Spark raises, as an error that says what a user can do something about."""
     try:
         yield
     except AuguryError:
         raise
     except Exception as error:
-        raise plain(error, files or {}) from None
+        raise plain(error, places) from None
 
 
-def plain(error: BaseException, files: Mapping[str, str]) -> AuguryError:
+def plain(error: BaseException, places: Places | None) -> AuguryError:
     """The error behind one of Spark's.
 
-    A worker that raises ends its traceback with `augury.errors.DataError: events.jsonl:4: …`; a wrong row of a DataFrame
-    is `[USER_RAISED_EXCEPTION] a malformed row: …`.
+    A worker that raises ends its traceback with `augury.errors.RunError: …`; a wrong row of a DataFrame is
+    `[USER_RAISED_EXCEPTION] a malformed row: …`, that of a file `a malformed row of file:///…: … in …`.
     """
     text = str(error)
     ours = re.search(r"^augury\.errors\.\w+: (.*(?:\n {2}\S.*)*)", text, re.MULTILINE)
     if ours is not None:
-        return RunError(exact(ours[1], files))
+        return RunError(ours[1])
+    of_file = re.search(r"a malformed row of (\S+): (.*?) in (.*)", text)
+    if of_file is not None and places is not None:
+        return places.error(of_file[1], of_file[2], re.sub(r" SQLSTATE: \w+$", "", of_file[3].strip()))
     wrong = re.search(r"(a malformed row: .*)", text)
     if wrong is not None:
         return DataError(re.sub(r" SQLSTATE: \w+$", "", wrong[1].strip()))

@@ -20,10 +20,9 @@ from augury.algebra.nodes import Compare, Holds, Rule, Scan, conditions, walk, w
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var
 from augury.clock import Clock, Duration, Timestamp
-from augury.engine.arrivals import Batch
 from augury.engine.columns import from_tagged
 from augury.model import Iri, Value, type_name
-from augury.sources.columns import Coded
+from augury.sources import Batch, Coded
 
 Kind = Literal["int", "float", "number", "bool", "string", "iri", "timestamp", "duration", "json"]
 Family = Literal["long", "double", "string", "json"]

@@ -15,18 +15,18 @@ from augury.algebra.place import placed, reading
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
-from augury.clock import Kind
 from augury.errors import RunError, nearest
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
 from augury.model import Fact
-from augury.program import Program, check_clock, compile
-from augury.settings import length
+from augury.program import Program, check_clock
+from augury.settings import Settings
 from augury.sinks import attribute_names
+from augury.sources.heading import Names
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import MANY, know
 from augury.spark.host import ERROR, JOINT
-from augury.spark.inputs import Names, OnError, Source, clock_of, is_frame, key_hash, layout_of, sources
+from augury.spark.inputs import Reading, Source, clock_of, is_frame, key_hash, layout_of, sources, unknown_types
 from augury.spark.pushdown import keep
 from augury.spark.relation import shown
 from augury.spark.shipped import Shipped
@@ -55,18 +55,14 @@ class Pipeline:
 
     def __init__(
         self,
-        program: Program | str | Any,
+        program: Program,
         events: Any,
+        settings: Settings | None = None,
         *,
-        clock: Kind | None = None,
-        policy: str | None = None,
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
         names: Names | None = None,
-        retention: str | None = None,
-        longest: str | None = None,
         trace: bool = True,
-        on_error: OnError = "fail",
         slices: bool = True,
         many: int = MANY,
         exact: bool = False,
@@ -74,17 +70,12 @@ class Pipeline:
         given_facts: Any = (
             facts if isinstance(facts, Facts) else dict(facts) if isinstance(facts, Mapping) else list(facts)
         )
-        if not isinstance(program, Program):
-            program = compile(program, policy=policy, facts={f if isinstance(f, str) else f.name for f in given_facts})
-        elif policy is not None:
-            program = program.with_policy(policy)
-        if on_error not in ("fail", "drop"):
-            raise RunError(f"unknown way with malformed rows: `{on_error}`", hint="it is fail or drop")
-        self.program, self.trace, self.on_error = program, trace, on_error
+        self.settings = settings or Settings()
+        self.program, self.trace = program, trace
         self.names = names or Names()
         ready = isinstance(events, list) and all(isinstance(e, Source) for e in events)
         self.sources: list[Source] = events if ready else sources(program, events, self.names)
-        self.clock = clock_of(program, self.sources, clock)
+        self.clock = clock_of(program, self.sources, self.settings.clock)
         check_clock(program, self.clock.kind)
         frames, others = _divided(rdf)
         if frames:
@@ -102,9 +93,9 @@ class Pipeline:
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
         self.ops = any(s.has(self.names.op) for s in self.sources)
-        asked = length(longest, program.plan.tick)
+        asked = self.settings.longest
         self.longest = 0 if self.points and asked is None else asked
-        self.retention = length(retention, program.plan.tick)
+        self.retention = self.settings.retention
         self.shipped = Shipped(self.facts)
         self.varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
         self.slices = slices
@@ -124,13 +115,19 @@ class Pipeline:
 
     # Events in
 
+    @cached_property
+    def reading(self) -> Reading:
+        return Reading(
+            self.layout, self.clock, self.ops, self.ids, self.points, self.settings.on_error, self.settings.strict
+        )
+
     def raw(self, source: Source) -> DataFrame:
         """The events of a source in the layout, with what is wrong with each."""
-        return source.rows(self.layout, self.clock, self.ops, self.ids, self.points)
+        return source.rows(self.reading)
 
     def checked(self, source: Source) -> DataFrame:
         """The events of a source in the layout; a wrong row stops the run, or is left out."""
-        return source.events(self.layout, self.clock, self.ops, self.ids, self.points, self.on_error)
+        return source.events(self.reading)
 
     def events(self, plan: Plan, stage: Stage, types: Iterable[Predicate]) -> list[DataFrame]:
         """The input events of some types that a stage can use."""
@@ -138,7 +135,7 @@ class Pipeline:
         found = []
         for source in self.sources:
             used = [part.type for part in source.parts if part.type in wanted]
-            if used or (self.ops and source.has(self.names.op)):
+            if used or (self.ops and source.has(self.names.op)) or (source.idle and stage.number == 1):
                 found.append(self._filtered(source, used, plan, stage))
         return found
 
@@ -152,7 +149,7 @@ class Pipeline:
                 usable = this if usable is None else this & usable
             where = usable if where is None or usable is None else where | usable
         if not types:
-            where = F.lit(False)
+            where = F.col("type") == -1  # which Spark does not see through: rows that are wrong are still found
         if where is not None and self.ops:
             where = where | F.col("revoke")
         return frame if where is None else frame.where(where)
@@ -216,13 +213,21 @@ class Pipeline:
     @cached_property
     def malformed(self) -> DataFrame:
         """The rows that are no events: their type, what is wrong, and the row as JSON."""
-        found = [
-            self.raw(s)
-            .where(F.col("problem").isNotNull())
-            .select(self._type_name(F.col("type")).alias("type"), "problem", "row")
-            for s in self.sources
-        ]
+        return self.wrong.select(self._type_name(F.col("type")).alias("type"), "problem", "row")
+
+    @cached_property
+    def wrong(self) -> DataFrame:
+        """The rows that are no events, with what is wrong, and the path of the file that they are in."""
+        found = [self.raw(s).where(F.col("problem").isNotNull()).select("type", "problem", "row", "path") for s in self.sources]  # fmt: skip
         return reduce(DataFrame.unionByName, found)
+
+    @cached_property
+    def unknown(self) -> DataFrame:
+        """The events of types that the program does not know: the type, and how many."""
+        found = [unknown_types(s, self.reading) for s in self.sources if s.mixed]
+        if not found:
+            return self.sources[0].frame.sparkSession.createDataFrame([], "type string, count bigint")
+        return reduce(DataFrame.unionByName, found).groupBy("type").count()
 
     # Answers out
 
@@ -356,6 +361,10 @@ class Outputs(Mapping[str, DataFrame]):
     @property
     def malformed(self) -> DataFrame:
         return self.pipeline.malformed
+
+    @property
+    def unknown(self) -> DataFrame:
+        return self.pipeline.unknown
 
 
 def listed() -> Column:

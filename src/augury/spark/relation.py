@@ -94,30 +94,22 @@ def of_frame(
     for i, (attribute, field) in enumerate(zip(attributes, frame.schema.fields, strict=True)):
         kind = kind_of(name, attribute, field.dataType)
         given = F.col(f"`{field.name}`")
-        slot = as_slot(given, kind, field.dataType)
-        if kind in ("json", "text:term", "text:list"):
+        slot = as_slot(given, kind, field.dataType, prefixes or {})
+        if kind in ("json", "nested:term", "nested:list"):
             opaque.add(i)
-        kind = "json" if i in opaque else kind.removeprefix("text:")
+        kind = "json" if i in opaque else kind
         if kind in _DOUBLES:
             slot = F.when(~F.isnan(slot), slot)
-        elif kind == "iri":
-            slot = _resolved(slot, prefixes or {})
-        elif isinstance(field.dataType, T.FloatType | T.DoubleType | T.StringType) and kind in ("int", "timestamp"):
+        elif isinstance(field.dataType, T.FloatType | T.DoubleType | T.StringType) and kind in (
+            "int",
+            "timestamp",
+            "duration",
+        ):
             wrong = F.concat(F.lit(f"a malformed fact of `{name}`: `{attribute.name}` is declared as {kind}, but is "), given.cast("string"))  # fmt: skip
             slot = F.when(given.isNull() | slot.isNotNull(), slot).otherwise(F.raise_error(wrong).cast("bigint"))
         made.append(slot.cast(sql(kind)).alias(f"c{i}"))
         kinds.append(kind)
     return Relation(frame.select(*made), tuple(kinds), frozenset(opaque))
-
-
-def _resolved(text: Column, prefixes: Mapping[str, str]) -> Column:
-    """An IRI in full, where it is written with a prefix."""
-    if not prefixes:
-        return text
-    spaces = F.create_map(*(F.lit(x) for pair in prefixes.items() for x in pair))
-    space = F.try_element_at(spaces, F.substring_index(text, ":", 1))
-    whole = F.concat(space, F.substr(text, F.instr(text, ":") + 1))
-    return F.when(text.contains(":") & space.isNotNull(), whole).otherwise(text)
 
 
 def of_facts(spark: SparkSession, tables: Iterable[FactTable], arity: int) -> Relation:
