@@ -14,7 +14,7 @@ import numpy as np
 from augury.model import MAX_INT, MIN_INT, Value
 
 Array: TypeAlias = Any  # a NumPy array
-Column: TypeAlias = Any  # an array of int64, float64 or bool, or Coded
+Column: TypeAlias = Any  # an array of int64, float64 or bool, Coded, or a list where there are few
 
 
 class Coded:
@@ -85,7 +85,7 @@ def column_of(values: Sequence[Value]) -> Column:
 
 def values_of(column: Column) -> Iterator[Value]:
     """The values of a column, one a row."""
-    if isinstance(column, Coded):
+    if isinstance(column, Coded | list):
         return iter(column)
     if column.dtype.kind == "f":
         return (None if value != value else value for value in column.tolist())
