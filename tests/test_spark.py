@@ -27,7 +27,8 @@ from augury.meaning import evaluate
 from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, content_id
 from augury.program import Program
 from augury.spark import detect, detect_stream
-from augury.spark.inputs import Names, Part, Source
+from augury.sources import Names
+from augury.spark.inputs import Part, Source
 from augury.spark.layout import Layout
 from augury.testing import read_specs
 from tests.programs import STRATEGIES
@@ -433,7 +434,7 @@ def test_malformed_rows(spark: SparkSession) -> None:
     fire = spark.createDataFrame([("l1", "2026-01-01T10:01:00Z")], "loc string, time string")
     with pytest.raises(Exception, match="malformed row: no time"):
         detect(FIRE, {"wind": wind, "fire": fire})["alarm"].collect()
-    found = detect(FIRE, {"wind": wind, "fire": fire}, on_error="drop")
+    found = detect(FIRE, {"wind": wind, "fire": fire}, on_error="skip")
     assert found["alarm"].count() == 1
     wrong = found.malformed.collect()
     assert [(r["type"], json.loads(r["row"])["loc"]) for r in wrong] == [("wind", "l9")]

@@ -363,6 +363,8 @@ class SparkRun:
     clock: Kind | None
     on_error: OnError
     time: str
+    strict: bool = False
+    nulls: tuple[str, ...] = ()
 
 
 def run_on_spark(
@@ -373,7 +375,7 @@ def run_on_spark(
     plan = settings.program.plan
     check_registered(plan)
     with TemporaryDirectory(prefix="augury-") as folder:
-        sources = [_spooled(SourceFile.parse(e, settings.time), Path(folder)) for e in settings.events]
+        sources = [_spooled(SourceFile.parse(e, settings.time, settings.nulls), Path(folder)) for e in settings.events]
         for source in sources:
             source.check()
         with working("starting Spark"):
@@ -384,7 +386,7 @@ def run_on_spark(
         with working("reading events"):
             job = SparkJob(
                 spark, settings.program, sources, settings.facts, settings.rdf, settings.clock, settings.on_error,
-                until=until, retention=retention, partitions=partitions,
+                settings.strict, until=until, retention=retention, partitions=partitions,
             )  # fmt: skip
         with working("evaluating on Spark"):
             if format_ == "parquet":
@@ -394,7 +396,7 @@ def run_on_spark(
                 errors = found.errors
         if format_ != "parquet":
             _show(found.answers(plan, job.clock), format_, output, trace, job.missing)
-        report(plan, job.skipped, job.facts, job.graphs, [], errors)
+        report(plan, job.skipped, job.facts, job.graphs, [], errors, unknown=job.unknown)
 
 
 @cli.command()
@@ -409,6 +411,8 @@ def run_on_spark(
 @clock_option
 @retention_option
 @on_error_option
+@click.option("--strict", is_flag=True, help="Stop at an event of a type that the program does not know.")
+@click.option("--null", "nulls", multiple=True, metavar="TEXT", help="In CSV: a spelling of null, beside the empty cell.")
 @click.option("--checkpoint", required=True, metavar="DIR", help="Where the run keeps what it needs to go on.")
 @click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
@@ -433,7 +437,7 @@ def run_on_spark(
 @spark_options
 def stream(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
-    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, retention: str | None, on_error: OnError, checkpoint: str, output: str,
+    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, retention: str | None, on_error: OnError, strict: bool, nulls: tuple[str, ...], checkpoint: str, output: str,
     format_: Literal["jsonl", "csv", "parquet"], lateness: str, late: str | None, longest: str | None,
     emit: Literal["early", "final"], trigger: str, buckets: int | None, master: str, conf: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -455,8 +459,8 @@ def stream(
     from augury.spark.session import open_session
 
     order = live.Order(
-        compiled, [SourceFile.parse(e, time) for e in events], _fact_sources(facts), _graphs(rdf, rdf_plain), Path(checkpoint), output, format_,
-        lateness, emit, late, trigger, clock, on_error, longest, retention,
+        compiled, [SourceFile.parse(e, time, nulls) for e in events], _fact_sources(facts), _graphs(rdf, rdf_plain), Path(checkpoint), output, format_,
+        lateness, emit, late, trigger, clock, on_error, longest, retention, strict,
     )  # fmt: skip
     parts = buckets or live.remembered(order.checkpoint).get("buckets") or 2 * (os.cpu_count() or 1)
     live.check(order, parts)
@@ -483,6 +487,8 @@ def stream(
                 counts.errors,
                 counts.skipped,
             )
+            passed = [f"`{name}`" for name in sorted(counts.types)]
+            tell("events of types that the program does not know, passed over", passed, count=counts.unknown)
             if late is None:
                 tell("late", counts.examples, count=counts.late)
 
@@ -491,10 +497,10 @@ def _spooled(source: SourceFile, folder: Path) -> SourceFile:
     """Standard input as a file, which Spark can read."""
     if source.path != "-":
         return source
-    text = source.read()
-    path = folder / f"input.{source.form(text)}"
-    path.write_text(text, encoding="utf-8")
-    return SourceFile(str(path), source.type, source.time, shown=source.place)
+    data = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
+    path = folder / f"input.{source.form(data)}"
+    path.write_bytes(data)
+    return replace(source, path=str(path), shown=source.place)
 
 
 def _format_of(output: str) -> Format:

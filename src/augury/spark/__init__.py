@@ -53,8 +53,8 @@ def detect(
     to `.malformed` alone. Events of types that the program does not know are passed over, unless `strict`. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time. A
     DataFrame of facts with more rows than `broadcast` is joined with the events that ask for them.
     """
-    from augury.spark.batch import Detections
     from augury.sources.heading import Names
+    from augury.spark.batch import Detections
     from augury.spark.pipeline import Pipeline
 
     pipeline = Pipeline(

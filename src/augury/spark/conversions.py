@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.pandas.functions import arrow_udf
 
 from augury.algebra.program import Attribute
 from augury.clock import UNITS
@@ -246,13 +247,13 @@ def _duration_of_column(column: Column, given: T.DataType) -> Column:
 def nested(text: Column, type: str) -> Column:
     """JSON text of nested values as the layout keeps them; empty where it is no value of the type. Python reads it."""
 
-    @F.arrow_udf("string")
+    @arrow_udf("string")  # type: ignore[call-overload, untyped-decorator]
     def read(texts: pa.Array) -> pa.Array:
         encoded = texts.dictionary_encode()
         found = [_tagged(one, type) for one in encoded.dictionary.to_pylist()]
         return pa.array(found, pa.string()).take(encoded.indices)
 
-    return read(text)
+    return read(text)  # type: ignore[no-any-return]
 
 
 def _tagged(text: str, type: str) -> str | None:

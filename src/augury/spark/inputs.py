@@ -86,6 +86,11 @@ class Source:
     types: frozenset[str] | None = None
 
     @property
+    def idle(self) -> bool:
+        """Whether it is a file without events for the program, which may have wrong rows all the same."""
+        return PROBLEM in self.fields and not self.parts
+
+    @property
     def title(self) -> str:
         return "the events" if self.mixed else f"`{self.parts[0].type[0]}`"
 
@@ -335,17 +340,22 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
     row = _row(source, reading)
     given = F.col(f"`{ROW}`") if ROW in fields else F.to_json(F.struct(*(F.col(f"`{c}`") for c in fields)))
     path = F.col(f"`{PATH}`") if PATH in fields else F.lit(None).cast("string")
-    end = row.end
+    code, end, revokes = row.code, row.end, row.revokes
     if on_error == "stop":  # the row is written out only where it is wrong
         where = F.coalesce(F.concat(F.lit(" of "), path), F.lit(""))
         message = F.concat(F.lit("a malformed row"), where, F.lit(": "), row.problem, F.lit(" in "), given)
         end = F.when(row.problem.isNull(), end).otherwise(F.raise_error(message).cast("bigint"))
-    columns = [row.code.alias("type"), *([] if reading.points else [row.start.alias("start")]), end.alias("end")]
+        # What is asked for is known by its type: a row that has none, or takes something back, says then what is wrong.
+        if source.mixed:
+            code = F.coalesce(code, F.when(row.problem.isNotNull(), F.raise_error(message).cast("int")))
+        if source.has(names.op):
+            revokes = F.when(revokes & row.problem.isNotNull(), F.raise_error(message).cast("boolean")).otherwise(revokes)
+    columns = [code.alias("type"), *([] if reading.points else [row.start.alias("start")]), end.alias("end")]
     if reading.ids:
         id = source.said(names.id)
         columns.append((F.lit(None) if id is None else F.nullif(id.cast("string"), F.lit(""))).cast("string").alias("id"))
     if reading.ops:
-        columns.append(row.revokes.alias("revoke"))
+        columns.append(revokes.alias("revoke"))
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
     if on_error is None:
         return source.frame.select(*columns, row.problem.alias("problem"), given.alias("row"), path.alias("path"))

@@ -32,7 +32,6 @@ from augury.spark.layout import Layout, read_column
 from augury.spark.pipeline import Pipeline
 from augury.spark.places import Places
 
-
 _LISTED = 100  # wrong rows of a file elsewhere that are shown
 
 
@@ -212,7 +211,7 @@ def values(column: pa.ChunkedArray, kind: str) -> Column:
 
 
 @contextmanager
-def plainly(places: Places) -> Iterator[None]:
+def plainly(places: Places | None = None) -> Iterator[None]:
     """What Spark raises, as an error that says what a user can do something about."""
     try:
         yield
@@ -222,7 +221,7 @@ def plainly(places: Places) -> Iterator[None]:
         raise plain(error, places) from None
 
 
-def plain(error: BaseException, places: Places) -> AuguryError:
+def plain(error: BaseException, places: Places | None) -> AuguryError:
     """The error behind one of Spark's.
 
     A worker that raises ends its traceback with `augury.errors.RunError: …`; a wrong row of a DataFrame is
@@ -233,7 +232,7 @@ def plain(error: BaseException, places: Places) -> AuguryError:
     if ours is not None:
         return RunError(ours[1])
     of_file = re.search(r"a malformed row of (\S+): (.*?) in (.*)", text)
-    if of_file is not None:
+    if of_file is not None and places is not None:
         return places.error(of_file[1], of_file[2], re.sub(r" SQLSTATE: \w+$", "", of_file[3].strip()))
     wrong = re.search(r"(a malformed row: .*)", text)
     if wrong is not None:

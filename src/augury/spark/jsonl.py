@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
 
 from augury.algebra.program import Attribute, Plan, Predicate
 from augury.engine.columns import tagged
@@ -334,7 +335,7 @@ def _arguments(plan: Plan, source: SourceFile) -> Any:
             return None
         return [None if v is None else tagged(v) for v in values]
 
-    @F.arrow_udf("array<string>")
+    @arrow_udf("array<string>")  # type: ignore[call-overload, untyped-decorator]
     def read(lines: pa.Array) -> pa.Array:
         return pa.array([one(line) for line in lines.to_pylist()], pa.list_(pa.string()))
 
@@ -393,15 +394,13 @@ def seen(spark: SparkSession, paths: Sequence[str], source: SourceFile, plan: Pl
         name, declared = row["type"], plan.declared.get(row["type"])
         own = {a.name for a in declared or ()} if not row["listed"] else set()
         says = frozenset(role for role, key in roles.items() if row[role] and (key not in own or role in ("start", "end")))
-        size = len(declared) if declared is not None and not row["listed"] else row["size"]
-        if declared is None and not row["listed"] and row["op"] and name not in arities:
-            size = 0
-        classes = tuple(_one([k for k in row[f"kinds {i}"] if k]) for i in range(min(size, most)))
-        before = found.get((name, size))
+        arity = len(declared) if declared is not None and not row["listed"] else row["size"]
+        classes = tuple(_one([k for k in row[f"kinds {i}"] if k]) for i in range(min(arity, most)))
+        before = found.get((name, arity))
         if before is None:
-            found[name, size] = Seen(row["rows"], row["listed"], classes, says)
+            found[name, arity] = Seen(row["rows"], row["listed"], classes, says)
         else:
-            found[name, size] = Seen(before.rows + row["rows"], before.listed or row["listed"], classes or before.kinds, before.says | says)
+            found[name, arity] = Seen(before.rows + row["rows"], before.listed or row["listed"], classes or before.kinds, before.says | says)
     return found
 
 

@@ -268,7 +268,7 @@ class Live:
         folder = self.order.checkpoint / "input"
         folder.mkdir(parents=True, exist_ok=True)
         self.spool = Spool(folder, sys.stdin)
-        return SourceFile(str(folder / "*.jsonl"), source.type, source.time, shown="standard input")
+        return replace(source, path=str(folder / "*.jsonl"), shown="standard input")
 
     def run(self, show: Callable[[str], None]) -> None:
         """Until the end of the input, or until it is stopped."""

@@ -144,7 +144,7 @@ class Pipeline:
         found = []
         for source in self.sources:
             used = [part.type for part in source.parts if part.type in wanted]
-            if used or (self.ops and source.has(self.names.op)):
+            if used or (self.ops and source.has(self.names.op)) or (source.idle and stage.number == 1):
                 found.append(self._filtered(source, used, plan, stage))
         return found
 
@@ -158,7 +158,7 @@ class Pipeline:
                 usable = this if usable is None else this & usable
             where = usable if where is None or usable is None else where | usable
         if not types:
-            where = F.lit(False)
+            where = F.col("type") == -1  # which Spark does not see through: rows that are wrong are still found
         if where is not None and self.ops:
             where = where | F.col("revoke")
         return frame if where is None else frame.where(where)

@@ -16,13 +16,16 @@ from augury.program import Program
 from augury.sources import Reader, Skipped, SourceFile
 
 
+_LOGICAL = Clock()
+
+
 @dataclass(frozen=True)
 class Places:
     """The files of a run. The clock is that of the run, so that times are read as they are there."""
 
     program: Program
     sources: tuple[SourceFile, ...] = ()
-    clock: Clock = Clock()
+    clock: Clock = _LOGICAL
     strict: bool = False
 
     def error(self, path: str, problem: str, row: str) -> DataError:
