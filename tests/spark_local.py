@@ -21,11 +21,12 @@ from pyspark.sql import DataFrame
 
 from augury.algebra.program import Predicate
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
-from augury.clock import Duration, Timestamp, show_duration
+from augury.clock import Duration, Timestamp
 from augury.engine.columns import from_tagged, tagged
 from augury.engine.snapshot import give
 from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, order_key, type_name
 from augury.program import Program
+from augury.settings import Settings, length
 from augury.spark import host, state, stream
 from augury.spark.batch import SLICES, _ends_ahead
 from augury.spark.host import Work
@@ -181,14 +182,20 @@ class Local:
         asides = frozenset({"id", "op"} if any(isinstance(i, Revocation) for i in history) else {"id"} if any(e.id for e in events) else set())  # fmt: skip
         none: Any = None
         sources = [
-            Listed(none, (Part(type, tuple(f"a{i}" for i in range(type[1])), kinds),), none, False, point, asides, kind == "timestamp")
+            Listed(
+                none, (Part(type, tuple(f"a{i}" for i in range(type[1])), kinds),), none,
+                point=point, asides=asides, calendar=kind == "timestamp",
+            )
             for type, kinds in self.kinds.items()
         ]  # fmt: skip
         tick = 1 if kind == "timestamp" else program.plan.tick or 1_000_000
         most = max((e.end - e.start for e in events), default=0) * tick
         self.pipeline = Pipeline(
-            program, sources, clock=kind, facts=facts, retention=retention, longest=show_duration(most) if longest else None,
-        )  # fmt: skip
+            program,
+            sources,
+            Settings(clock=kind, retention=length(retention), longest=most if longest else None),
+            facts=facts,
+        )
         self.layout = self.pipeline.layout
         self.history = as_kept(history, self.layout.kinds)
 

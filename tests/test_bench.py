@@ -14,16 +14,18 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
 import augury
 from augury.algebra.sphere import distances_km
-from augury.bench import charts, counts, extras, knowledge, main, paper_v, reachability, triples
+from augury.bench import charts, counts, event_files, extras, files, knowledge, main, paper_v, reachability, triples
 from augury.bench.baselines import LOOPS, duckdb_query
 from augury.bench.measure import Settings, Timing, measure
 from augury.bench.patterns import PATTERNS, PRELUDE, RUN, SEQUENCE, VALLEY, Pattern
-from augury.bench.processes import peak, spent
+from augury.bench.processes import Used, alone, peak, spent
 from augury.bench.report import as_json, figures, table
 from augury.bench.rows import Row, throughput
 from augury.bench.streams import SEED, WINDOW, Stream, Streams, abcd, kleene, stock, streams
@@ -296,7 +298,7 @@ def test_a_benchmark_that_fails_is_said(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_names() -> None:
     assert main.chosen(["p2", "V"]) == ["P2", *main.GROUPS["V"]]
-    assert main.chosen([]) == [name for name in main.ALL if name not in extras.LONG]
+    assert main.chosen([]) == [name for name in main.ALL if name not in main.LONG]
     assert main.run(["P99"]) == 2
 
 
@@ -342,12 +344,99 @@ def test_targets_are_shown_beside_ratios() -> None:
     assert "≥ 1000 met" in shown and "≥ 1000 missed" in shown and "warm-up" not in shown
 
 
-def test_work_of_other_processes_counts() -> None:
+def only_linux() -> None:
     if not Path("/proc/self/stat").exists():
         pytest.skip("only Linux says what other processes use")
+
+
+def test_work_of_other_processes_counts() -> None:
+    only_linux()
     code = "import time\nwhile time.process_time() < 0.3: pass"
     cost, done = spent(lambda: subprocess.run([sys.executable, "-c", code], check=True))
     assert done.returncode == 0 and cost.python >= 0.2 and cost.jvm == 0
     with peak() as most:
         held = bytearray(20_000_000)
     assert most().total > len(held)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where event files are kept meanwhile."""
+    monkeypatch.setattr(event_files, "home", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", event_files.FORMS)
+def test_files_of_every_form_hold_the_stream(form: str, kept: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    given = event_files.EventFiles(2_000)
+    path = given.path(form)
+    arrow_file = pa.ipc.open_file(path).read_all() if path.suffix == ".arrow" else None
+    read = duckdb.sql(event_files.FORMS[form].sql.replace("PATH", str(path))).fetchall()
+    del arrow_file  # DuckDB finds it by its name
+    assert read == list(streams(2_000).abcd.rows()) and given.answers == AGREED["P1"]
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [
+        ("CSV", "type,key,x,y,time\nb,1,0.556665,0.133175,1000000\n"),
+        ("JSON lines", '{"type": "b", "key": 1, "x": 0.556665, "y": 0.133175, "time": 1000000}\n'),
+        ("JSON lines, args", '{"type": "b", "args": [1, 0.556665, 0.133175], "time": 1000000}\n'),
+    ],
+)
+def test_text_is_as_people_write_it(form: str, begins: str, kept: Path) -> None:
+    path = event_files.EventFiles(40).path(form)
+    assert path.read_text(encoding="utf-8").startswith(begins)
+
+
+def test_long_files_repeat_the_stream_and_are_not_kept(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_files, "PIECE", 400)
+    monkeypatch.setattr(event_files, "KEPT", 400)
+    with event_files.EventFiles(1_200) as many, event_files.EventFiles(400) as once:
+        lines = many.path("CSV").read_text(encoding="utf-8").splitlines()[1:]
+        assert (len(many), many.answers) == (1_200, 3 * once.answers) and once.path("CSV").exists()
+        events = [Event(t, (int(k), float(x), float(y)), int(at)) for t, k, x, y, at in (e.split(",") for e in lines)]
+        assert len(augury.run(files.P1.text, events, clock="logical")) == many.answers > 0
+    assert not many.folder.exists() and once.path("CSV").exists()
+
+
+def test_commands_from_file_to_file_count_right(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_linux()
+    monkeypatch.setattr(files, "RUNS", (("JSON lines, args", "out.jsonl"), ("Parquet", "out.parquet")))
+    rows = list(files.formats(Settings(events=2_000, repeat=0)))
+    assert {row.case for row in rows} == {"start-up", "JSON lines, args", "Parquet → Parquet"}
+    assert {row.series for row in rows} >= {"augury", "memory"}
+    assert all(row.right and row.value > 0 for row in rows) and any(row.answers == AGREED["P1"] for row in rows)
+    assert {row.figure for row in rows} <= set(main.TITLES)
+
+
+def test_a_run_from_python_counts_right(kept: Path) -> None:
+    rows = list(files.from_python(Settings(events=2_000, repeat=1, open=opened)))
+    assert len(rows) == 5 and all(row.answers == row.expected == AGREED["P1"] for row in rows)
+    assert [row.target for row in rows if row.target] == [files.ARROW_GOAL, files.EVENT_GOAL, files.DICT_GOAL]
+
+
+def test_ten_times_the_events_stand_beside_once(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {24: 1.0, 400: 3.0, 4_000: 19.0}
+
+    def pretended(bench: files.Bench, events: Path, output: str) -> tuple[Used, int]:
+        is_text = events.suffix == ".csv"
+        size = len(events.read_bytes().splitlines()) - 1 if is_text else pq.read_metadata(events).num_rows
+        return Used(used[size], 0.0, 1.0, 10**8), event_files.EventFiles(size).answers
+
+    monkeypatch.setattr(files, "embedded", pretended)
+    rows = list(files.tenfold(Settings(events=400, repeat=1)))
+    ratios = [row for row in rows if row.ratio is not None]
+    assert [(row.case, row.ratio, row.met) for row in ratios] == [("Parquet", 9.0, True), ("CSV", 9.0, True)]
+    assert all(row.right for row in rows)
+
+
+def test_what_a_command_leaves_behind_counts() -> None:
+    only_linux()
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    left = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {busy!r}]); held = bytearray(50_000_000)"
+    used = alone([sys.executable, "-c", left])
+    assert used.cpu >= 0.3 and used.jvm == 0 and 50_000_000 < used.held < 10**9
+    with pytest.raises(augury.RunError, match="ended with 3: so it is"):
+        alone([sys.executable, "-c", "import sys; sys.stderr.write('so it is'); sys.exit(3)"])

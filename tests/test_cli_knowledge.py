@@ -78,7 +78,6 @@ def test_facts_that_change(stores: Shell) -> None:
     [
         ("s.csv", "id,regon\n1,north\n", "s.csv:1: `store` has no column `region`"),
         ("s.csv", "id,region\n1,north\nx,south\n", "s.csv:3"),
-        ("s.csv", "", "s.csv"),
         ("s.jsonl", '[1, "north"]\n[2]\n', "s.jsonl:2: `store` is declared with 2 arguments, not 1"),
         ("s.parquet", "no parquet", "s.parquet"),
         ("s.xyz", "1,2", "s.xyz: is neither CSV"),

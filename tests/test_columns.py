@@ -16,7 +16,7 @@ from augury.engine.answers import Changes
 from augury.engine.columns import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
 from augury.engine.events import Events
 from augury.engine.session import Session
-from augury.engine.trace import trace_of
+from augury.engine.trace import Again, trace_of, traces_of
 from augury.engine.values import Dictionary, content_hashes, numbers_hashed, spellings_of
 from augury.errors import RunError
 from augury.model import (
@@ -226,6 +226,37 @@ def test_many_derivations_and_operators_at_once() -> None:
         for name in "abc"
     }
     check(session.push(tables), session)
+
+
+def test_traces_of_what_is_collected() -> None:
+    """Aggregates of events, of pairs, of aggregates; with ids, without, and some of each; also of what outlives its rows."""
+    program = augury.compile(
+        """
+        s(K, sum(X)) <- r: b(K, _), w: extend_backward(r, 6s), while w: collect a(K, X).
+        p(K, X) <- (a(K, X) SEQ b(K, _)).4.
+        t(K, count(X)) <- r: c(K, _), w: extend_backward(r, 9s), while w: collect p(K, X).
+        u(K, max(N)) <- (c(K, _) SEQ b(K, _)).5, last 3: collect s(_, N).
+        v(K, list(N)) <- r: c(K, _), w: extend_backward(r, 40s), while w: collect (u(_, N) OR s(K, N)).
+        """
+    )
+    chance = np.random.default_rng(5)
+    history = [
+        Event("abc"[int(kind)], (int(key), int(x)), t)
+        for t, (kind, key, x) in enumerate(zip(*(chance.integers(0, 3, 150) for _ in range(3)), strict=True))
+    ]
+    for named in ("", "some", "all"):
+        session = program.session(clock="logical", lateness="0s")
+        for lo in range(0, len(history), 40):
+            items = [
+                Event(e.type, e.args, e.start, id=f"i{e.start}" if named == "all" or (named and e.start % 3) else "")
+                for e in history[lo : lo + 40]
+            ]
+            check(session.push(items), session)
+            for derived in session.circuit.derived.values():
+                rows = np.flatnonzero(derived.out.table.alive[: derived.out.table.n])
+                found = traces_of(session.circuit, derived, rows, Again()).tuples() if len(rows) else []
+                assert found == [trace_of(session.circuit, derived, row) for row in rows.tolist()]
+            session.prune()
 
 
 # Values in columns

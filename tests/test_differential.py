@@ -193,6 +193,7 @@ def test_final_answers_are_never_taken_back(kind: str) -> None:
             assert {e.content for e in expected.events} == given.keys()
 
 
+@pytest.mark.filterwarnings("ignore:events of types that the program does not know")
 @pytest.mark.parametrize("kind", ["operator", "recursive", "mixed"])
 def test_a_trace_is_one_derivation(kind: str) -> None:
     """The trace of an answer is that of one of the derivations that the reference finds."""

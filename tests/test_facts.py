@@ -35,7 +35,8 @@ from augury.knowledge.sheets import read_rows, read_sheet
 from augury.knowledge.table import ALWAYS, EVER
 from augury.knowledge.timeline import Statement, Statements, timeline
 from augury.model import Fact, Value
-from augury.sources import Skipped, csv, reader
+from augury.sources import Skipped, csv
+from augury.sources import sheet as sheets_of_sources
 from augury.sources.parquet import sheet_of
 from augury.sources.types import kind_of
 
@@ -206,7 +207,9 @@ def line_by_line() -> Iterator[None]:
         patch.setattr(csv, "_sheet", csv._one_by_one)
         patch.setattr(sheets, "read_sheet", fails)
         patch.setattr(
-            reader, "kind_of_text", lambda parts: kind_of(c or "" for part in parts for c in part.to_pylist())
+            sheets_of_sources,
+            "kind_of_text",
+            lambda parts: kind_of(c or "" for part in parts for c in part.to_pylist()),
         )
         yield
 

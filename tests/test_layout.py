@@ -11,7 +11,7 @@ ORDER = [
     "sinks", "optimiser", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
 ]  # fmt: skip
 LATER = {
-    "program": {"explain", "engine", "knowledge"}
+    "program": {"explain", "engine", "knowledge", "settings"}
 }  # imported inside a method, so that the face of a program can show its plan
 
 

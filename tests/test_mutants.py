@@ -163,3 +163,24 @@ def test_a_restored_session_knows_what_was_revoked_before_it_came() -> None:
     one.revoke("x")
     one = program.restore(one.snapshot())
     assert shown(one.push([event("a", 1, 1, id="x"), event("a", 2, 2, id="y")])) == ["+ hit(2) [2, 2]"]
+
+
+# What is known of the rows that were there, after some of them went
+
+
+def test_a_late_part_finds_what_came_after_a_compaction() -> None:
+    one = session("pair(X) <- (a(X) SEQ b(X)).3.", lateness="5s")
+    for time in range(1, 21):
+        one.push([event("b", time, 0), event("a", time, 0)])
+    one.prune()
+    one.push(event("b", 21, 7))
+    assert shown(one.push(event("a", 20, 7))) == ["+ pair(7) [20, 21]"]
+
+
+def test_what_must_be_absent_finds_a_window_that_came_after_a_compaction() -> None:
+    one = session(IDLE, lateness="5s")
+    for time in range(1, 21):
+        one.push([event("login", time, time), event("click", time, 0)])
+    one.prune()
+    one.push(event("login", 21, 21))
+    assert not [change for change in shown(one.push(event("click", 31, 21))) if "idle(21)" in change]

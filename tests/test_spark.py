@@ -26,8 +26,8 @@ from augury.errors import AuguryError, DataError, RunError
 from augury.meaning import evaluate
 from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, content_id
 from augury.program import Program
-from augury.spark import detect, detect_stream
 from augury.sources import Names
+from augury.spark import detect, detect_stream
 from augury.spark.inputs import Part, Source
 from augury.spark.layout import Layout
 from augury.testing import read_specs

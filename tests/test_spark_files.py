@@ -156,7 +156,13 @@ def embedded(case: Case, sources: list[SourceFile], on_error: str) -> tuple[Any,
 
 def on_spark(spark: SparkSession, case: Case, sources: list[SourceFile], on_error: Any) -> tuple[Any, ...]:
     try:
-        job = SparkJob(spark, compile(case.program), sources, on_error=on_error, strict=case.strict, partitions=1)
+        job = SparkJob(
+            spark,
+            compile(case.program),
+            sources,
+            settings=Settings(on_error=on_error, strict=case.strict),
+            partitions=1,
+        )
         found = job.evaluate()
     except AuguryError as error:
         return ("error", str(error))

@@ -8,8 +8,9 @@ from augury.knowledge.timeline import Statement
 from augury.model import Change, Event, Fact, Iri, Revocation, Term
 from augury.program import Program, compile
 from augury.run import Result, run
+from augury.sources import read
 
 __all__ = [
     "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Result",
-    "Revocation", "RunError", "Session", "Statement", "Term", "aggregate", "compile", "function", "rdf", "run",
+    "Revocation", "RunError", "Session", "Statement", "Term", "aggregate", "compile", "function", "rdf", "read", "run",
 ]  # fmt: skip

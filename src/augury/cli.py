@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -17,14 +18,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import click
-from rich.console import Console
 
 from augury import sinks
 from augury.clock import Clock, Kind
 from augury.engine.batch import Answer
-from augury.errors import AuguryError, Findings, ProgramError, RunError, Source, counted
+from augury.errors import AuguryError, DataError, Findings, ProgramError, RunError, Source, counted
 from augury.explain import FORMATS as EXPLAIN_FORMATS
-from augury.job import Job, check_registered, load_functions, report
+from augury.job import Follower, Job, check_registered, load_functions, report
 from augury.knowledge.graphs import Graph
 from augury.language.read import read
 from augury.language.show import show_module
@@ -33,7 +33,7 @@ from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
 from augury.program import Program, compile_sources, read_text
 from augury.run import ENGINES, Result
-from augury.settings import Settings
+from augury.settings import Settings, length
 from augury.sinks import FORMATS, Format, check_folder, make_folder
 from augury.sources import OnError, SourceFile
 from augury.terminal import coloured, is_terminal, progress, say, show_diagnostics, tell, working
@@ -45,7 +45,7 @@ events_option = click.option(
     multiple=True,
     required=True,
     metavar="SRC",
-    help="Events: a path or type=path, a file or a folder; CSV, JSON lines or Parquet; - is standard input.",
+    help="Events: a path or type=path, a file, a folder or a pattern; CSV, JSON lines, Parquet or Arrow; - is standard input.",
 )
 facts_option = click.option(
     "--facts",
@@ -81,6 +81,12 @@ until_option = click.option(
 as_of_option = click.option("--as-of", metavar="T", help="Answer with what was known by then.")
 retention_option = click.option(
     "--retention", metavar="D", help="A window for the rules that have no bound, such as 1h."
+)
+null_option = click.option(
+    "--null", "nulls", multiple=True, metavar="TEXT", help="In CSV: how null is written, beside the empty cell."
+)
+strict_option = click.option(
+    "--strict", is_flag=True, help="Refuse events of types that the program does not know; by default they are counted."
 )
 on_error_option = click.option(
     "--on-error", type=click.Choice(["stop", "skip"]), default="stop", help="What to do with a wrong line of input."
@@ -122,6 +128,8 @@ history_options = options(
     until_option,
     as_of_option,
     retention_option,
+    null_option,
+    strict_option,
     on_error_option,
 )
 
@@ -187,6 +195,16 @@ def _compile(paths: Iterable[str], facts: Iterable[str], functions: Iterable[str
     return compile_sources(_sources(paths), functions=load_functions(functions), facts=names, policy=policy)
 
 
+def _settings(program: Program, **given: Any) -> Settings:
+    """How a program runs, by its options; what is wrong with a duration names its option."""
+    for option in ("lateness", "longest", "retention"):
+        try:
+            length(given.get(option), program.plan.tick)
+        except RunError as error:
+            raise DataError(error.message, f"--{option}") from None
+    return Settings.of(program, **given)
+
+
 # check, fmt, explain
 
 
@@ -245,7 +263,8 @@ def explain(
 @click.option(
     "--engine",
     type=click.Choice(["spark", *ENGINES]),
-    help="Where it runs; by default on Spark, or embedded in this process where there is no Java. The answer is the same.",
+    envvar="AUGURY_ENGINE",
+    help="Where it runs, with the same answer: by default embedded in this process for small local files, else on Spark.",
 )
 @spark_options
 @click.option("--partitions", type=click.IntRange(1), metavar="N", help="On Spark: the buckets of a stage.")
@@ -273,8 +292,8 @@ def explain(
 )
 def run(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
-    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError,
-    engine: str | None, master: str, conf: tuple[str, ...], partitions: int | None, show_changes: bool,
+    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None,
+    nulls: tuple[str, ...], strict: bool, on_error: OnError, engine: str | None, master: str, conf: tuple[str, ...], partitions: int | None, show_changes: bool,
     emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | None, trace: bool,
 ) -> None:  # fmt: skip
     """Run a program over events and write what it derives."""
@@ -286,31 +305,81 @@ def run(
         say(f"{counted(number, 'warning')}; `augury check` shows {'it' if number == 1 else 'them'}")
     format_ = format_ or _format_of(output)
     _check_output(output, events, format_ == "parquet")
+    if format_ == "arrow" and output == "-" and is_terminal():
+        raise click.UsageError("Arrow is not for a terminal: --output FILE")
     if format_ == "parquet":
         if output == "-":
             raise click.UsageError("Parquet is written to a folder: --output DEST")
         check_folder(output, compiled.plan.outputs if len(compiled.plan.outputs) > 1 else ())
     needs_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
-    if _engine(engine, [option for option, given in needs_order.items() if given]) == "spark":
-        given = SparkRun(compiled, events, _fact_sources(facts), _graphs(rdf, rdf_plain), clock, on_error, time)
-        run_on_spark(given, master, conf, partitions, until, retention, output, format_, trace)
+    sources = [SourceFile.parse(source, time, nulls) for source in events]
+    settings = _settings(
+        compiled, clock=clock, emit=emit, lateness=lateness, retention=retention, on_error=on_error, strict=strict
+    )
+    chosen = _engine(engine, [option for option, given in needs_order.items() if given], sources)
+    if chosen == "spark":
+        given = SparkRun(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings)
+        run_on_spark(given, master, conf, partitions, until, output, format_, trace)
         return
-    settings = Settings.of(compiled, clock=clock, emit=emit, lateness=lateness, retention=retention, on_error=on_error)
-    sources = [SourceFile.parse(source, time) for source in events]
-    in_order = show_changes or lateness is not None
-    job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings, in_order)
-    engine = engine or "embedded"
+    if not functions:  # whose Python may use pandas
+        without_pandas()
+    if show_changes and format_ == "parquet":
+        raise click.UsageError("--changes are told as a table, JSON lines, CSV or Arrow")
+    if show_changes and chosen == "embedded" and _is_live(sources, output, format_):
+        follow(compiled, sources[0], _fact_sources(facts), _graphs(rdf, rdf_plain), settings, until, trace)
+        return
+    with progress("reading events") as shown:
+        job = Job(
+            compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings,
+            in_order=show_changes or lateness is not None, progress=lambda rows: shown(f"reading events: {rows:,}"),
+        )  # fmt: skip
     if show_changes:
-        if format_ == "parquet":
-            raise click.UsageError("--changes are told as a table, JSON lines, CSV or Arrow")
-        replayed = job.replay(until, engine)
+        replayed = job.replay(until, chosen)
         told = sinks.answers_of(replayed.changes, compiled.plan, job.clock, changes=True)
         sinks.write(told, format_, output, sys.stdout, trace=trace, width=_width(output))
         job.report(replayed.model)
         return
-    model = job.evaluate(until, as_of, engine)
-    _show(Result(compiled, model, job.clock).as_answers(), format_, output, trace, job.missing)
+    model = job.evaluate(until, as_of, chosen)
+    with working("writing answers"):
+        answers = Result(compiled, model, job.clock).as_answers()
+    _show(answers, format_, output, trace, job.missing)
     job.report(model)
+
+
+def without_pandas() -> None:
+    """Lets Arrow do without pandas, which it would load at its first conversion, in a third of a second, to look whether it
+    is given anything of pandas. Nothing here is; `to_pandas` still works."""
+    import pyarrow
+
+    class Hidden:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> None:
+            if name == "pandas":
+                raise ModuleNotFoundError(name, name=name)
+
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, Hidden)
+        try:
+            pyarrow.scalar(0)
+        finally:
+            sys.meta_path.remove(Hidden)
+
+
+def _is_live(sources: list[SourceFile], output: str, format_: Format) -> bool:
+    """Whether changes can be told while the events come: as lines, of one source that need not end."""
+    return [source.path for source in sources] == ["-"] and output == "-" and format_ == "jsonl"
+
+
+def follow(
+    program: Program, source: SourceFile, facts: list[tuple[str, str]], rdf: list[Graph], settings: Settings,
+    until: str | None, trace: bool,
+) -> None:  # fmt: skip
+    """Tells how the answer changes as events come in on standard input, without waiting for its end."""
+    job = Follower(program, facts, rdf, settings)
+    for changes in job.changes(source, until):
+        told = sinks.answers_of(changes, program.plan, job.clock, changes=True)
+        sinks.write(told, "jsonl", "-", sys.stdout, trace=trace)
+    job.report()
 
 
 def _show(answers: sinks.Answers, format_: Format, output: str, trace: bool, missing: Callable[[], list[str]]) -> None:
@@ -323,17 +392,30 @@ def _show(answers: sinks.Answers, format_: Format, output: str, trace: bool, mis
 
 
 def _width(output: str) -> int | None:
-    return Console().width if is_terminal() and output == "-" else None
+    return shutil.get_terminal_size().columns if is_terminal() and output == "-" else None
 
 
-def _engine(asked: str | None, in_order: list[str]) -> str:
-    """The engine of a run: Spark, unless an option needs the order of the input, or there is no Java."""
+# What the embedded engine handles in seconds: bytes of files of text, and of those that are packed.
+_SMALL, _SMALL_PACKED = 256 << 20, 64 << 20
+
+
+def _engine(asked: str | None, in_order: list[str], sources: Iterable[SourceFile] = ()) -> str:
+    """The engine of a run: as asked; embedded where the order of the input matters, or it is small; else Spark, if there."""
     if in_order and asked == "spark":
         raise RunError(
             f"{in_order[0]} needs the order of the input, which Spark does not keep", "say --engine embedded"
         )
     if asked is not None or in_order:
         return asked or "embedded"
+    given = list(sources)
+    if given and not any(source.remote for source in given):
+        packed = sum(
+            s.size for s in given if s.compression or (s.path != "-" and s.files()[0].form() in ("parquet", "arrow"))
+        )
+        plain = sum(s.size for s in given) - packed
+        if plain / _SMALL + packed / _SMALL_PACKED <= 1:
+            say("running in this process, since the events are few; --engine spark runs on Spark")
+            return "embedded"
     failed = spark_problem()
     if failed is not None:
         say(f"{failed.message}; going on with the embedded engine, which gives the same answer")
@@ -357,25 +439,21 @@ class SparkRun:
     """What a run on Spark is about."""
 
     program: Program
-    events: tuple[str, ...]
+    sources: list[SourceFile]
     facts: list[tuple[str, str]]
     rdf: list[Graph]
-    clock: Kind | None
-    on_error: OnError
-    time: str
-    strict: bool = False
-    nulls: tuple[str, ...] = ()
+    settings: Settings
 
 
 def run_on_spark(
-    settings: SparkRun, master: str, conf: Iterable[str], partitions: int | None, until: str | None,
-    retention: str | None, output: str, format_: Format, trace: bool,
+    run: SparkRun, master: str, conf: Iterable[str], partitions: int | None, until: str | None, output: str,
+    format_: Format, trace: bool,
 ) -> None:  # fmt: skip
     """`augury run` on Spark."""
-    plan = settings.program.plan
+    plan = run.program.plan
     check_registered(plan)
     with TemporaryDirectory(prefix="augury-") as folder:
-        sources = [_spooled(SourceFile.parse(e, settings.time, settings.nulls), Path(folder)) for e in settings.events]
+        sources = [_spooled(source, Path(folder)) for source in run.sources]
         for source in sources:
             source.check()
         with working("starting Spark"):
@@ -385,8 +463,8 @@ def run_on_spark(
             from augury.spark.job import SparkJob
         with working("reading events"):
             job = SparkJob(
-                spark, settings.program, sources, settings.facts, settings.rdf, settings.clock, settings.on_error,
-                settings.strict, until=until, retention=retention, partitions=partitions,
+                spark, run.program, sources, run.facts, run.rdf, run.settings, until=until, partitions=partitions,
+                trace=trace,
             )  # fmt: skip
         with working("evaluating on Spark"):
             if format_ == "parquet":
@@ -411,8 +489,8 @@ def run_on_spark(
 @clock_option
 @retention_option
 @on_error_option
-@click.option("--strict", is_flag=True, help="Stop at an event of a type that the program does not know.")
-@click.option("--null", "nulls", multiple=True, metavar="TEXT", help="In CSV: a spelling of null, beside the empty cell.")
+@null_option
+@strict_option
 @click.option("--checkpoint", required=True, metavar="DIR", help="Where the run keeps what it needs to go on.")
 @click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
@@ -458,9 +536,19 @@ def stream(
     from augury.spark import live
     from augury.spark.session import open_session
 
+    settings = _settings(
+        compiled,
+        clock=clock,
+        emit=emit,
+        lateness=lateness,
+        longest=longest,
+        retention=retention,
+        on_error=on_error,
+        strict=strict,
+    )
     order = live.Order(
-        compiled, [SourceFile.parse(e, time, nulls) for e in events], _fact_sources(facts), _graphs(rdf, rdf_plain), Path(checkpoint), output, format_,
-        lateness, emit, late, trigger, clock, on_error, longest, retention, strict,
+        compiled, [SourceFile.parse(e, time, nulls) for e in events], _fact_sources(facts), _graphs(rdf, rdf_plain),
+        Path(checkpoint), output, format_, settings, late, trigger,
     )  # fmt: skip
     parts = buckets or live.remembered(order.checkpoint).get("buckets") or 2 * (os.cpu_count() or 1)
     live.check(order, parts)
@@ -498,7 +586,7 @@ def _spooled(source: SourceFile, folder: Path) -> SourceFile:
     if source.path != "-":
         return source
     data = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
-    path = folder / f"input.{source.form(data)}"
+    path = folder / f"input.{source.form(data[:16])}"
     path.write_bytes(data)
     return replace(source, path=str(path), shown=source.place)
 
@@ -520,15 +608,16 @@ def _format_of(output: str) -> Format:
 @click.option("--format", "format_", type=click.Choice(["text", "json", "mermaid"]), default="text")
 def why(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
-    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None, on_error: OnError, wanted: str, every: bool,
+    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None,
+    nulls: tuple[str, ...], strict: bool, on_error: OnError, wanted: str, every: bool,
     format_: str,
 ) -> None:  # fmt: skip
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
     compiled = _compile(program, facts, functions, policy)
     everything = replace(compiled.plan, outputs=tuple(dict.fromkeys(rule.type for rule in compiled.plan.rules)))
     compiled = replace(compiled, plan=everything)  # one may ask for any derived event
-    settings = Settings.of(compiled, clock=clock, retention=retention, on_error=on_error)
-    sources = [SourceFile.parse(source, time) for source in events]
+    settings = _settings(compiled, clock=clock, retention=retention, on_error=on_error, strict=strict)
+    sources = [SourceFile.parse(source, time, nulls) for source in events]
     job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings)
     model = job.evaluate(until, as_of, engine="embedded")
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
@@ -590,7 +679,8 @@ def bench(
 ) -> None:
     """Measure the embedded engine beside hand-written code: P1 to P8, the papers' experiments, and more.
 
-    NAME is P, R, V or extras, or one of them such as P1, R3a, V4 or latency; all of them where none is named.
+    NAME is P, R, V, knowledge, files or extras, or one of them such as P1, R3a, V4 or latency; all of them where none is
+    named. files10 (ten times the events) and files-spark (on Spark, minutes) are run where they are named.
 
     With --engine spark, CPU of all processes beside what Spark needs without Augury: NAME is batch (or patterns of it,
     such as P1), copies, stream, scale, small or big; the first three where none is named, and `all` for all.

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
+from augury.algebra.stages import needed
 from augury.clock import Clock
 from augury.engine import batch
+from augury.engine.answers import Changes
+from augury.engine.session import Session
 from augury.errors import DataError, RunError, counted
 from augury.knowledge.facts import Facts, without_facts
 from augury.knowledge.graphs import Graph, Graphs, read_facts
@@ -98,7 +102,7 @@ class Job:
             given = (self.clock, self.known(engine), *times, self.settings.retention)
             if engine == "embedded":
                 return batch.evaluate(self.program, history, *given)
-            return evaluate(self.program.plan, history.items() if isinstance(history, History) else history, *given)
+            return evaluate(self._asked, history.items() if isinstance(history, History) else history, *given)
 
     def replay(self, until: str | None, engine: str = "reference") -> Replay:
         settings = self.settings
@@ -115,9 +119,14 @@ class Job:
             if engine == "embedded":
                 found = batch.replay(self.program, self.history, *given)
             else:
-                found = replay(self.program.plan, self.history.items(), *given)
+                found = replay(self._asked, self.history.items(), *given)
         self.late += found.late
         return found
+
+    @property
+    def _asked(self) -> Plan:
+        """What the outputs rest on."""
+        return needed(self.program.plan, self.program.plan.outputs)
 
     def known(self, engine: str) -> Facts:
         """The facts, with those of the graphs; the reference has them by the plainest way."""
@@ -143,6 +152,54 @@ class Job:
             unknown=self.history.unknown,
         )
         tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])
+
+
+class Follower:
+    """A session that is fed by standard input while its events come."""
+
+    def __init__(
+        self, program: Program, facts: Iterable[tuple[str, str]], rdf: Iterable[Graph], settings: Settings
+    ) -> None:
+        check_registered(program.plan)
+        self.program, self.settings, self.skipped = program, settings, Skipped(settings.on_error)
+        self._given = list(facts), list(rdf)
+        self._session: Session | None = None
+
+    @property
+    def clock(self) -> Clock:
+        return self.session.clock
+
+    @property
+    def session(self) -> Session:
+        return self._session or self._open(None)
+
+    def _open(self, first: object) -> Session:
+        clock = self.settings.clock_of(self.program, first)
+        check_clock(self.program, clock.kind)
+        self.facts, self.graphs = read_facts(*self._given, self.program.plan, clock, self.skipped)
+        known = self.facts + self.graphs.facts(self.program.plan, self.facts)
+        self._session = Session(self.program, self.settings, clock=clock, facts=known)
+        return self._session
+
+    def changes(self, source: SourceFile, until: str | None) -> Iterator[Changes]:
+        """The changes of the answer, event by event, as soon as its line is there."""
+        reader = Reader(self.program.plan, lambda first: self._open(first).clock, self.skipped, self.settings.strict)
+        for part in reader.parts(replace(source, live=True)):
+            for item in part.items():
+                yield self.session.push(item)
+        if until is not None:
+            yield self.session.advance(until)
+        if self.settings.emit == "final":
+            yield self.session.finish()
+
+    def report(self) -> None:
+        """What was left out, on standard error."""
+        session = self.session
+        rejected = [why for _, why in session.rejected]
+        report(
+            self.program.plan, self.skipped, self.facts, self.graphs, rejected, session.errors, unknown=session.unknown
+        )
+        tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in session.late])
 
 
 def report(

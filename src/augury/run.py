@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
@@ -29,7 +30,7 @@ ENGINES = ("embedded", "reference")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Sequence[Event], sinks.Tabular):
+class Result(sinks.Tabular):
     """The answer of a run: the derived events in the order of events, which are made when looked at.
 
     `result["alarm"]` are the answers of one type. A result is an Arrow stream, as each of these is.
@@ -89,11 +90,12 @@ class Result(Sequence[Event], sinks.Tabular):
 
     def why(self, event: Event, all: bool = False) -> str:
         """The derivation of an event as a tree; with `all`, every derivation."""
-        if not isinstance(event, Event) or event.content not in {e.content for e in self.model.all_events}:
+        known = {e.content: e for e in self.model.all_events} if isinstance(event, Event) else {}
+        if not known or event.content not in known:
             raise RunError(
                 f"{event} was not detected", hint=self._not_computed(event) or "give an event of this result"
             )
-        return show_tree(derivation_tree(self.model, event, all), self.clock, self.program.plan.prefixes)
+        return show_tree(derivation_tree(self.model, known[event.content], all), self.clock, self.program.plan.prefixes)
 
     def _not_computed(self, event: Event) -> str:
         """What to say of an event that no output rests on: it was not looked for."""
@@ -103,15 +105,29 @@ class Result(Sequence[Event], sinks.Tabular):
         return f"no output rests on `{type}`, so it was not computed: say `output {type}.`" if type in derived else ""
 
 
-class Listed(list[Event], sinks.Tabular):
-    """Answers that are there as events."""
+@dataclass(frozen=True)
+class Listed(sinks.Tabular):
+    """Answers of one type that are there as events."""
 
-    def __init__(self, events: list[Event], plan: Plan, clock: Clock) -> None:
-        super().__init__(events)
-        self._plan, self._clock = plan, clock
+    events: list[Event]
+    plan: Plan
+    clock: Clock
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Event]: ...
+    def __getitem__(self, index: int | slice) -> Event | list[Event]:
+        return self.events[index]
 
     def as_answers(self) -> sinks.Answers:
-        return sinks.answers_of(self, self._plan, self._clock)
+        return sinks.answers_of(self.events, self.plan, self.clock)
 
 
 OneType = Detected | Listed
@@ -137,8 +153,10 @@ def run(
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
 
-    Events are `Event` objects or dicts in the JSON form, or tables by type; facts are `Fact` objects or, by name, tuples,
-    dicts, tables, paths or queries; `rdf` are graphs: paths, or `augury.rdf(…)`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
+    Events are `Event` objects or dicts in the JSON form, tables by type or with a column `type`, or what `augury.read` has
+    found; facts are `Fact` objects or, by name, tuples, dicts, tables, paths or queries; `rdf` are graphs: paths, or
+    `augury.rdf(…)`. Events of types that the program does not know are passed over with a warning, or refused where
+    `strict`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
@@ -151,6 +169,9 @@ def run(
     settings = Settings.of(program, clock=clock, retention=retention, strict=strict)
     reader = Reader(program.plan, lambda first: settings.clock_of(program, first), strict=strict)
     history = read_history(reader, events)
+    if history.unknown:
+        listed = ", ".join(f"`{name}` ({n:,})" for name, n in sorted(history.unknown.items()))
+        warnings.warn(f"events of types that the program does not know were passed over: {listed}", stacklevel=2)
     chosen = reader.clock
     check_clock(program, chosen.kind)
     known = facts_from(given_facts, program.plan, chosen)

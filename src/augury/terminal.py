@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from augury.errors import Diagnostic
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 
 def is_terminal() -> bool:
@@ -46,16 +49,20 @@ def tell(what: str, problems: list[str], most: int = 5, count: int | None = None
 
 def working(text: str) -> AbstractContextManager[object]:
     """A spinner while something takes long; nothing where standard error is not a terminal."""
-    console = Console(stderr=True)
-    return console.status(text) if console.is_terminal else nullcontext()
+    return _status(text) if sys.stderr.isatty() else nullcontext()
 
 
 @contextmanager
 def progress(text: str) -> Iterator[Callable[[str], None]]:
     """A line that is updated while something runs; nothing where standard error is not a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if not sys.stderr.isatty():
         yield lambda text: None
         return
-    with console.status(text) as status:
+    with _status(text) as status:
         yield status.update
+
+
+def _status(text: str) -> Status:
+    from rich.console import Console  # only a terminal is worth the time that loading it takes
+
+    return Console(stderr=True).status(text)

@@ -10,21 +10,26 @@ from augury.bench.measure import Settings, Timing, best, measure
 from augury.bench.patterns import PATTERNS, Pattern
 from augury.bench.rows import Row, throughput
 from augury.bench.streams import Stream, streams
-from augury.bench.workload import Workload, stream_tables
+from augury.bench.workload import BATCH, Workload, stream_tables
 
 
-def workload(pattern: Pattern, stream: Stream) -> Workload:
-    return Workload(pattern.text, stream_tables(stream), len(stream), pattern.expected(stream))
+def workload(pattern: Pattern, stream: Stream, batch: int = BATCH) -> Workload:
+    return Workload(pattern.text, stream_tables(stream, batch), len(stream), pattern.expected(stream))
 
 
 def compare(pattern: Pattern, settings: Settings) -> Iterator[Row]:
-    """A session that knows its stream to be in order, one that expects anything for ever, and the baselines."""
+    """A session that knows its stream to be in order, one that expects anything for ever, and the baselines.
+
+    The stream comes in batches; to the second session also as one push of whole tables, one for each type.
+    """
     stream = pattern.stream(streams(settings.events))
     work = workload(pattern, stream)
     case = f"{pattern.name} {pattern.title}"
     in_order = {"lateness": "0s", "longest": "0s"}  # points in the order of time: what is past may be forgotten
     yield throughput("P", case, "augury", work, measure(work, settings, **in_order))
     yield throughput("P", case, "augury, keeps all", work, measure(work, settings))
+    whole = workload(pattern, stream, len(stream))
+    yield throughput("P", case, "augury, one push", whole, measure(whole, settings))
     rows = list(stream.rows())
     cpu, found = best(partial(LOOPS[pattern.name], rows), settings.repeat)
     yield throughput("P", case, "Python loop", work, Timing(cpu, 0.0, len(found)))

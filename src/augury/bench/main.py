@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from rich.console import Console
 
-from augury.bench import charts, compare, extras, knowledge, paper_r, paper_v
+from augury.bench import charts, compare, extras, files, knowledge, paper_r, paper_v
 from augury.bench.measure import Settings
 from augury.bench.report import as_json, table
 from augury.bench.rows import Row
@@ -22,9 +22,11 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "R": paper_r.EXPERIMENTS,
     "V": paper_v.EXPERIMENTS,
     "knowledge": knowledge.EXPERIMENTS,
+    "files": files.EXPERIMENTS,
     "extras": extras.EXPERIMENTS,
 }
-ALL: Mapping[str, Experiment] = {name: run for group in GROUPS.values() for name, run in group.items()} | extras.LONG
+LONG = extras.LONG | files.LONG
+ALL: Mapping[str, Experiment] = {name: run for group in GROUPS.values() for name, run in group.items()} | LONG
 
 TITLES = {
     "P": "P1 to P8: Augury beside a loop and a query over the whole table",
@@ -48,6 +50,7 @@ TITLES = {
     "background": "S figure 17: a detection, by how much is known beside what it needs",
     "enrich": "Events joined with a table of a million rows",
     "near": "Stations within 50 km of events",
+    **files.TITLES,
     "latency": "P1, one event at a time",
     "batches": "P1, by the number of events pushed at once",
     "answers": "P1, answers counted and looked at",

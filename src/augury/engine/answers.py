@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
@@ -25,7 +25,7 @@ NOTHING = Found([])
 _NO_PLAN, _NO_CLOCK = Plan(), Clock()
 
 
-class Changes(Sequence[Change], sinks.Tabular):
+class Changes(sinks.Tabular):
     """The changes of a step: answers taken back, then new ones, each in the order of events. Made when looked at.
 
     `gone` and `given` say which rows they are; `changes["alarm"]` are those of one type. As a table they have a column `op`.
@@ -72,7 +72,7 @@ class Changes(Sequence[Change], sinks.Tabular):
         return _answers(self._plan, self._clock, {"retract": self.gone, "insert": self.given}, self._type)
 
 
-class Detected(Sequence[Event], sinks.Tabular):
+class Detected(sinks.Tabular):
     """Answers in the order of events, which are made when looked at; `detected["alarm"]` are those of one type."""
 
     __slots__ = ("_clock", "_plan", "_type", "found")
@@ -101,9 +101,9 @@ class Detected(Sequence[Event], sinks.Tabular):
         return self.found.events()
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str) or len(other) != len(self):
-            return False
-        return all(x == y for x, y in zip(self, other, strict=True))
+        if not isinstance(other, Detected | list | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(x == y for x, y in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 

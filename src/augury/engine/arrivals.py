@@ -77,31 +77,41 @@ class Arrived:
         total = sum(len(b.end) for b in self.batches.values())
         if total == 0 or (total <= 2 * _PORTION and not circuit.in_order):
             return [self.batches] if total else []
-        ends = np.concatenate([b.end for b in self.batches.values()])
-        if circuit.in_order:
-            bounds = np.unique(ends)
-        else:
-            at = np.arange(_PORTION, total + _PORTION, _PORTION).clip(max=total) - 1
-            bounds = np.unique(np.partition(ends, at)[at])
-        return self._until(bounds)
-
-    def _until(self, bounds: Array) -> Iterable[dict[Predicate, Batch]]:
-        places: dict[Predicate, tuple[Array, Array, bool]] = {}
         for type, batch in self.batches.items():
-            order: Array = np.argsort(batch.end, kind="stable")
-            cuts: Array = np.searchsorted(batch.end[order], bounds, side="right")
-            places[type] = (order, cuts, bool((np.diff(order) == 1).all()))
+            if type in circuit.inputs:
+                circuit.inputs[type].out.table.room(len(batch.end))
+        if circuit.in_order:
+            bounds = np.unique(np.concatenate([b.end for b in self.batches.values()]))
+        else:
+            some = np.sort(np.concatenate([b.end[::_APART] for b in self.batches.values()]))
+            last = max(b.end.max() for b in self.batches.values())
+            bounds = np.unique(np.append(some[_PORTION // _APART :: _PORTION // _APART], last))
+        return self._until(bounds, circuit, total)
+
+    def _until(self, bounds: Array, circuit: Circuit, total: int) -> Iterable[dict[Predicate, Batch]]:
+        """What ends by each bound, and after the one before it."""
+        places: dict[Predicate, tuple[Array | None, Array]] = {}
+        for type, batch in self.batches.items():
+            ends, order = batch.end, None
+            if (ends[1:] < ends[:-1]).any():
+                order = np.argsort(ends, kind="stable")
+                ends = ends[order]
+            places[type] = (order, np.searchsorted(ends, bounds, side="right"))
+        done = 0
         for i in range(len(bounds)):
             part = {}
-            for type, (order, cuts, sorted_already) in places.items():
+            for type, (order, cuts) in places.items():
                 lo, hi = (int(cuts[i - 1]) if i else 0), int(cuts[i])
                 if hi > lo:
                     batch = self.batches[type]
-                    part[type] = _slice(batch, lo, hi) if sorted_already else batch.some(order[lo:hi])
+                    part[type] = _slice(batch, lo, hi) if order is None else batch.some(order[lo:hi])
+                    done += hi - lo
+            circuit.words.share = done / total
             yield part
 
 
 _PORTION = 1 << 15  # rows that are taken in at a time: few enough to stay in the caches, many enough to be worth a call
+_APART = 64  # of so many rows one is looked at to find where portions end
 
 
 def _slice(batch: Batch, lo: int, hi: int) -> Batch:

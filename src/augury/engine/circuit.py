@@ -148,6 +148,7 @@ class Circuit:
         for table in self.words.changed.values():
             table.begin()
         self.words.changed.clear()
+        self.words.share = 1.0
         self.journal.clear()
         self.knowledge.changes.settle()
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Columns = Sequence[Any]
 _MANY = 200_000
+_UNUSED = np.empty(0, np.int32)
 
 
 class Chunk:
@@ -93,7 +94,7 @@ class Events(Operator):
         self.fixed = NONE  # the numbers among equals of the first rows, told before some of their equals went
         self._last = (NONE, NONE)  # the rows whose ids were made last, and these
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
-        self._firsts, self._compared, self._buckets = NONE, 0, no_buckets(0)
+        self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
         super().__init__(circuit, (), View(table), "")
 
     def make_links(self) -> list[Links | None]:
@@ -184,17 +185,24 @@ class Events(Operator):
             yield chunk, rows[lo:hi] - chunk.first
             lo = hi
 
+    def ids(self, rows: Array) -> list[str]:
+        """The ids of rows, see `id`."""
+        result: list[str] = []
+        for chunk, at in self.pieces(rows):
+            given: list[Any] = [None] * len(at) if chunk.ids is None else [chunk.ids[i] for i in at.tolist()]
+            made = [i for i, id in enumerate(given) if id is None] if chunk.ids is None or None in given else []
+            for i, id in zip(made, self.made(at[made] + chunk.first).tolist(), strict=True):
+                given[i] = f"{id:016x}"
+            result += given
+        return result
+
     def all_names(self, rows: Array) -> list[tuple[str, ...]]:
         """What each row adds to a trace, see `names`."""
         result: list[tuple[str, ...]] = []
         for chunk, at in self.pieces(rows):
-            places = at.tolist()
-            ids: list[Any] = [None] * len(at) if chunk.ids is None else [chunk.ids[i] for i in places]
-            traces: list[Any] = [None] * len(at) if chunk.traces is None else [chunk.traces[i] for i in places]
-            made = [i for i, (id, own) in enumerate(zip(ids, traces, strict=True)) if id is None and not own]
-            for i, id in zip(made, self.made(at[made] + chunk.first).tolist(), strict=True):
-                ids[i] = f"{id:016x}"
-            result += [tuple(own) if own else (str(id),) for id, own in zip(ids, traces, strict=True)]
+            ids = self.ids(at + chunk.first)
+            traces: list[Any] = [None] * len(at) if chunk.traces is None else [chunk.traces[i] for i in at.tolist()]
+            result += [tuple(own) if own else (id,) for id, own in zip(ids, traces, strict=True)]
         return result
 
     def made(self, rows: Array) -> Array:
@@ -277,6 +285,12 @@ class Events(Operator):
             return
         if len(self._firsts) < table.n:
             self._firsts = grown(self._firsts, len(table.alive), self._compared)
+        if not len(self._buckets):  # while each ends after the one before, none equals another
+            ends = table.data[END, max(0, self._compared - 1) : table.n]
+            if bool((ends[1:] > ends[:-1]).all()):
+                self._firsts[self._compared : table.n] = np.arange(self._compared, table.n)
+                self._compared = table.n
+                return
         if 2 * table.n > len(self._buckets):
             self._buckets, self._compared = no_buckets(2 * table.n), 0
         k.first_equals(
@@ -301,7 +315,7 @@ class Events(Operator):
             self.chunks[-1].cut(table.n)
         self.made_ids.clear()
         self._last = (NONE, NONE)
-        self._firsts, self._compared, self._buckets = NONE, 0, no_buckets(0)
+        self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
 
     def keep(self, rows: Array) -> None:
         """What was given, for the rows that a compaction keeps."""

@@ -40,6 +40,7 @@ class Rows:
         "_ids",
         "_looks",
         "_times",
+        "_told",
         "_traces",
         "derived",
         "numbers",
@@ -53,6 +54,7 @@ class Rows:
         self._dictionary: Dictionary | None = None
         self._ids: Array | None = None
         self._traces: Traces | None = None
+        self._told: tuple[int, list[tuple[str, ...]]] = (0, [])  # traces of some rows, one of which was asked for
         self._looks = 0
 
     def __len__(self) -> int:
@@ -133,6 +135,7 @@ class Rows:
             self._codes = [codes[order] for codes in self._codes]
         self._ids = None if self._ids is None else self._ids[order]
         self._traces = None if self._traces is None else self._traces.some(order)
+        self._told = (0, [])
 
     def part(self, op: str | None, hashes: Again[Array], traces: Again[Traces]) -> Part:
         """The rows as they are written."""
@@ -169,9 +172,11 @@ class Rows:
         if self._traces is None and self._few():
             assert self._circuit is not None
             return trace_of(self._circuit, self.derived, int(self.numbers[row]))
-        if self._traces is None:
-            self._traces = self.traces(0, len(self))
-        return self._traces.part(row, row + 1).tuples()[0]
+        lo, told = self._told
+        if not lo <= row < lo + len(told):
+            lo = row - row % _EVENTS
+            self._told = lo, told = lo, self.traces(lo, min(lo + _EVENTS, len(self))).tuples()
+        return told[row - lo]
 
     def _few(self) -> bool:
         """Whether few rows have been looked at so far, so that it is not worth while to make all."""

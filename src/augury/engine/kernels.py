@@ -20,6 +20,12 @@ Array = Any  # numpy arrays: of int64, but for flags
 
 HOT, WARM = 100_000, 5_000  # compiling takes seconds, fetching what was compiled a fraction of one
 _MODE = os.environ.get("AUGURY_JIT", "")
+# Hash tables have open addressing. A bucket holds a hash and a number, `hash << 32 | number`, so that a search passes by
+# what others have put there without looking at it; it is EMPTY, or was USED by what has been taken out.
+NUMBER, EMPTY, USED = 0x7FFFFFFF, -1, -2
+# A search waits for its first bucket, which is far away where there are many. So those of AHEAD rows are read first, none
+# of which has to wait for another; below FAR_AWAY buckets they are near already.
+AHEAD, FAR_AWAY = 64, 1 << 15
 
 
 class Kernel:
@@ -73,12 +79,23 @@ def compile_all() -> None:
 
     def compiled(python: Callable[..., Any]) -> Any:
         try:
-            found: Any = numba.njit(cache=True)(python)
+            found = njit(python, cache=True)
         except RuntimeError:  # neither the package nor the home folder can be written to
-            return numba.njit(python)
+            return njit(python)
         with suppress(AttributeError):  # Numba looks for changes in one file: helpers of others may have changed, too
             found._cache._cache_file._source_stamp = _stamp(python.__code__.co_filename, files)
+            _load_leanly(found._cache)
         return found
+
+    jit: Any = numba.njit
+
+    def njit(python: Callable[..., Any], **options: Any) -> Any:
+        # Numba counts who holds an array whenever a helper is called, and a count waits for all that is on its way from
+        # memory. What is in this file makes no arrays and can do without.
+        if python.__module__ == __name__:
+            with suppress(KeyError):  # where Numba no longer knows the option
+                return jit(**options, _nrt=False)(python)
+        return jit(**options)(python)
 
     for python in _HELPERS:
         found = compiled(python)
@@ -88,6 +105,26 @@ def compile_all() -> None:
     for kernel in Kernel.all:
         kernel.call = compiled(kernel.python)
     Kernel.compiled = True
+
+
+def _load_leanly(cache: Any) -> None:
+    """Lets compiled code come from its cache without all that compiling needs, which takes Numba a third of a second.
+
+    Where there is none, or Numba has changed inside, everything is as usual.
+    """
+    usual, cached = cache.load_overload, cache._load_overload
+
+    def load(signature: Any, context: Any) -> Any:
+        try:
+            from numba.core.runtime.nrt import rtsys
+
+            rtsys.initialize(context)
+            found = cached(signature, context)
+        except Exception:
+            found = None
+        return usual(signature, context) if found is None else found
+
+    cache.load_overload = load
 
 
 def _stamp(file: str, files: set[str]) -> list[tuple[float, int]]:
@@ -147,8 +184,8 @@ def find_group(
     mask = len(buckets) - 1
     b = h & mask
     while buckets[b] >= 0:
-        g = buckets[b]
-        if groups[g, 0] == h and same_key(data, row, keys, others, groups[g, 1], okeys, canon):
+        here = buckets[b]
+        if here >> 32 == h and same_key(data, row, keys, others, groups[here & NUMBER, 1], okeys, canon):
             return b
         b = (b + 1) & mask
     return b
@@ -163,7 +200,19 @@ def group_of(
     h = key_hash(data, row, keys, canon, nullish)
     if h < 0:
         return -1
-    return buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]  # type: ignore[no-any-return]
+    here = buckets[find_group(h, data, row, keys, others, okeys, buckets, groups, canon)]
+    return here & NUMBER if here >= 0 else -1
+
+
+@helper
+def read_ahead(
+    rows: Array, first: int, last: int, data: Array, keys: Array, buckets: Array, canon: Array, nullish: Array
+) -> bool:
+    """Whether some of these rows may have a group. Their buckets are in the caches then: see `AHEAD`."""
+    mask, greatest = len(buckets) - 1, EMPTY
+    for i in range(first, last):
+        greatest = max(greatest, buckets[key_hash(data, rows[i], keys, canon, nullish) & mask])
+    return greatest >= 0
 
 
 # Indexes: rows by key, in each group a chain from the latest row to the earliest
@@ -228,16 +277,21 @@ def arrange(
 
     A group is (hash of its key, a row that has it, the last row of its chain, where a search was last, in which call).
     """
+    ready = lo if len(buckets) >= FAR_AWAY else hi
     for row in range(lo, hi):
+        if row >= ready:
+            ready = min(row + AHEAD, hi)
+            for later in range(row, ready):  # reads ahead
+                prev[later] = buckets[key_hash(data, later, keys, canon, nullish) & (len(buckets) - 1)] & NUMBER
         h = key_hash(data, row, keys, canon, nullish)
         if h < 0 or not alive[row]:
             continue
         b = find_group(h, data, row, keys, data, keys, buckets, groups, canon)
-        g = buckets[b]
-        if g < 0:
+        g = buckets[b] & NUMBER
+        if buckets[b] < 0:
             g = count
             count += 1
-            buckets[b] = g
+            buckets[b] = h << 32 | g
             groups[g, 0] = h
             groups[g, 1] = row
             groups[g, 2] = row
@@ -261,10 +315,11 @@ def rehash(buckets: Array, groups: Array, count: int) -> None:
     """Fills new buckets with the groups there are."""
     mask = len(buckets) - 1
     for g in range(count):
-        b = groups[g, 0] & mask
+        h = int(groups[g, 0])
+        b = h & mask
         while buckets[b] >= 0:
             b = (b + 1) & mask
-        buckets[b] = g
+        buckets[b] = h << 32 | g
 
 
 @helper
@@ -292,8 +347,15 @@ def probe(
     and end + reach[3]. With `most`, a row takes that many at most, the latest first. Returns how far it came, how many pairs it found, and how many rows it touched; it
     stops early where `found` has no room.
     """
-    n, room, touched = 0, found.shape[1], 0
-    for i in range(first, len(rows)):
+    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
+    i = first - 1
+    while i + 1 < len(rows):
+        i += 1
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
+                i = ready - 1
+                continue
         row = rows[i]
         if not alive[row]:
             continue
@@ -335,8 +397,15 @@ def probe_window(
 
     Only rows before `limit` count; the dead leave the chains as they are walked.
     """
-    n, room, touched = 0, found.shape[1], 0
-    for i in range(first, len(rows)):
+    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
+    i = first - 1
+    while i + 1 < len(rows):
+        i += 1
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
+                i = ready - 1
+                continue
         row = rows[i]
         if not alive[row]:
             continue
@@ -375,10 +444,16 @@ def latest_start(
     buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array, found: Array,
 ) -> int:  # fmt: skip
     """For each row the latest start of the rows of an index that have its key and end before it starts."""
-    touched = 0
+    touched, ready, some = 0, 0 if len(buckets) >= FAR_AWAY else len(rows), True
     for i in range(len(rows)):
         row = rows[i]
         latest = -(2**62)
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            some = read_ahead(rows, i, ready, data, keys, buckets, canon, nullish)
+        if not some:
+            found[i] = latest
+            continue
         g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g >= 0:
             other = groups[g, 2]
@@ -465,6 +540,15 @@ def fall(
 # Sets of derived events, with the number of derivations
 
 
+@helper
+def event_hash(given: Array, i: int, arity: int, canon: Array) -> int:
+    """A hash of the times and arguments of an event (start, end, rank, arguments)."""
+    h: int = mixed(mixed(668265263, given[0, i]), given[1, i])
+    for k in range(arity):
+        h = mixed(h, canonical(given[3 + k, i], canon))
+    return h
+
+
 @Kernel
 def support(
     given: Array, lo: int, hi: int, data: Array, keys: Array, counts: Array, alive: Array, n: int,
@@ -474,16 +558,18 @@ def support(
 
     `target` says which row of the set each one is. A row that stands already has one derivation more.
     """
-    mask = len(buckets) - 1
+    mask, ready = len(buckets) - 1, lo if len(buckets) >= FAR_AWAY else hi
     for i in range(lo, hi):
-        h = mixed(mixed(668265263, given[0, i]), given[1, i])
-        for k in range(len(keys)):
-            h = mixed(h, canonical(given[3 + k, i], canon))
+        if i >= ready:
+            ready = min(i + AHEAD, hi)
+            for later in range(i, ready):  # reads ahead
+                target[later - lo] = buckets[event_hash(given, later, len(keys), canon) & mask]
+        h = event_hash(given, i, len(keys), canon)
         b = h & mask
         row = -1
-        while buckets[b] != -1:
-            r = buckets[b]
-            if r >= 0 and counts[0, r] == h and data[0, r] == given[0, i] and data[1, r] == given[1, i]:
+        while buckets[b] != EMPTY:
+            r = buckets[b] & NUMBER
+            if buckets[b] >> 32 == h and data[0, r] == given[0, i] and data[1, r] == given[1, i]:
                 same = True
                 for k in range(len(keys)):
                     x, y = data[keys[k], r], given[3 + k, i]
@@ -497,7 +583,7 @@ def support(
         if row < 0:
             row = n
             n += 1
-            buckets[b] = row
+            buckets[b] = h << 32 | row
             counts[0, row] = h
             counts[1, row] = 0
             data[0, row] = given[0, i]
@@ -523,16 +609,15 @@ def hashes(data: Array, n: int, keys: Array, canon: Array, counts: Array) -> Non
 
 @Kernel
 def forget(rows: Array, counts: Array, buckets: Array) -> None:
-    """Takes rows out of a set; -2 marks a bucket that was used, so that others are found past it."""
+    """Takes rows out of a set; others are found past the buckets that were used."""
     mask = len(buckets) - 1
     for i in range(len(rows)):
-        b = counts[0, rows[i]] & mask
-        while buckets[b] != rows[i]:
-            if buckets[b] == -1:
-                break
+        h = counts[0, rows[i]]
+        b = h & mask
+        while buckets[b] != EMPTY and buckets[b] != h << 32 | rows[i]:
             b = (b + 1) & mask
-        if buckets[b] == rows[i]:
-            buckets[b] = -2
+        if buckets[b] != EMPTY:
+            buckets[b] = USED
 
 
 @Kernel
@@ -544,7 +629,7 @@ def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
             b = counts[0, row] & mask
             while buckets[b] >= 0:
                 b = (b + 1) & mask
-            buckets[b] = row
+            buckets[b] = counts[0, row] << 32 | row
 
 
 @Kernel
@@ -607,26 +692,31 @@ def refill_floats(known: Array, bits: Array, buckets: Array) -> None:
     """Fills new buckets with the floats there are."""
     mask = len(buckets) - 1
     for i in range(len(known)):
-        b = mixed(1540483477, bits[i]) & mask
+        h = mixed(1540483477, bits[i])
+        b = h & mask
         while buckets[b] >= 0:
             b = (b + 1) & mask
-        buckets[b] = known[i]
+        buckets[b] = h << 32 | known[i]
 
 
 @Kernel
 def intern_floats(given: Array, bits: Array, numbers: Array, n: int, buckets: Array, ids: Array) -> int:
     """The ids of floats in a table of floats, new ones added from `n` on; how many there are then."""
-    mask = len(buckets) - 1
+    mask, ready = len(buckets) - 1, 0 if len(buckets) >= FAR_AWAY else len(given)
     for i in range(len(given)):
+        if i >= ready:
+            ready = min(i + AHEAD, len(given))
+            for later in range(i, ready):  # reads ahead
+                ids[later] = buckets[mixed(1540483477, bits[later]) & mask]
         h = mixed(1540483477, bits[i])
         b = h & mask
-        while buckets[b] >= 0 and numbers[buckets[b]] != given[i]:
+        while buckets[b] >= 0 and (buckets[b] >> 32 != h or numbers[buckets[b] & NUMBER] != given[i]):
             b = (b + 1) & mask
         if buckets[b] < 0:
-            buckets[b] = n
+            buckets[b] = h << 32 | n
             numbers[n] = given[i]
             n += 1
-        ids[i] = buckets[b]
+        ids[i] = buckets[b] & NUMBER
     return n
 
 
@@ -709,3 +799,19 @@ def admit(
             n += 1
         rows[i] = row
     return n
+
+
+# Ids
+
+
+@Kernel
+def mix(h: Array, more: Array, constants: Array) -> None:
+    """`values.mixed` in place. All are of uint64; `constants` are what is added, the two factors, and the three shifts.
+
+    Python would warn where numbers of 64 bits overflow, so this is called once it is compiled.
+    """
+    for i in range(len(h)):
+        x = (h[i] ^ more[i]) + constants[0]
+        x = (x ^ (x >> constants[3])) * constants[1]
+        x = (x ^ (x >> constants[4])) * constants[2]
+        h[i] = x ^ (x >> constants[5])

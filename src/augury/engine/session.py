@@ -192,10 +192,12 @@ class Session:
         unknown: dict[str, int] = {}
         for item in items:
             if isinstance(item, Event) and (item.type, len(item.args)) not in plan.event_types:
-                problem = known.problem((item.type, len(item.args)))
+                type = (item.type, len(item.args))
+                problem = known.problem(type)
                 if problem is not None:
                     raise problem
-                unknown[item.type] = unknown.get(item.type, 0) + 1
+                name = known.passed_over(type)
+                unknown[name] = unknown.get(name, 0) + 1
         self._count_unknown(unknown)
         return self._step(lambda: self.arrivals.items(items, self._bounds))
 

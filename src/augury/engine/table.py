@@ -13,7 +13,7 @@ import numpy as np
 from augury.engine import kernels as k
 from augury.engine.kernels import Array
 from augury.engine.values import Dictionary
-from augury.optimiser.implied_bounds import END, START
+from augury.optimiser.implied_bounds import END, FAR, START
 
 if TYPE_CHECKING:
     from augury.engine.operators.base import Operator
@@ -31,12 +31,15 @@ __all__ = [
     "RIGHT",
     "START",
     "Index",
+    "Latest",
     "Links",
     "Table",
     "Words",
     "capacity",
     "grown",
+    "marked_buckets",
     "no_buckets",
+    "too_full",
 ]
 
 
@@ -73,8 +76,14 @@ class Table:
     def room(self, more: int) -> None:
         """Makes room for more rows."""
         if self.n + more > self.data.shape[1]:
-            size = capacity(self.n + more)
-            self.data, self.alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
+            try:
+                self._grow(self.words.room(self.n + more, self.mark))
+            except MemoryError:  # where the address space is limited: for these, and no more
+                self._grow(self.n + more)
+
+    def _grow(self, size: int) -> None:
+        data, alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
+        self.data, self.alive = data, alive
 
     def add_field(self, code: bool) -> int:
         """One more field, of values or of times."""
@@ -103,8 +112,6 @@ class Table:
     def grew(self, lo: int) -> None:
         self.words.rows += self.n - lo
         self.words.touched(self)
-        for index in self.indexes.values():
-            index.extend()
         for operator, _ in self.readers:
             operator.wake()
 
@@ -185,14 +192,23 @@ class Words:
         self.dictionary = dictionary
         self.changed: dict[int, Table] = {}
         self.rows = 0  # of all tables, so that one need not add them up
+        self.share = 1.0  # of the step how much has been told
 
     def touched(self, table: Table) -> None:
         if id(table) not in self.changed:
             self.changed[id(table)] = table
 
+    def room(self, count: int, before: int) -> int:
+        """Room for so many rows, of which `before` were there when the step began, and for what is still to come of it."""
+        new = count - before
+        return max(capacity(count), before + int(1.1 * new / self.share)) if new >= _BLOCK else capacity(count)
+
 
 class Index:
-    """The rows of a table by key; in each group a chain in the order of a field, from the greatest down."""
+    """The rows of a table by key; in each group a chain in the order of a field, from the greatest down.
+
+    It takes in new rows when somebody is about to look something up: where events come in order, many are never asked.
+    """
 
     def __init__(self, table: Table, fields: tuple[int, ...], order: int) -> None:
         self.table, self.order = table, order
@@ -201,11 +217,10 @@ class Index:
 
     def rebuild(self) -> None:
         self.seen = self.count = 0
-        self.buckets = no_buckets(0)
+        self.buckets = marked_buckets(0)
         self.groups = np.zeros((8, _GROUP), np.int32)
         self.prev, self.after = np.full(16, -1, np.int32), np.full(16, -1, np.int32)
         self.calls = 0
-        self.extend()
 
     @property
     def bytes(self) -> int:
@@ -226,11 +241,11 @@ class Index:
             self.prev, self.after = (grown(a, len(table.alive), self.seen) for a in (self.prev, self.after))
         most = self.count + (more if len(self.fields) else 1)
         if most > len(self.groups):
-            larger = np.empty((capacity(most), _GROUP), np.int32)
+            larger = np.empty((max(capacity(most), len(table.alive)), _GROUP), np.int32)
             larger[: self.count] = self.groups[: self.count]
             self.groups = larger
-        if 2 * most > len(self.buckets):
-            self.buckets = no_buckets(most)
+        if too_full(self.buckets, most):
+            self.buckets = marked_buckets(most)
             k.rehash(self.buckets, self.groups, self.count)
         words = table.dictionary
         self.count = k.arrange(
@@ -238,6 +253,24 @@ class Index:
             self.prev, self.after, words.canon, words.nullish,
         )  # fmt: skip
         self.seen = table.n
+
+
+class Latest:
+    """The greatest value of a field among the first rows of a table."""
+
+    def __init__(self, table: Table, field: int) -> None:
+        self.table, self.field = table, field
+        self.reset()
+
+    def reset(self) -> None:
+        self.seen, self.found = 0, -FAR
+
+    def before(self, limit: int) -> int:
+        """Of the rows before `limit`, or of more of them."""
+        if self.seen < limit:
+            self.found = max(self.found, int(self.table.data[self.field, self.seen : limit].max()))
+            self.seen = limit
+        return self.found
 
 
 class Links:
@@ -303,6 +336,16 @@ def grown(array: Array, size: int, used: int, fill: Any = None) -> Array:
     if fill is not None:
         larger[..., used:] = fill
     return larger
+
+
+def marked_buckets(count: int) -> Array:
+    """Empty buckets that hold hashes, too: see `kernels.NUMBER`. For so many entries: at most half of them will be full."""
+    return np.full(1 << max(4, (2 * count - 1).bit_length()), k.EMPTY, np.int64)
+
+
+def too_full(buckets: Array, count: int) -> bool:
+    """Whether searches in marked buckets would become long with so many entries."""
+    return 3 * count > 2 * len(buckets)
 
 
 def no_buckets(count: int) -> Array:

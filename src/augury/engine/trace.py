@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from augury.engine.kernels import Array
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.choose import Choose
+from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.map import Union
 from augury.engine.table import END, LEFT, RANK, RIGHT, Links, Table
@@ -85,9 +87,47 @@ def inputs_of(circuit: Circuit, events: Derived, row: int) -> tuple[Part, ...]:
 
 # Many traces at once
 
-Leaves = list[tuple[Events, Array]]  # input events column by column: one of each column makes a trace
-Ways = list[tuple[Array, list[tuple[Table, Array]]]]  # some of the rows, and what each of them is made of
+
+@dataclass(frozen=True)
+class Many:
+    """Input events of rows that have several each: row by row, and of each in the order of `place`."""
+
+    parts: list[tuple[Events, Array, Array, Array]]  # events of one type: their rows, whose they are, and their places
+
+    def of(self, rows: Array, size: int) -> Many:
+        """Those of some rows, of which there were `size`."""
+        number = np.full(size, -1, np.int64)
+        number[rows] = np.arange(len(rows))
+        found = []
+        for events, at, owners, place in self.parts:
+            mine = np.flatnonzero(number[owners] >= 0)
+            found.append((events, at[mine], number[owners[mine]], place[mine]))
+        return Many(found)
+
+    def below(self, items: Array, owners: Array, column: int) -> Many:
+        """What rows that are items of other rows are made of, as items of these."""
+        numbered = zip(self.parts, self._numbers(), strict=True)
+        return Many(
+            [
+                (events, at, owners[items[own]], (items[own] * _WIDE + column) * _LONG + number)
+                for (events, at, own, _), number in numbered
+            ]
+        )
+
+    def _numbers(self) -> list[Array]:
+        """The number of each event among those of its row."""
+        owners = np.concatenate([part[2] for part in self.parts])
+        order = np.lexsort((np.concatenate([part[3] for part in self.parts]), owners))
+        number = np.empty(len(order), np.int64)
+        number[order] = np.arange(len(order)) - np.searchsorted(owners[order], owners[order])
+        return np.split(number, np.cumsum([len(part[1]) for part in self.parts])[:-1])
+
+
+Leaves = list[tuple[Events, Array] | Many]  # input events column by column: those of all columns make a trace
+Source = tuple[Table, Array, Array | None]  # rows of a table; and where a row is made of several, whose each one is
+Ways = list[tuple[Array, list[Source]]]  # some of the rows, and what each of them is made of
 _DEEP, _WIDE, _FEW = 100, 64, 8
+_LONG = 1 << 24  # more than a row of one column can have
 
 
 @dataclass(frozen=True)
@@ -149,13 +189,16 @@ def traces_of(circuit: Circuit, events: Derived, rows: Array, again: Again[Trace
     groups = list(_leaves(circuit, events.out.table, rows, 0))
     if len(groups) == 1 and len(groups[0][0]) == len(rows):
         leaves = groups[0][1]
-        kind = tuple(id(one) for one, _ in leaves)
-        return again.of((groups[0][0], *(at for _, at in leaves)), lambda: _traces(circuit, events, rows, groups), kind)
+        plain = [leaf for leaf in leaves if not isinstance(leaf, Many)]
+        if len(plain) == len(leaves):
+            kind = tuple(id(one) for one, _ in plain)
+            columns = (groups[0][0], *(at for _, at in plain))
+            return again.of(columns, lambda: _traces(circuit, events, rows, groups), kind)
     return _traces(circuit, events, rows, groups)
 
 
 def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[Array, Leaves]]) -> Traces:
-    names = _Names(all(one.plain for one in circuit.inputs.values()))
+    names = _Names(circuit.inputs.values())
     found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
     rest = np.ones(len(rows), bool)
     for some, leaves in groups:
@@ -163,8 +206,7 @@ def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[A
         found.append((some, *names.items(leaves, len(some))))
     others = np.flatnonzero(rest)
     if len(others):
-        traces = [trace_of(circuit, events, row) for row in rows[others].tolist()]
-        found.append((others, np.array([len(t) for t in traces]), names.numbers(n for t in traces for n in t)))
+        found.append((others, *names.items([_one_by_one(circuit, events, rows[others])], len(others))))
     lengths = np.zeros(len(rows), np.int64)
     for some, own, _ in found:
         lengths[some] = own
@@ -172,38 +214,78 @@ def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[A
     items = np.empty(int(offsets[-1]), np.int64 if names.pool is not None else np.uint64)
     for some, own, more in found:
         items[_spread(offsets[some], own) if len(some) < len(rows) else slice(None)] = more
-    return Traces(offsets.astype(np.int32), items, None if names.pool is None else list(names.pool))
+    return Traces(offsets.astype(np.int32), items, names.pool)
+
+
+def _one_by_one(circuit: Circuit, events: Derived, rows: Array) -> Many:
+    """The input events of rows that are made like no others."""
+    found: dict[int, tuple[Events, list[tuple[int, int, int]]]] = {}
+    for owner, row in enumerate(rows.tolist()):
+        for place, (table, at) in enumerate(inputs_of(circuit, events, row)):
+            maker = circuit.makers[id(table)]
+            assert isinstance(maker, Events)
+            found.setdefault(id(table), (maker, []))[1].append((at, owner, place))
+    return Many([(maker, *np.array(some, np.int64).T) for maker, some in found.values()])
 
 
 class _Names:
     """Ids as numbers: as they are where all are made from contents, else their places in a pool."""
 
-    def __init__(self, plain: bool) -> None:
-        self.pool: dict[str, int] | None = None if plain else {}
-
-    def numbers(self, ids: Iterable[str]) -> Array:
-        pool = self.pool
-        if pool is None:
-            return np.array([int(id, 16) for id in ids], np.uint64)
-        return np.array([pool.setdefault(id, len(pool)) for id in ids], np.int64)
+    def __init__(self, inputs: Iterable[Events]) -> None:
+        given = list(inputs)
+        self.pool: list[str] | None = None if all(one.plain for one in given) else []
+        # An id names one event, so that events have numbers of their own, unless some come with traces.
+        self.single = not any(chunk.traces is not None for one in given for chunk in one.chunks)
+        self.known: dict[int, Array] = {}  # the numbers of events, by row, -1 where there is none yet
+        self.places: dict[str, int] = {}
 
     def of(self, events: Events, rows: Array) -> tuple[Array, Array | None]:
         """The ids of input events, in the order of rows; and how many each one adds, where that is not always one."""
         few, place = distinct(rows, events.out.table.n)
         if self.pool is None:
             return events.made(few)[place], None
-        if events.plain:
-            return self.numbers(f"{id:016x}" for id in events.made(few).tolist())[place], None
+        if self.single:
+            known = self.known.get(id(events))
+            if known is None:
+                known = self.known[id(events)] = np.full(events.out.table.n, -1, np.int64)
+            new = few[known[few] < 0]
+            known[new] = np.arange(len(self.pool), len(self.pool) + len(new))
+            self.pool += events.ids(new)
+            return known[rows], None
         names = events.all_names(few)
-        items = self.numbers(name for one in names for name in one)
+        items = np.array([self._place(name) for one in names for name in one], np.int64)
         lengths = np.array([len(one) for one in names])
         if len(items) == len(names):
             return items[place], None
         return items[_spread((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
 
+    def _place(self, id: str) -> int:
+        assert self.pool is not None
+        found = self.places.setdefault(id, len(self.pool))
+        if found == len(self.pool):
+            self.pool.append(id)
+        return found
+
+    def all(self, many: Many, count: int) -> tuple[Array, Array]:
+        """The ids of input events of which rows have several, row by row; and how many each row has."""
+        if not many.parts:
+            return np.empty(0, np.int64 if self.pool is not None else np.uint64), np.zeros(count, np.int64)
+        parts = []
+        for events, at, owners, place in many.parts:
+            items, lengths = self.of(events, at)
+            if lengths is not None:
+                owners, place = np.repeat(owners, lengths), np.repeat(place, lengths)
+            parts.append((items, owners, place))
+        items, owners, place = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        later = (owners[1:] > owners[:-1]) | ((owners[1:] == owners[:-1]) & (place[1:] >= place[:-1]))
+        if not later.all():
+            order = np.lexsort((place, owners))
+            items, owners = items[order], owners[order]
+        return items, np.bincount(owners, minlength=count)
+
     def items(self, leaves: Leaves, count: int) -> tuple[Array, Array]:
         """The lengths of traces, and their items, each once: that of the first column first."""
-        columns = [self.of(events, rows) for events, rows in leaves]
+        columns = [self.all(one, count) if isinstance(one, Many) else self.of(*one) for one in leaves]
         width = len(columns)
         if all(lengths is None for _, lengths in columns):
             if width == 0:
@@ -244,15 +326,48 @@ def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int) -> list[tup
     found: list[tuple[Array, Leaves]] = []
     for some, sources in _ways(circuit, maker, rows) if depth < _DEEP else ():
         groups: list[tuple[Array, Leaves]] = [(some, [])] if len(some) else []
-        for source, parents in sources:
+        for source, parents, owners in sources:
             groups = [
-                (_at(group, own), [*((events, _at(column, own)) for events, column in leaves), *more])
+                (_at(group, own), [*(_leaf(leaf, own, len(group)) for leaf in leaves), *more])
                 for group, leaves in groups
-                for own, more in _leaves(circuit, source, _at(parents, group), depth + 1)
+                for own, more in (
+                    _leaves(circuit, source, _at(parents, group), depth + 1)
+                    if owners is None
+                    else _several(circuit, source, parents, owners, group, len(rows), depth + 1)
+                )
                 if len(leaves) + len(more) <= _WIDE
             ]
         found += groups
     return found
+
+
+def _several(
+    circuit: Circuit, source: Table, parents: Array, owners: Array, group: Array, size: int, depth: int
+) -> list[tuple[Array, Leaves]]:
+    """The input events of rows that are made of several rows of a table each, as one column."""
+    number = np.full(size, -1, np.int64)
+    number[group] = np.arange(len(group))
+    mine = np.flatnonzero(number[owners] >= 0)
+    parents, owners = parents[mine], number[owners[mine]]
+    told, whole = np.zeros(len(parents), bool), Many([])
+    for some, leaves in _leaves(circuit, source, parents, depth):
+        told[some] = True
+        for column, leaf in enumerate(leaves):
+            one = (
+                leaf if isinstance(leaf, Many) else Many([(*leaf, np.arange(len(some)), np.zeros(len(some), np.int64))])
+            )
+            whole.parts.extend(one.below(some, owners, column).parts)
+    covered = np.ones(len(group), bool)
+    covered[owners[~told]] = False
+    own = np.flatnonzero(covered)
+    return [(own, [whole if len(own) == len(group) else whole.of(own, len(group))])] if len(own) else []
+
+
+def _leaf(leaf: tuple[Events, Array] | Many, rows: Array, size: int) -> tuple[Events, Array] | Many:
+    """Some rows of a column of `size`."""
+    if isinstance(leaf, Many):
+        return leaf if len(rows) == size else leaf.of(rows, size)
+    return leaf[0], _at(leaf[1], rows)
 
 
 def _at(column: Array, rows: Array) -> Array:
@@ -269,13 +384,18 @@ def _ways(circuit: Circuit, maker: Operator, rows: Array) -> Ways:
     tables = [view.table for view in maker.inputs]
     has_left, has_right = left >= 0, right >= 0
     if parts in (Absence.parts, Choose.parts, Derive.parts) or (parts is Operator.parts and len(tables) == 1):
-        return [(np.flatnonzero(has_left), [(tables[0], left)])]
+        return [(np.flatnonzero(has_left), [(tables[0], left, None)])]
     if parts is Operator.parts:
-        both = [(tables[0], left), (tables[1], right)]
+        both: list[Source] = [(tables[0], left, None), (tables[1], right, None)]
         return [(np.flatnonzero(has_left & has_right), both), (np.flatnonzero(has_left & ~has_right), both[:1])]
     if parts is Union.parts:
         first, second = np.flatnonzero(has_left), np.flatnonzero(~has_left & has_right)
-        return [(first, [(tables[0], left)]), (second, [(tables[1], right)])]
+        return [(first, [(tables[0], left, None)]), (second, [(tables[1], right, None)])]
+    if isinstance(maker, Collect):
+        members = [maker.members.get(row, ()) for row in rows.tolist()]
+        owners = np.repeat(np.arange(len(rows)), [len(some) for some in members])
+        collected = np.fromiter(chain.from_iterable(members), np.int64, len(owners))
+        return [(np.flatnonzero(has_left), [(tables[0], left, None), (tables[1], collected, owners)])]
     return []
 
 
@@ -289,12 +409,13 @@ def _supported(circuit: Circuit, events: Derived, rows: Array) -> Ways:
         links.extend()
         child = links.child
         k.first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
-        for found, take in ((best, ~good & (best >= 0)), (any_one, (chosen < 0) & (any_one >= 0))):
+        for found, wanted in ((any_one, chosen < 0), (best, ~good)):  # one that stands is better than one that is gone
+            take = wanted & (found >= 0)
             chosen[take], link[take] = found[take], i
         good |= best >= 0
     if events.kept_inputs:
         link[[i for i, row in enumerate(rows.tolist()) if row in events.kept_inputs]] = -2
-    ways: Ways = [(np.flatnonzero(link == i), [(links.child, chosen)]) for i, links in enumerate(events.supports)]
+    ways: Ways = [(np.flatnonzero(link == i), [(links.child, chosen, None)]) for i, links in enumerate(events.supports)]
     return [*ways, (np.flatnonzero(link == -1), [])]
 
 

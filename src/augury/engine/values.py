@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import Array, intern_floats, refill_floats
+from augury.engine.kernels import EMPTY, Array, Kernel, intern_floats, mix, refill_floats
 from augury.model import (
     FLOAT_SEED,
     GOLDEN,
@@ -58,10 +58,12 @@ class Dictionary:
             self._new(value, (value, self.n))
 
     def _room(self, more: int) -> None:
-        while self.n + more > len(self.canon):
+        if self.n + more > len(self.canon):
             for name in ("canon", "nullish", "kind", "numbers"):
                 old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros(max(len(old), more), old.dtype)]))
+                larger = np.zeros(2 * (self.n + more), old.dtype)
+                larger[: self.n] = old[: self.n]
+                setattr(self, name, larger)
 
     def _plain(self, value: Value, places: dict[str, int], text: str) -> int:
         """A new string or IRI: it equals nothing that is written differently."""
@@ -168,9 +170,9 @@ class Dictionary:
     def _bulk(self, column: Array) -> Array:
         """Many floats at once; from then on floats are found by their bits."""
         self._room(len(column))
-        if self._buckets is None or 2 * (self.n + len(column)) > len(self._buckets):
-            size = 1 << (3 * (self.n + len(column)) + 1024).bit_length()
-            self._buckets = np.full(size, -1, np.int32)
+        most = self.n + len(column)
+        if self._buckets is None or 3 * most > 2 * len(self._buckets):
+            self._buckets = np.full(1 << (2 * most + 1024).bit_length(), EMPTY, np.int64)
             known = np.flatnonzero(self.kind[: self.n] == _FLOAT)
             refill_floats(known, self.numbers[known].view(np.int64), self._buckets)
             self._floats = {}
@@ -233,33 +235,39 @@ class Dictionary:
     def hashes(self, codes: Array) -> Array:
         """`value_hash` of the values behind codes."""
         found = mixed(np.uint64(INT_SEED), (codes >> 2).view(np.uint64))
-        return self._told(0, codes, found)
+        odd = np.flatnonzero(codes & 1)
+        if len(odd):
+            numbers = codes[odd] >> 1
+            floats = self.kind[numbers] == _FLOAT
+            if floats.all():
+                found[odd] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers].view(np.uint64))
+            else:
+                found[odd] = self._told(0, numbers)
+                found[odd[floats]] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers[floats]].view(np.uint64))
+        return found
 
     def spellings(self, codes: Array) -> Array:
         """`spelling` of the values behind codes."""
-        return self._told(1, codes, ((codes >> 1) & 1).view(np.uint64))
-
-    def _told(self, what: int, codes: Array, found: Array) -> Array:
-        """What is found of numbers inside codes, and for the others what the dictionary knows."""
-        odd = (codes & 1).astype(bool)
-        if odd.any():
-            self._hash_all()
-            found[odd] = self._hashes[what, codes[odd] >> 1]
+        found = ((codes >> 1) & 1).view(np.uint64)
+        odd = np.flatnonzero(codes & 1)
+        if len(odd):
+            numbers = codes[odd] >> 1
+            # Floats in the dictionary are not whole, so they have one spelling.
+            found[odd] = 0 if (self.kind[numbers] == _FLOAT).all() else self._told(1, numbers)
         return found
 
-    def _hash_all(self) -> None:
+    def _told(self, what: int, numbers: Array) -> Array:
+        """Hashes or spellings of values of the dictionary, floats aside."""
         lo, hi = self._hashed, self.n
-        if lo == hi:
-            return
-        if hi > self._hashes.shape[1]:
-            larger = np.zeros((2, len(self.canon)), np.uint64)
-            larger[:, :lo] = self._hashes[:, :lo]
-            self._hashes = larger
-        floats = np.flatnonzero(self.kind[lo:hi] == _FLOAT) + lo
-        self._hashes[0, floats] = mixed(np.uint64(FLOAT_SEED), self.numbers[floats].view(np.uint64))
-        for n in (np.flatnonzero(self.kind[lo:hi] != _FLOAT) + lo).tolist():
-            self._hashes[:, n] = value_hash(self.values[n]), spelling(self.values[n])
-        self._hashed = hi
+        if lo < hi:
+            if hi > self._hashes.shape[1]:
+                larger = np.zeros((2, len(self.canon)), np.uint64)
+                larger[:, :lo] = self._hashes[:, :lo]
+                self._hashes = larger
+            for n in (np.flatnonzero(self.kind[lo:hi] != _FLOAT) + lo).tolist():
+                self._hashes[:, n] = value_hash(self.values[n]), spelling(self.values[n])
+            self._hashed = hi
+        return self._hashes[what, numbers]
 
     # State
 
@@ -316,8 +324,15 @@ def _exact(values: Array) -> bool:
 # Hashes of columns, the same as those of single values in `model`
 
 
+_CONSTANTS = np.array([GOLDEN, MIX_1, MIX_2, 30, 27, 31], np.uint64)
+
+
 def mixed(h: Array, more: Array) -> Array:
-    """`mix` of columns."""
+    """`model.mix` of columns."""
+    if Kernel.compiled:
+        found = np.full(len(more), h) if h.ndim == 0 else h.copy()
+        mix(found, more, _CONSTANTS)
+        return found
     h = (h ^ more) + np.uint64(GOLDEN)
     h ^= h >> np.uint64(30)
     h *= np.uint64(MIX_1)

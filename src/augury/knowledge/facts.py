@@ -109,14 +109,21 @@ def read_fact_file(name: str, path: str, plan: Plan, clock: Clock, skipped: Skip
 
 def _from_path(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     from augury.knowledge.databases import Database
-    from augury.knowledge.sheets import facts_of_sheets
 
     database = Database.parse(path)
     if database is not None:
+        from augury.knowledge.sheets import facts_of_sheets
+
         return facts_of_sheets(name, [database.sheet(name)], plan, clock, skipped)
     source = SourceFile(path)
     if path != "-":
         _check_form(source)
+    return _from_source(name, source, plan, clock, skipped)
+
+
+def _from_source(name: str, source: SourceFile, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
+    from augury.knowledge.sheets import facts_of_sheets
+
     parts = source.parts(skipped)
     found: list[StatementTable] = []
     tables: list[Sheet] = []
@@ -266,6 +273,8 @@ def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock) -> list[Statement
     skipped, place = Skipped(), f"facts `{name}`"
     if isinstance(rows, str | Path):
         return _from_path(name, str(rows), plan, clock, skipped)
+    if isinstance(rows, SourceFile):
+        return _from_source(name, rows, plan, clock, skipped)
     found = _sheets_of(rows, place)
     if found is not None:
         return facts_of_sheets(name, found, plan, clock, skipped)

@@ -15,8 +15,7 @@ from augury.sources.cells import MISSING, Cells, TextCells, read_time
 from augury.sources.columns import Array, coded
 from augury.sources.heading import FactHeading
 from augury.sources.problems import Skipped
-from augury.sources.reader import with_kinds
-from augury.sources.sheet import Sheet
+from augury.sources.sheet import Sheet, with_kinds
 
 
 def facts_of_sheets(

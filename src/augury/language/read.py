@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 from math import isinf
 from typing import Any, TypeAlias
 
-from lark import Lark, Token, Tree, UnexpectedInput
+from lark import Token, Tree, UnexpectedInput
 from lark.exceptions import VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
@@ -19,6 +17,7 @@ from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import Findings, Note, Source, Span
 from augury.language import syntax as s
+from augury.language.grammar import parser
 from augury.language.regroup import regroup
 from augury.language.statements import COLON, Chunk, chunks
 from augury.language.syntax_errors import explain, next_statement
@@ -34,12 +33,6 @@ DEEPEST = 200
 Integer: TypeAlias = int  # inside the reader, `int` is a rule of the grammar
 
 Loader = Callable[[str, Span], Source | None]
-
-
-@cache
-def _grammar() -> Lark:
-    text = files("augury.language").joinpath("rules.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
 def read(source: Source, findings: Findings, load: Loader | None = None) -> list[s.Module]:
@@ -97,7 +90,7 @@ def _parse(chunk: Chunk, source: Source, findings: Findings, prefixes: dict[str,
 
 def _tree(chunk: Chunk) -> Tree[Token] | UnexpectedInput:
     try:
-        return _grammar().parse(chunk.text)
+        return parser().parse(chunk.text)
     except UnexpectedInput as error:
         return error
 

@@ -36,7 +36,7 @@ from augury.sinks.values import (
     text_array,
 )
 
-_FIRST, _MOST = 1 << 13, 1 << 16  # rows that are written at a time: at first, and at most
+_FIRST, _MOST = 1 << 10, 1 << 16  # rows that are written at a time: at first, and at most
 _LONG = 1 << 22  # ids of traces that are written at a time
 TRACE = pa.list_(pa.string())
 
@@ -156,7 +156,7 @@ class Answers:
             hi = min(lo + size, total)
             counts = {chosen[0]: hi - lo} if which is None else _counted(which[lo:hi])
             pieces = [self._piece(self.parts[i], done[i], done[i] + n, trace) for i, n in counts.items()]
-            ids = sum(len(piece.trace.flatten()) for piece in pieces if piece.trace is not None)
+            ids = sum(len(items_of(piece.trace)) for piece in pieces if piece.trace is not None)
             if ids > 4 * _LONG and hi - lo > 1:
                 size = (hi - lo) // 2
                 continue
@@ -245,6 +245,13 @@ def _free(name: str, taken: Iterable[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def items_of(lists: Any) -> Any:
+    """What is in lists, none of which is null, one after the other; nothing is copied."""
+    offsets = lists.offsets
+    first = offsets[0].as_py()
+    return lists.values[first : offsets[len(lists)].as_py()]
 
 
 def _counted(which: Array) -> dict[int, int]:

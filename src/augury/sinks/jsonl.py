@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from augury.algebra.program import Plan
 from augury.clock import Clock
 from augury.model import Event, to_json
-from augury.sinks.answers import Answers, Piece
+from augury.sinks.answers import Answers, Piece, items_of
 from augury.sinks.names import column_names, numbered
 from augury.sinks.texts import data_of, joined, json_texts, quoted, times
 
@@ -68,9 +68,8 @@ def _lines(piece: Piece, names: dict[str, int], clock: Clock) -> Any:
 
 
 def _quoted_lists(lists: Any) -> Any:
-    lengths = pc.list_value_length(lists)
-    offsets = pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int32()), lengths]))
-    return pa.ListArray.from_arrays(offsets, quoted(lists.flatten()))
+    offsets = lists.offsets.to_numpy()
+    return pa.ListArray.from_arrays(pa.array(offsets - offsets[0]), quoted(items_of(lists)))
 
 
 def _merged(pieces: list[Any]) -> list[Any]:

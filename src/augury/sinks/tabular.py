@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from augury.errors import RunError
@@ -9,7 +10,10 @@ from augury.sinks.answers import Answers
 
 
 class Tabular:
-    """Answers that are an Arrow stream: whatever reads tables from Python takes them as they are."""
+    """Answers that are an Arrow stream: whatever reads tables from Python takes them as they are.
+
+    They are like sequences, but not of that class: PyArrow and Polars would take sequences for columns.
+    """
 
     __slots__ = ()
 
@@ -32,7 +36,7 @@ class Tabular:
     def to_polars(self, type: str | None = None, trace: bool = True) -> Any:
         """A Polars DataFrame of the answers of one type, or of all."""
         try:
-            import polars
+            polars = import_module("polars")
         except ImportError:
             raise RunError("Polars is not installed", "pip install polars") from None
         return polars.from_arrow(self.to_arrow(type, trace))

@@ -6,7 +6,7 @@ Python. They give `Sheet`s and `Items` (`sheet.py`), whose columns are `cells.py
 """
 
 from augury.sources.columns import Coded, Column
-from augury.sources.files import ENDINGS, SourceFile
+from augury.sources.files import ENDINGS, SourceFile, read
 from augury.sources.heading import EventHeading, FactHeading, Names
 from augury.sources.history import Batch, History
 from augury.sources.problems import OnError, Skipped
@@ -29,5 +29,6 @@ __all__ = [
     "SourceFile",
     "first_time",
     "item_from",
+    "read",
     "read_history",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import date, datetime, time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,10 @@ class Cells(ABC):
     def refused(self) -> tuple[str, str] | None:
         """Why no value of the language can be in such a column, and what to do about it."""
         return None
+
+    def arrow(self) -> Any:
+        """The cells as an array of Arrow."""
+        return pa.array([self.cell(row) for row in range(len(self))])
 
     def column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
         """The values, of the declared type if there is one."""
@@ -138,6 +143,9 @@ class ArrowCells(Cells):
 
     def plain(self) -> Column:
         return arrow_column(self.array)
+
+    def arrow(self) -> Any:
+        return self.array
 
     def refused(self) -> tuple[str, str] | None:
         kind, t = self.array.type, pa.types
@@ -341,6 +349,10 @@ class TextCells(Cells):
     def texts(self) -> list[str | None]:
         return self.array.to_pylist()  # type: ignore[no-any-return]
 
+    def arrow(self) -> Any:
+        types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+        return pa.array(list(values_of(self.plain())), types[self.kind]) if self.kind in types else self.array
+
 
 def text_column(cells: Any, kind: str) -> Column:
     """A column of text of a kind that all cells are of; null where a cell is."""
@@ -419,14 +431,21 @@ class PlainCells(Cells):
     def __len__(self) -> int:
         return len(self.values)
 
-    def some(self, rows: Array) -> PlainCells:
-        return PlainCells([self.values[i] for i in rows.tolist()])
+    def some(self, rows: Array) -> Cells:
+        column = self._column
+        if isinstance(column, np.ndarray) or set(map(type, column.values)) <= {str, type(None)}:
+            return ColumnCells(column[rows])
+        return PlainCells([self.values[i] for i in rows.tolist()])  # they may be of fewer kinds than all are
 
     def cell(self, row: int) -> Any:
         return self.values[row]
 
-    def plain(self) -> Column:
+    @cached_property
+    def _column(self) -> Column:
         return python_column(self.values)
+
+    def plain(self) -> Column:
+        return self._column
 
     def times(self, clock: Clock) -> Array:
         kinds = set(map(type, self.values))
@@ -435,9 +454,28 @@ class PlainCells(Cells):
             if found is not None:
                 return found
         if kinds <= _PLAIN:
-            return time_points(python_column(self.values), clock)
+            return time_points(self._column, clock)
         read = [read_time(v, clock) for v in self.values]
         return np.array([MISSING if t is None else t for t in read], np.int64)
+
+
+class ColumnCells(Cells):
+    """Values that are a column already."""
+
+    def __init__(self, values: Column) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def some(self, rows: Array) -> ColumnCells:
+        return ColumnCells(self.values[rows])
+
+    def cell(self, row: int) -> Any:
+        return next(values_of(self.values[row : row + 1]))
+
+    def plain(self) -> Column:
+        return self.values
 
 
 def python_column(values: Sequence[Any]) -> Column:

@@ -14,7 +14,7 @@ import numpy as np
 from augury.model import MAX_INT, MIN_INT, Value
 
 Array: TypeAlias = Any  # a NumPy array
-Column: TypeAlias = Any  # an array of int64, float64 or bool, or Coded
+Column: TypeAlias = Any  # an array of int64, float64 or bool, Coded, or a list where there are few
 
 
 class Coded:
@@ -68,8 +68,9 @@ def column_of(values: Sequence[Value]) -> Column:
         return np.array(values, np.float64)
     places: dict[Any, int] = {}
     if kinds <= {str, type(None)}:
-        index = [-1 if v is None else places.setdefault(v, len(places)) for v in values]
-        return Coded(list(places), np.array(index, np.int64))
+        different: list[Any] = [v for v in dict.fromkeys(values) if v is not None]
+        places = {None: -1, **dict(zip(different, range(len(different)), strict=True))}
+        return Coded(different, np.fromiter(map(places.__getitem__, values), np.int64, len(values)))
     found: list[Value] = []
     index = []
     for value in values:
@@ -84,7 +85,7 @@ def column_of(values: Sequence[Value]) -> Column:
 
 def values_of(column: Column) -> Iterator[Value]:
     """The values of a column, one a row."""
-    if isinstance(column, Coded):
+    if isinstance(column, Coded | list):
         return iter(column)
     if column.dtype.kind == "f":
         return (None if value != value else value for value in column.tolist())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from augury.errors import DataError
 from augury.sources import csv, jsonl, parquet
 from augury.sources.heading import NAMES, Names
 from augury.sources.problems import Skipped
-from augury.sources.sheet import Items, Sheet
+from augury.sources.sheet import Items, Sheet, with_kinds
 
 Form = Literal["csv", "jsonl", "parquet", "arrow"]
 FORMATS: dict[Form, tuple[Callable[..., Iterator[Sheet | Items]], tuple[str, ...]]] = {
@@ -46,6 +46,7 @@ class SourceFile:
     names: Names = NAMES
     nulls: tuple[str, ...] = ()
     shown: str = ""
+    live: bool = False  # standard input is read as it comes
 
     @staticmethod
     def parse(text: str, time: str = "time", nulls: tuple[str, ...] = ()) -> SourceFile:
@@ -130,6 +131,21 @@ class SourceFile:
         """Bytes on disk; 0 where that is not known."""
         return 0 if self.path == "-" or self.remote else sum(Path(f.path).stat().st_size for f in self.files())
 
+    def to_arrow(self) -> Any:
+        """The rows as an Arrow table, whatever they are to be: undeclared columns of text as what all their cells are."""
+        parts = list(self.parts(Skipped()))
+        tables = [pa.Table.from_pylist(list(part.objects)) for part in parts if isinstance(part, Items)]
+        for sheet in with_kinds([part for part in parts if isinstance(part, Sheet)]):
+            tables.append(pa.table([cells.arrow() for cells in sheet.cells], list(sheet.names)))
+        return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+
+    def to_pandas(self) -> Any:
+        """The rows as a DataFrame of pandas."""
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def parts(self, skipped: Skipped, plan: Plan | None = None) -> Iterator[Sheet | Items]:
         """What the files hold, part by part, in the order in which they stand there."""
         for file in self.files():
@@ -151,7 +167,7 @@ class SourceFile:
     def _opened(self) -> Any:
         """The bytes of a file, unpacked."""
         if self.path == "-":
-            return _Input()
+            return _Input(self.live)
         try:
             if self.compression:
                 return pa.input_stream(self.path, compression=self.compression, buffer_size=1 << 20)
@@ -165,13 +181,16 @@ class SourceFile:
 class _Input:
     """Standard input, as a file that nobody closes."""
 
-    def __init__(self) -> None:
+    def __init__(self, live: bool) -> None:
+        self.live = live
         self.data: Any = sys.stdin.buffer if hasattr(sys.stdin, "buffer") else io.BytesIO(sys.stdin.read().encode())
 
     def peek(self, size: int) -> bytes:
         return bytes(self.data.peek(size)) if hasattr(self.data, "peek") else self.data.getvalue()[:size]
 
     def read(self, size: int = -1, /) -> bytes:
+        if self.live and size > 0:
+            return self.data.read1(size)  # type: ignore[no-any-return]
         return self.data.read(size)  # type: ignore[no-any-return]
 
     def __enter__(self) -> _Input:
@@ -214,3 +233,17 @@ def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[s
             return head + more
     raise DataError(f"has no header, and {len(cells)} fields where `{types[0]}` has {len(head) + 1}", f"{source.place}:1",
                     f"the order is {', '.join([*head, names.time])}; or give it a first line with the names of its columns")  # fmt: skip
+
+
+def read(
+    path: str | Path, *, type: str | None = None, time: str = "time", null: str | Iterable[str] = ()
+) -> SourceFile:
+    """A file, a folder or a pattern with events or facts, as the command line reads it, for `run`, `push` and `facts`.
+
+    `type` is that of all its events, `time` the column that holds their time, `null` how null is written in CSV. It is read
+    when it is used; it is a stream of Arrow itself, so that `pandas` or Polars can look at it.
+    """
+    found = SourceFile(str(path), type, Names(time=time), (null,) if isinstance(null, str) else tuple(null))
+    if not found.remote and found.path != "-":
+        found.check()
+    return found

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from augury.errors import DataError
-from augury.sources.blocks import Block, Stream, blocks, text_lines
+from augury.sources.blocks import Block, Stream, blocks, text_lines, uncollected
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items
 
@@ -34,19 +34,26 @@ def _at_once(block: Block) -> tuple[list[Any], Any] | None:
     data = block.data
     if b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data):
         return None
-    lines = data.split(b"\n")
-    full = [line for line in lines if line and not line.isspace()]
+    data = data.rstrip()
+    count, first = data.count(b"\n") + 1 if data else 0, block.first
+    objects = _parsed(data.replace(b"\n", b","))
+    if objects is not None and len(objects) == count:
+        return objects, lambda row: first + row
+    numbered = [(n, line) for n, line in enumerate(data.split(b"\n"), first) if line and not line.isspace()]
+    if len(numbered) == count:  # no line is empty: one of them is wrong
+        return None
+    objects = _parsed(b",".join([line for _, line in numbered]))
+    if objects is None or len(objects) != len(numbered):
+        return None
+    return objects, lambda row: numbered[row][0]
+
+
+def _parsed(objects: bytes) -> list[Any] | None:
     try:
-        objects: list[Any] = orjson.loads(b"[" + b",".join(full) + b"]")
+        with uncollected():
+            return orjson.loads(b"[" + objects + b"]")  # type: ignore[no-any-return]
     except orjson.JSONDecodeError:
         return None
-    if len(objects) != len(full):  # a line with a comma between two objects
-        return None
-    first = block.first
-    if len(full) >= len(lines) - 1 and (len(full) == len(lines) or not lines[-1]):
-        return objects, lambda row: first + row
-    numbers = [n for n, line in enumerate(lines, first) if line and not line.isspace()]
-    return objects, numbers.__getitem__
 
 
 def _one_by_one(block: Block, place: str, skipped: Skipped) -> Items:

@@ -5,7 +5,7 @@ A part is read column by column; only where that fails are its rows looked at on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -16,17 +16,19 @@ from augury.algebra.program import Plan, Predicate
 from augury.clock import Clock
 from augury.errors import DataError, RunError, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
-from augury.sources.cells import MISSING, TextCells, kind_of_text
+from augury.sources.blocks import uncollected
+from augury.sources.cells import MISSING, TextCells
 from augury.sources.columns import Array, coded
 from augury.sources.files import SourceFile
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import Batch, History
 from augury.sources.problems import Skipped
-from augury.sources.rows import FORM, Irregular, by_columns, interval, item_from
-from augury.sources.sheet import Items, Sheet
+from augury.sources.rows import FORM, Irregular, by_shape, interval, item_from, of_events
+from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.tables import is_table, sheets
 
-_CHUNK = 1 << 16  # objects that are read at a time
+_CHUNK = 1 << 14  # objects that are read at a time: they should stay in the caches until they are columns
+_type = type
 
 
 class Known:
@@ -38,15 +40,26 @@ class Known:
         for name, arity in plan.event_types:
             self.arities.setdefault(name, set()).add(arity)
 
-    def problem(self, type: Predicate) -> DataError | None:
-        """What is wrong with events of a type: it is probably misspelt, or has another number of arguments."""
+    def passed_over(self, type: Predicate) -> str:
+        """What events of a type are counted as that no rule can use; empty for one that the program knows."""
         name, arity = type
-        if name in self.arities:
-            if arity in self.arities[name]:
-                return None
-            expected = " or ".join(str(n) for n in sorted(self.arities[name]))
-            return DataError(f"`{name}` has {arity} arguments; the program uses it with {expected}")
-        return self.unknown(name)
+        if name not in self.arities:
+            return name
+        return "" if arity in self.arities[name] else f"{name}/{arity}"
+
+    def problem(self, type: Predicate) -> DataError | None:
+        """What is wrong with events of a type: it is probably misspelt. With `strict`, that the program does not know it."""
+        name, arity = type
+        if name not in self.arities:
+            return self.unknown(name)
+        return self.width(name, arity) if self.strict else None
+
+    def width(self, name: str, arity: int) -> DataError | None:
+        """What is wrong with the number of arguments of a known type."""
+        if name not in self.arities or arity in self.arities[name]:
+            return None
+        expected = " or ".join(str(n) for n in sorted(self.arities[name]))
+        return DataError(f"`{name}` has {arity} arguments; the program uses it with {expected}")
 
     def unknown(self, name: str) -> DataError | None:
         """What is wrong with a type that the program does not know; None where it is passed over."""
@@ -161,12 +174,26 @@ class Reader:
 
     def objects(self, items: Items, names: Names = NAMES, type: str | None = None) -> History:
         """Objects, one an event or a revocation."""
-        clock, first = self._begin(first_time(items.objects, names)), self.row
+        if not len(items):
+            return History()
+        clock = self._begin(first_time(items.objects, names))
         try:
-            found = by_columns(items.objects, self.plan, clock, names, type, first)
+            with uncollected():
+                found = self._objects(items.objects, names, type, clock)
         except (Irregular, DataError):
             found = self._one_by_one(items, lambda row: item_from(items.objects[row], self.plan, clock, names, type))
         return self._checked(found, items)
+
+    def _objects(self, objects: Sequence[Any], names: Names, type: str | None, clock: Clock) -> History:
+        kinds = set(map(_type, objects))
+        if kinds == {dict}:
+            shaped = by_shape(objects, names, type)
+            found = History.joined([self._by_columns(sheet, heading, clock, rows) for rows, sheet, heading in shaped])
+            found.length = len(objects)
+            return found
+        if all(issubclass(kind, Event | Revocation) for kind in kinds):
+            return of_events(objects, self.plan, self.row)
+        raise Irregular
 
     def sheet(self, sheet: Sheet, names: Names = NAMES, type: str | None = None) -> History:
         """Rows under a header."""
@@ -190,12 +217,13 @@ class Reader:
         """Without the events of types that are probably misspelt; those of types nobody knows are counted."""
         first, self.row = self.row, self.row + len(part)
         for type in list(found.batches):
-            if type[0] not in self.known.arities and self.known.unknown(type[0]) is None:
-                found.unknown[type[0]] = found.unknown.get(type[0], 0) + len(found.batches[type])
-            problem = self.known.problem(type)
+            # A table with another number of columns is a mistake; an object is an event of another type.
+            problem = self.known.problem(type) or (self.known.width(*type) if isinstance(part, Sheet) else None)
             if problem is not None:
                 for row in found.batches.pop(type).rows.tolist():
                     self.skipped.handle(DataError(problem.message, part.at(row - first), problem.hint))
+            elif name := self.known.passed_over(type):
+                found.unknown[name] = found.unknown.get(name, 0) + len(found.batches[type])
         if self.progress is not None:
             self.progress(self.row)
         return found
@@ -234,14 +262,16 @@ class Reader:
         except DataError as error:
             raise DataError(error.message, sheet.at(0) if len(sheet) else sheet.top, error.hint) from None
 
-    def _by_columns(self, sheet: Sheet, heading: EventHeading, clock: Clock) -> History:
+    def _by_columns(self, sheet: Sheet, heading: EventHeading, clock: Clock, places: Array | None = None) -> History:
+        """The events of a sheet; `places` are those of its rows, where they do not follow one another."""
         history, names = History(length=len(sheet)), heading.names
+        order = self.row + (np.arange(len(sheet)) if places is None else places)
         types, index = self._types(sheet, heading)
         times = {name: sheet[name].times(clock) for name in {names.time, names.start, names.end} & set(sheet.names)}
         ops = sheet[names.op].texts() if names.op in sheet.names else None
         ids = sheet[names.id].texts() if names.id in sheet.names else None
         known = sheet[names.known].times(clock) if names.known in sheet.names else None
-        inserts = self._revocations(history, heading, types, index, ops, ids, known)
+        inserts = self._revocations(history, heading, types, index, ops, ids, known, order)
         for at, name in enumerate(types):
             mask = inserts if len(types) == 1 else (index == at) & inserts if inserts is not None else index == at
             rows = None if mask is None or mask.all() else np.flatnonzero(mask)
@@ -262,13 +292,13 @@ class Reader:
             if since is not None and (since == MISSING).all():
                 since = None
             batch = Batch(start, end, columns, texts if texts is not None and any(texts) else None, known=since)
-            batch.rows = np.arange(self.row, self.row + len(sheet)) if rows is None else rows + self.row
+            batch.rows = order if rows is None else order[rows]
             history.batches[name, len(columns)] = batch
         return history
 
     def _types(self, sheet: Sheet, heading: EventHeading) -> tuple[list[str | None], Array]:
         """The types of the rows, and which of them each row has."""
-        if heading.type is not None:
+        if heading.type is not None or heading.names.type not in sheet.names:
             return [heading.type], np.zeros(len(sheet), np.int64)
         found = coded(sheet[heading.names.type].plain())
         values, index = found.distinct()
@@ -276,7 +306,7 @@ class Reader:
 
     def _revocations(
         self, history: History, heading: EventHeading, types: list[str | None], index: Array, ops: list[str | None] | None,
-        ids: list[str | None] | None, known: Array | None,
+        ids: list[str | None] | None, known: Array | None, order: Array,
     ) -> Array | None:  # fmt: skip
         """Takes in the rows that revoke; which rows are left, None for all."""
         if ops is None or not any(op not in (None, "insert") for op in ops):
@@ -289,7 +319,7 @@ class Reader:
             if op != "revoke" or ids is None or ids[row] is None:
                 raise Irregular
             since = None if known is None or known[row] == MISSING else int(known[row])
-            history.revoked.append((self.row + row, Revocation(ids[row] or "", since)))
+            history.revoked.append((int(order[row]), Revocation(ids[row] or "", since)))
             left[row] = False
         return left
 
@@ -338,16 +368,6 @@ def _interleave(history: History, firsts: Array) -> None:
     for batch in history.batches.values():
         batch.rows = place[batch.rows - first]
     history.revoked = [(int(place[row - first]), item) for row, item in history.revoked]
-
-
-def with_kinds(sheets: list[Sheet]) -> list[Sheet]:
-    """Sheets of text with the kinds of their columns: what all cells of a name are."""
-    names = dict.fromkeys(name for sheet in sheets for name in sheet.names)
-    arrays = {
-        n: [c.array for s in sheets if n in s.names and isinstance(c := s[n], TextCells) and len(c)] for n in names
-    }
-    kinds = {name: kind_of_text(parts) for name, parts in arrays.items()}
-    return [replace(s, cells=[TextCells(c.array, kinds[n]) if isinstance(c, TextCells) else c for n, c in zip(s.names, s.cells, strict=True)]) for s in sheets]  # fmt: skip
 
 
 def read_history(reader: Reader, events: Any) -> History:

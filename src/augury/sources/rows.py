@@ -5,21 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from augury.algebra.program import Plan
+from augury.algebra.program import Attribute, Plan
 from augury.clock import Clock
 from augury.errors import DataError, nearest
 from augury.model import Event, HistoryItem, Revocation, Value, from_json
-from augury.sources.cells import MISSING, PlainCells, declared, python_column, read_time
-from augury.sources.columns import Array, Column
-from augury.sources.heading import NAMES, Names
-from augury.sources.history import Batch, History
+from augury.sources.cells import MISSING, Cells, PlainCells, declared, read_time
+from augury.sources.columns import Array
+from augury.sources.heading import NAMES, EventHeading, Names
+from augury.sources.history import History
+from augury.sources.sheet import Sheet
 from augury.sources.types import convert
 
 FORM = '{"type": "wind", "args": ["l1", 12.5], "time": 3}'
@@ -110,20 +112,77 @@ class Irregular(Exception):
     """Objects that have to be looked at one by one: of many shapes, or wrong."""
 
 
-def by_columns(objects: Sequence[Any], plan: Plan, clock: Clock, names: Names, type: str | None, first: int) -> History:
-    """Events and revocations; `first` is the place of the first one in the order of arrival."""
-    kinds = set(map(_type, objects))
-    if kinds == {dict}:
-        return _dicts(objects, plan, clock, names, type, first)
-    if kinds and all(issubclass(kind, Event | Revocation) for kind in kinds):
-        return _converted_columns(History.of(objects, range(first, first + len(objects))), plan)
-    raise Irregular
+@dataclass(frozen=True)
+class ObjectHeading(EventHeading):
+    """The keys of objects of one shape; `width` is how many arguments they list."""
+
+    width: int | None = None
+
+    def own(self, type: str, plan: Plan) -> set[str]:
+        return super().own(type, plan) if self.width is None else set()
+
+    def args(self, type: str, plan: Plan) -> list[tuple[str, Attribute | None]]:
+        attributes = plan.declared.get(type)
+        if self.width is None:
+            if attributes is None and self.data:
+                raise Irregular
+            return super().args(type, plan)
+        if attributes is not None and len(attributes) != self.width:
+            raise Irregular
+        return [(_listed(i), attributes[i] if attributes else None) for i in range(self.width)]
+
+
+def _listed(i: int) -> str:
+    return f" {i}"  # no key of JSON that anybody has
+
+
+def by_shape(
+    objects: Sequence[dict[str, Any]], names: Names, type: str | None
+) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
+    """Objects of one shape as a sheet each, with the places that they had; None where all are of one shape."""
+    keys = tuple(objects[0])
+    if set(map(len, objects)) == {len(keys)}:
+        with suppress(KeyError):  # as many keys, and all of these: one shape
+            yield from _sheets(None, objects, keys, names, type)
+            return
+    shapes = list(map(tuple, objects))
+    different = dict.fromkeys(shapes)
+    if len(different) > _SHAPES:
+        raise Irregular
+    places: dict[tuple[str, ...], list[int]] = {shape: [] for shape in different}
+    for i, shape in enumerate(shapes):
+        places[shape].append(i)
+    for shape, rows in places.items():
+        yield from _sheets(np.array(rows, np.int64), [objects[i] for i in rows], shape, names, type)
+
+
+def _sheets(
+    rows: Array | None, objects: Sequence[dict[str, Any]], keys: tuple[str, ...], names: Names, type: str | None
+) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
+    columns: dict[str, Sequence[Any]] = dict(zip(keys, _transposed(objects, keys), strict=True))
+    width = None
+    if "args" in columns:
+        lists = columns.pop("args")
+        if not set(map(_type, lists)) <= {list, tuple} or len(set(map(len, lists))) > 1:
+            raise Irregular
+        width = len(lists[0])
+        columns |= {_listed(i): values for i, values in enumerate(zip(*lists, strict=True))}
+    named = names if names.time in columns else replace(names, time="time")
+    heading = ObjectHeading(tuple(columns), named, None if names.type in columns else type, "", width)
+    cells: list[Cells] = [PlainCells(values) for values in columns.values()]
+    yield rows, Sheet(tuple(columns), cells, len(objects)), heading
+
+
+def _transposed(objects: Sequence[dict[str, Any]], keys: tuple[str, ...]) -> Iterable[list[Any]]:
+    return [list(map(itemgetter(key), objects)) for key in keys]
 
 
 _type = type
 
 
-def _converted_columns(history: History, plan: Plan) -> History:
+def of_events(objects: Sequence[Any], plan: Plan, first: int) -> History:
+    """Events and revocations that are objects of Python, by columns."""
+    history = History.of(objects, range(first, first + len(objects)))
     for (name, arity), batch in history.batches.items():
         attributes = plan.declared.get(name)
         if attributes is not None and len(attributes) != arity:
@@ -132,104 +191,6 @@ def _converted_columns(history: History, plan: Plan) -> History:
             pairs = zip(batch.columns, attributes, strict=True)
             batch.columns = [declared(c, a, plan.prefixes) for c, a in pairs]
     return history
-
-
-def _dicts(
-    objects: Sequence[dict[str, Any]], plan: Plan, clock: Clock, names: Names, type: str | None, first: int
-) -> History:
-    history = History(length=len(objects))
-    shapes = set(map(tuple, objects))
-    if len(shapes) > _SHAPES:
-        raise Irregular
-    rows: Array = np.arange(first, first + len(objects))
-    if any(names.op in shape for shape in shapes):
-        other = [i for i, o in enumerate(objects) if o.get(names.op) not in (None, "", "insert")]
-        if other:
-            history = History.of(
-                [item_from(objects[i], plan, clock, names, type) for i in other], (first + i for i in other)
-            )
-            history.length = len(objects)
-            rows = np.delete(rows, other)
-            objects = [objects[i] for i in (rows - first).tolist()]
-    for name, places in _by_type(objects, names.type, type).items():
-        some = objects if places is None else [objects[i] for i in places]
-        batch = _batch(name, some, plan, clock, names)
-        batch.rows = rows if places is None else rows[places]
-        if (name, len(batch.columns)) in history.batches:  # an attribute that is called `op`
-            raise Irregular
-        history.batches[name, len(batch.columns)] = batch
-    return history
-
-
-def _by_type(objects: Sequence[dict[str, Any]], key: str, default: str | None) -> dict[str, list[int] | None]:
-    """The places of the objects of each type; None for all of them."""
-    try:
-        types = list(map(itemgetter(key), objects))
-    except KeyError:
-        types = [o.get(key, default) for o in objects]
-    try:
-        different = set(types)
-    except TypeError:
-        raise Irregular from None
-    if any(type(t) is not str for t in different):
-        raise Irregular
-    if len(different) == 1:
-        return {types[0]: None}
-    found: dict[str, list[int]] = {}
-    for i, name in enumerate(types):
-        found.setdefault(name, []).append(i)
-    return dict(found)
-
-
-def _batch(name: str, objects: Sequence[dict[str, Any]], plan: Plan, clock: Clock, names: Names) -> Batch:
-    shapes = set(map(tuple, objects))
-    keys = set().union(*shapes)
-    columns = _columns(name, objects, shapes, keys, plan, names)
-    own = {a.name for a in plan.declared.get(name, ())} if "args" not in keys else set()
-    time = names.time if all(names.time in shape for shape in shapes) else "time" if names.time == "time" else None
-    if time is None:
-        if any(names.time in shape for shape in shapes):
-            raise Irregular
-        time = "time"
-
-    def said(key: str) -> list[Any] | None:
-        return [o.get(key) for o in objects] if key in keys and key not in own else None
-
-    times = [
-        None if key not in keys else PlainCells([o.get(key) for o in objects]).times(clock)
-        for key in (time, names.start, names.end)
-    ]
-    start, end = interval(times[0], times[1], times[2])
-    ids, known = said(names.id), said(names.known)
-    texts = None if ids is None else [None if i is None or i == "" else str(i) for i in ids]
-    since = None if known is None else PlainCells(known).times(clock)
-    return Batch(start, end, columns, texts if texts is not None and any(texts) else None, known=since)
-
-
-def _columns(
-    name: str, objects: Sequence[dict[str, Any]], shapes: set[tuple[str, ...]], keys: set[str], plan: Plan, names: Names
-) -> list[Column]:
-    attributes = plan.declared.get(name)
-    if "args" in keys:
-        if not all("args" in shape for shape in shapes):
-            raise Irregular
-        lists = list(map(itemgetter("args"), objects))
-        if not set(map(type, lists)) <= {list, tuple} or len(set(map(len, lists))) > 1:
-            raise Irregular
-        columns = [python_column(values) for values in zip(*lists, strict=True)]
-        if attributes is not None and len(attributes) != len(columns):
-            raise Irregular
-    elif attributes is None:
-        if not keys <= set(names.all):
-            raise Irregular
-        columns = []
-    else:
-        if not all(a.name in shape for a in attributes for shape in shapes):
-            raise Irregular
-        columns = [python_column(list(map(itemgetter(a.name), objects))) for a in attributes]
-    if attributes is None:
-        return columns
-    return [declared(c, a, plan.prefixes) for c, a in zip(columns, attributes, strict=True)]
 
 
 def interval(time: Array | None, start: Array | None, end: Array | None) -> tuple[Array, Array]:

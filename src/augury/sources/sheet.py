@@ -6,10 +6,10 @@ Both know where each row was found, so that what is wrong with one can be named.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augury.sources.cells import Cells
+from augury.sources.cells import Cells, TextCells, kind_of_text
 
 
 def _numbered(row: int) -> int:
@@ -50,3 +50,13 @@ class Items:
 
     def at(self, row: int) -> str:
         return f"{self.place}:{self.line(row)}" if self.place else ""
+
+
+def with_kinds(sheets: list[Sheet]) -> list[Sheet]:
+    """Sheets of text with the kinds of their columns: what all cells of a name are."""
+    names = dict.fromkeys(name for sheet in sheets for name in sheet.names)
+    arrays = {
+        n: [c.array for s in sheets if n in s.names and isinstance(c := s[n], TextCells) and len(c)] for n in names
+    }
+    kinds = {name: kind_of_text(parts) for name, parts in arrays.items()}
+    return [replace(s, cells=[TextCells(c.array, kinds[n]) if isinstance(c, TextCells) else c for n, c in zip(s.names, s.cells, strict=True)]) for s in sheets]  # fmt: skip

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from augury.clock import Kind
 from augury.errors import RunError
 from augury.model import Fact
-from augury.program import Program
+from augury.program import Program, compile
+from augury.settings import Settings
 
 if TYPE_CHECKING:
     from augury.spark.batch import Detections
@@ -57,10 +58,20 @@ def detect(
     from augury.spark.batch import Detections
     from augury.spark.pipeline import Pipeline
 
+    compiled = _compiled(program, policy, facts)
+    settings = Settings.of(
+        compiled, clock=clock, retention=retention, longest=longest, on_error=on_error, strict=strict
+    )
     pipeline = Pipeline(
-        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(type, time, start, end, id, op),
-        retention=retention, longest=longest, trace=trace, on_error=on_error, strict=strict, many=broadcast,
-    )  # fmt: skip
+        compiled,
+        events,
+        settings,
+        facts=facts,
+        rdf=rdf,
+        names=Names(type, time, start, end, id, op),
+        trace=trace,
+        many=broadcast,
+    )
     if any(source.frame.isStreaming for source in pipeline.sources):
         raise RunError("these DataFrames are streams", hint="detect_stream(…) detects in streams")
     return Detections(pipeline, until, partitions, skew)
@@ -99,17 +110,39 @@ def detect_stream(
     from augury.spark.pipeline import Pipeline
     from augury.spark.stream import Stream
 
-    if emit not in ("early", "final"):
-        raise RunError(f"unknown emission `{emit}`", hint="it is early or final")
+    compiled = _compiled(program, policy, facts)
+    settings = Settings.of(
+        compiled,
+        clock=clock,
+        emit=emit,
+        lateness=lateness,
+        retention=retention,
+        longest=longest,
+        on_error=on_error,
+        strict=strict,
+    )
     pipeline = Pipeline(
-        program, events, clock=clock, policy=policy, facts=facts, rdf=rdf, names=Names(type, time, start, end, id, op),
-        retention=retention, longest=longest, trace=trace, on_error=on_error, strict=strict, many=broadcast,
-    )  # fmt: skip
+        compiled,
+        events,
+        settings,
+        facts=facts,
+        rdf=rdf,
+        names=Names(type, time, start, end, id, op),
+        trace=trace,
+        many=broadcast,
+    )
     if not all(source.frame.isStreaming for source in pipeline.sources):
         raise RunError(
             "these DataFrames are no streams", hint="detect(…) detects in a history; spark.readStream makes a stream"
         )
-    return Stream(pipeline, lateness, emit, buckets)
+    return Stream(pipeline, buckets)
+
+
+def _compiled(program: Program | str | Path, policy: str | None, facts: Any) -> Program:
+    """A program that is given as text or as a path, or with another policy."""
+    if isinstance(program, Program):
+        return program if policy is None else program.with_policy(policy)
+    return compile(program, policy=policy, facts={f if isinstance(f, str) else f.name for f in facts})
 
 
 __all__ = ["detect", "detect_stream"]

@@ -155,7 +155,9 @@ def time_of_text(text: Column, calendar: bool, numbers: bool) -> Column:
         return int_of_text(text)
     read = timestamp_of_text(text)
     digits = stripped(text).rlike(r"\A-*[0-9]+\z")
-    return F.when(text.rlike(_USUAL_TIME), read).otherwise(F.when(digits, int_of_text(text) if numbers else None).otherwise(read))
+    return F.when(text.rlike(_USUAL_TIME), read).otherwise(
+        F.when(digits, int_of_text(text) if numbers else None).otherwise(read)
+    )
 
 
 def iri_of_text(text: Column, prefixes: Prefixes) -> Column:

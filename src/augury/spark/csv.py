@@ -55,7 +55,9 @@ class Table:
     def heading(self) -> EventHeading:
         return EventHeading(self.names, self.source.names, self.source.type, f"{self.files[0].place}:1")
 
-    def frame(self, reader: DataFrameReader | DataStreamReader, paths: Sequence[str], look: Look, streaming: bool) -> DataFrame:
+    def frame(
+        self, reader: DataFrameReader | DataStreamReader, paths: Sequence[str], look: Look, streaming: bool
+    ) -> DataFrame:
         """Its lines, a column of text for each of the file, with what is wrong with them."""
         names = self.names if streaming else [f"c{i}" for i in range(len(self.names))]
         schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in (*names, _CORRUPT))
@@ -134,7 +136,9 @@ class Tables:
     undeclared columns; where all is declared and of one type, there is none.
     """
 
-    def __init__(self, found: Sequence[tuple[Table, DataFrame]], plan: Plan, look: Look, streaming: bool, strict: bool) -> None:
+    def __init__(
+        self, found: Sequence[tuple[Table, DataFrame]], plan: Plan, look: Look, streaming: bool, strict: bool
+    ) -> None:
         self.found, self.plan, self.look, self.streaming = found, plan, look, streaming
         self.source = found[0][0].source
         self.known = Known(plan, strict)
@@ -164,7 +168,9 @@ class Tables:
             own = [c for c in self._undeclared if c in table.names]
             kinds = [all_plain(kind, table.cell(c)).alias(f"{kind} {c}") for c in own for kind in PLAIN]
             whole = frame.where(F.col(f"`{_CORRUPT}`").isNull())
-            for row in whole.groupBy(type.alias("augury type")).agg(F.count("*").alias("augury rows"), *kinds).collect():
+            for row in (
+                whole.groupBy(type.alias("augury type")).agg(F.count("*").alias("augury rows"), *kinds).collect()
+            ):
                 counts[row["augury type"]] = counts.get(row["augury type"], 0) + row["augury rows"]
                 for c in own:
                     votes[c] &= {kind for kind in PLAIN if row[f"{kind} {c}"]}
@@ -195,12 +201,19 @@ class Tables:
         made = {(c, a.type): f"{c} as {a.type}" for pairs in args.values() for c, a in pairs}
         own = {type: frozenset(a.name for a in self.plan.declared.get(type[0], ())) for type in args}
         parts = tuple(
-            Part(type, tuple(made[c, a.type] for c, a in pairs), tuple(CONVERSIONS[a.type].kind for _, a in pairs), own=own[type])
+            Part(
+                type,
+                tuple(made[c, a.type] for c, a in pairs),
+                tuple(CONVERSIONS[a.type].kind for _, a in pairs),
+                own=own[type],
+            )
             for type, pairs in args.items()
         )
         mixed = self.source.type is None
         counts = self._passed[0] if mixed and not self.streaming else {}
-        unknown = {t: n for t, n in counts.items() if t is not None and t not in self.known.arities and t not in refused}
+        unknown = {
+            t: n for t, n in counts.items() if t is not None and t not in self.known.arities and t not in refused
+        }
         names = table.source.names
         aside = {names.known, *(() if mixed else (names.type,))}
         roles = [n for n in dict.fromkeys(names.all) if n in table.names and n not in aside]
@@ -218,7 +231,10 @@ class Tables:
         declared = name in self.plan.declared
         if self.streaming and not declared:
             if any(type == name for type, _ in self.plan.derived) and self.source.type is None:
-                return DataError(f"`{name}` is derived by the program, but the input has such events", hint=f"declare `event {name}(…).`")
+                return DataError(
+                    f"`{name}` is derived by the program, but the input has such events",
+                    hint=f"declare `event {name}(…).`",
+                )
             columns = table.heading.data
             raise DataError(f"the columns of `{name}` have no types, which a stream cannot wait for", self.source.place,
                             f"declare `event {name}({', '.join(f'{c}: …' for c in columns)}).`")  # fmt: skip
@@ -241,12 +257,17 @@ class Tables:
         read = frame.select("*", *values)
         problem = F.when(F.col(f"`{_CORRUPT}`").isNotNull(), F.lit("a line that has not as many fields as the header"))
         if not self.look.valid:
-            broken = reduce(lambda x, y: x | y, (F.coalesce(F.contains(table.cell(n), F.lit(_REPLACED)), F.lit(False)) for n in table.names))
+            broken = reduce(
+                lambda x, y: x | y,
+                (F.coalesce(F.contains(table.cell(n), F.lit(_REPLACED)), F.lit(False)) for n in table.names),
+            )
             problem = problem.when(broken, F.lit("is not UTF-8 text"))
         for (c, type), name in made.items():
             wrong = misread_text(type, table.cell(c), F.col(f"`{name}`"))
             if self.source.type is None:
-                users = [t for (t, _), pairs in args.items() if any(column == c and a.type == type for column, a in pairs)]
+                users = [
+                    t for (t, _), pairs in args.items() if any(column == c and a.type == type for column, a in pairs)
+                ]
                 wrong = table.cell(self.source.names.type).isin(users) & wrong
             problem = problem.when(wrong, F.concat(F.lit(f"`{c}` is declared as {type}, but is "), table.cell(c)))
         given = F.to_json(F.struct(*(table.cell(n).alias(n) for n in table.names)))
@@ -265,5 +286,3 @@ def first_time(table: Table, frame: DataFrame) -> object:
             if text:
                 return int(text) if text.strip().lstrip("-").isdigit() else text
     return 0
-
-

@@ -52,7 +52,12 @@ def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, li
             declared[type] = attributes
             names = Names(time="augury_from", start="augury_start", end="augury_end", id="augury_id", op="augury_op_", type="augury_type")  # fmt: skip
             sources.append(
-                FactSource(plain.where(wanted).drop("augury_op"), (Part((type, arity), inner, kinds),), names, prefixes=plan.prefixes)
+                FactSource(
+                    plain.where(wanted).drop("augury_op"),
+                    (Part((type, arity), inner, kinds),),
+                    names,
+                    prefixes=plan.prefixes,
+                )
             )
     return replace(plan, rules=tuple(rules), declared=declared), sources
 

@@ -56,7 +56,11 @@ class Opened:
         form = files[0].form() if files else self._form(source)
         for file in files:
             if file.compression == "zstd" and form in ("csv", "jsonl"):
-                raise DataError("is packed with zstd, which Spark does not read", file.place, "pack it with gzip, or say --engine embedded")
+                raise DataError(
+                    "is packed with zstd, which Spark does not read",
+                    file.place,
+                    "pack it with gzip, or say --engine embedded",
+                )
         match form:
             case "csv":
                 return self._csv(source, files)
@@ -78,8 +82,18 @@ class Opened:
         if not path.is_dir() and not source.pattern:
             raise DataError("is not a directory" if path.exists() else "no such directory", source.place,
                             "a stream reads a directory of files that grows, or - for standard input")  # fmt: skip
-        found = sorted(path.rglob("*") if path.is_dir() else Path().glob(source.path) if not path.is_absolute() else Path("/").glob(source.path[1:]))
-        return [replace(source, path=str(p)) for p in found if p.is_file() and is_data(p) and not p.name.startswith(("_", "."))]
+        found = sorted(
+            path.rglob("*")
+            if path.is_dir()
+            else Path().glob(source.path)
+            if not path.is_absolute()
+            else Path("/").glob(source.path[1:])
+        )
+        return [
+            replace(source, path=str(p))
+            for p in found
+            if p.is_file() and is_data(p) and not p.name.startswith(("_", "."))
+        ]
 
     def _form(self, source: SourceFile) -> Form:
         try:
@@ -100,7 +114,9 @@ class Opened:
         if not Path(source.path).is_dir():
             return path, {}
         endings = [e.removeprefix(".") for e, f in ENDINGS.items() if f == form]
-        return path, {"pathGlobFilter": "*.{" + ",".join([*endings, *(f"{e}.{c}" for e in endings for c in ("gz", "bz2"))]) + "}"}
+        return path, {
+            "pathGlobFilter": "*.{" + ",".join([*endings, *(f"{e}.{c}" for e in endings for c in ("gz", "bz2"))]) + "}"
+        }
 
     # Forms
 
@@ -108,7 +124,9 @@ class Opened:
         if files:
             found = csv.tables(source, files, self.plan)
         else:
-            lines = [] if self.streaming else [row[0] for row in self.spark.read.text(source.path).limit(_SAMPLE).collect()]
+            lines = (
+                [] if self.streaming else [row[0] for row in self.spark.read.text(source.path).limit(_SAMPLE).collect()]
+            )
             table = csv.table_of(source, lines, self.plan) if lines else None
             found = [] if table is None else [table]
         if not found and self.streaming:
@@ -119,10 +137,14 @@ class Opened:
             return []
         if self.streaming:
             if len(found) > 1:
-                raise DataError("has files with different headers", source.place, "a stream reads files with one header")
+                raise DataError(
+                    "has files with different headers", source.place, "a stream reads files with one header"
+                )
             table, look = found[0], csv.Look()
             path, filters = self._watched(source, "csv")
-            frame = table.frame(self.spark.readStream.options(recursiveFileLookup="true", **filters), [path], look, streaming=True)
+            frame = table.frame(
+                self.spark.readStream.options(recursiveFileLookup="true", **filters), [path], look, streaming=True
+            )
             first = csv.first_time(table, table.frame(self.spark.read, paths[table], look, streaming=False))
             made = csv.Tables([(table, frame)], self.plan, look, True, self.strict).sources(numbers)
             return [replace(one, first=first) for one in made]
@@ -139,7 +161,9 @@ class Opened:
         if self.streaming:
             path, filters = self._watched(source, "jsonl")
             stream = self.spark.readStream.options(recursiveFileLookup="true", **filters).text(path)
-            return jsonl.Lines(source, self.plan, jsonl.lines_of(stream), self.strict, None, self.lasting, numbers, first).sources
+            return jsonl.Lines(
+                source, self.plan, jsonl.lines_of(stream), self.strict, None, self.lasting, numbers, first
+            ).sources
         assert there is not None
         if not texts:
             return []
@@ -154,7 +178,9 @@ class Opened:
                     raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
                 path, filters = self._watched(source, "parquet")
                 schema = self.spark.read.parquet(paths[0]).schema
-                frame = self.spark.readStream.schema(schema).options(recursiveFileLookup="true", **filters).parquet(path)
+                frame = (
+                    self.spark.readStream.schema(schema).options(recursiveFileLookup="true", **filters).parquet(path)
+                )
             else:
                 frame = self.spark.read.parquet(*paths)
         except DataError:
@@ -168,7 +194,10 @@ class Opened:
         if self.streaming or not files:
             raise DataError("is Arrow, which Spark reads no streams of", source.place, "use Parquet")
         sheets = [sheet for file in files for sheet in file.parts(Skipped()) if isinstance(sheet, Sheet)]
-        tables = [pa.table({n: c.array for n, c in zip(s.names, s.cells, strict=True) if isinstance(c, ArrowCells)}) for s in sheets]
+        tables = [
+            pa.table({n: c.array for n, c in zip(s.names, s.cells, strict=True) if isinstance(c, ArrowCells)})
+            for s in sheets
+        ]
         return self._frame(self.spark.createDataFrame(pa.concat_tables(tables)), source, files)
 
     def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[Source]:
@@ -194,10 +223,19 @@ def nothing(spark: SparkSession, plan: Plan) -> Source:
     type = min(plan.event_types)
     attributes = plan.declared.get(type[0])
     kinds = tuple(declared_kind(a.type) for a in attributes) if attributes else ("json",) * type[1]
-    sql = {"int": "bigint", "float": "double", "number": "double", "bool": "boolean", "timestamp": "bigint", "duration": "bigint"}
+    sql = {
+        "int": "bigint",
+        "float": "double",
+        "number": "double",
+        "bool": "boolean",
+        "timestamp": "bigint",
+        "duration": "bigint",
+    }
     columns = tuple(f"augury {i}" for i in range(type[1]))
     schema = ", ".join([*(f"`{c}` {sql.get(k, 'string')}" for c, k in zip(columns, kinds, strict=True)), "time bigint"])
-    return Source(spark.createDataFrame([], schema), (Part(type, columns, kinds),), EventHeading(()).names, prefixes=plan.prefixes)
+    return Source(
+        spark.createDataFrame([], schema), (Part(type, columns, kinds),), EventHeading(()).names, prefixes=plan.prefixes
+    )
 
 
 def _escaped(path: str) -> str:

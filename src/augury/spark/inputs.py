@@ -27,7 +27,14 @@ from augury.spark.spelling import looks_misspelt
 PROBLEM, PATH, ROW = "augury problem", "augury path", "augury row"
 OBSERVED = "augury_observed_"  # and a number: what a stream tells of the rows that it left out
 _numbers = itertools.count()
-_SQL = {"int": "bigint", "float": "double", "number": "double", "bool": "boolean", "string": "string", "timestamp": "timestamp"}
+_SQL = {
+    "int": "bigint",
+    "float": "double",
+    "number": "double",
+    "bool": "boolean",
+    "string": "string",
+    "timestamp": "timestamp",
+}
 
 
 @dataclass(frozen=True)
@@ -223,7 +230,9 @@ def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
         return natural
     if natural not in CONVERSIONS[declared].columns:
         cast = f'.cast("{_SQL[declared]}")' if declared in _SQL else ""
-        shown = f'df.withColumn("{attribute.name}", F.col("{attribute.name}"){cast})' if cast else f"give it as {declared}"
+        shown = (
+            f'df.withColumn("{attribute.name}", F.col("{attribute.name}"){cast})' if cast else f"give it as {declared}"
+        )
         raise DataError(f"`{type}` declares `{attribute.name}` as {declared}, but the column is {given.simpleString()}",
                         hint=f"cast it: {shown}" if cast else shown)  # fmt: skip
     if declared in ("term", "list"):
@@ -349,11 +358,15 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
         if source.mixed:
             code = F.coalesce(code, F.when(row.problem.isNotNull(), F.raise_error(message).cast("int")))
         if source.has(names.op):
-            revokes = F.when(revokes & row.problem.isNotNull(), F.raise_error(message).cast("boolean")).otherwise(revokes)
+            revokes = F.when(revokes & row.problem.isNotNull(), F.raise_error(message).cast("boolean")).otherwise(
+                revokes
+            )
     columns = [code.alias("type"), *([] if reading.points else [row.start.alias("start")]), end.alias("end")]
     if reading.ids:
         id = source.said(names.id)
-        columns.append((F.lit(None) if id is None else F.nullif(id.cast("string"), F.lit(""))).cast("string").alias("id"))
+        columns.append(
+            (F.lit(None) if id is None else F.nullif(id.cast("string"), F.lit(""))).cast("string").alias("id")
+        )
     if reading.ops:
         columns.append(revokes.alias("revoke"))
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
@@ -386,8 +399,15 @@ def _row(source: Source, reading: Reading) -> _Row:
         pairs = [F.lit(x) for pair in codes.items() for x in pair]
         code = F.element_at(F.create_map(*pairs), type) if pairs else F.lit(None).cast("int")
     said = source.times  # which is an error where there are none
-    there = [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields] if said[0] != said[1] else [said[0]]
-    read = {c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`", source.numbers) for c in there}
+    there = (
+        [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields]
+        if said[0] != said[1]
+        else [said[0]]
+    )
+    read = {
+        c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`", source.numbers)
+        for c in there
+    }
     start = F.coalesce(*(read[c] for c in dict.fromkeys((said[0], *there))))
     end = F.coalesce(*(read[c] for c in dict.fromkeys((said[1], *there))))
     wrong: list[tuple[Column, Column]] = []
@@ -463,7 +483,14 @@ def _wrong_values(source: Source, type: Column | None) -> list[tuple[Column, Col
         bad = _misread(given, kind, source.fields[column], source.prefixes)
         if type is not None:
             bad = type.isin(keys) & bad
-        wrong.append((bad, F.concat(F.lit(f"`{column}` is declared as {kind.removeprefix('nested:')}, but is "), given.cast("string"))))
+        wrong.append(
+            (
+                bad,
+                F.concat(
+                    F.lit(f"`{column}` is declared as {kind.removeprefix('nested:')}, but is "), given.cast("string")
+                ),
+            )
+        )
     return wrong
 
 

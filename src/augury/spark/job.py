@@ -16,14 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.algebra.program import Plan
-from augury.clock import Clock, Kind
+from augury.clock import Clock
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import Graph, read_facts
 from augury.model import Event
 from augury.program import Program, check_clock
+from augury.settings import Settings
 from augury.sinks import Answers, Column, Part, column_of, ordered
-from augury.sources import Coded, OnError, Skipped, SourceFile
+from augury.sources import Coded, Skipped, SourceFile
 from augury.spark.batch import Detections
 from augury.spark.files import Opened, first_line
 from augury.spark.host import ERROR
@@ -63,16 +64,15 @@ class SparkJob:
         events: Iterable[SourceFile],
         facts: Iterable[tuple[str, str]] = (),
         rdf: Iterable[Graph] = (),
-        clock: Kind | None = None,
-        on_error: OnError = "stop",
-        strict: bool = False,
+        settings: Settings | None = None,
         *,
         until: str | None = None,
-        retention: str | None = None,
         partitions: int | None = None,
+        trace: bool = True,
     ) -> None:
-        self.spark, self.program, self.on_error = spark, program, on_error
-        self.skipped = Skipped(on_error)
+        self.spark, self.program, self.settings = spark, program, settings or Settings()
+        clock, strict = self.settings.clock, self.settings.strict
+        self.skipped = Skipped(self.settings.on_error)
         given = tuple(events)
         self.places = Places(program, given, strict=strict)
         with plainly(self.places):
@@ -82,8 +82,8 @@ class SparkJob:
             self.places = replace(self.places, clock=replace(chosen, guessed=clock is None))
             known, self.graphs = read_facts(facts, rdf, program.plan, chosen, self.skipped)
             self.pipeline = Pipeline(
-                program, sources, clock=chosen.kind, facts=known + self.graphs.facts(program.plan, known),
-                retention=retention, on_error=on_error, strict=strict, exact=True,
+                program, sources, replace(self.settings, clock=chosen.kind),
+                facts=known + self.graphs.facts(program.plan, known), exact=True, trace=trace,
             )  # fmt: skip
             self.detections = Detections(self.pipeline, until, partitions, False)
 
@@ -124,14 +124,17 @@ class SparkJob:
 
     def _skip(self) -> None:
         """What was left out: a second pass, where the user asked to go on."""
-        if self.on_error != "skip":
+        if self.settings.on_error != "skip":
             return
         wrong = self.pipeline.wrong
         for row in sorted(wrong.groupBy("path").count().collect(), key=lambda row: _natural(row["path"] or "")):
             found = self.places.problems(row["path"]) if row["path"] else []
             if not found:
                 there = F.col("path").eqNullSafe(row["path"])
-                found = [f"{row['path'] or 'a row'}: {r['problem']} in {r['row']}" for r in wrong.where(there).limit(_LISTED).collect()]
+                found = [
+                    f"{row['path'] or 'a row'}: {r['problem']} in {r['row']}"
+                    for r in wrong.where(there).limit(_LISTED).collect()
+                ]
             self.skipped.problems += found
 
     @property

@@ -137,7 +137,10 @@ class Lines:
                 for a in args:
                     if CONVERSIONS[a.type].json is not None:
                         wanted.setdefault(a.name, set()).add(a.type)
-        found = {key: _TYPED.get(next(iter(types)), "variant") if len(types) == 1 else "variant" for key, types in wanted.items()}
+        found = {
+            key: _TYPED.get(next(iter(types)), "variant") if len(types) == 1 else "variant"
+            for key, types in wanted.items()
+        }
         for key in (*names.all, "args"):
             if key != names.known and (key != "args" or self._lists):
                 found[key] = "array<variant>" if key == "args" else "variant" if key in found else "string"
@@ -151,10 +154,15 @@ class Lines:
         names, fields = self.source.names, self._fields
         line = F.col("value")
         whole = F.concat(F.lit('{"r":'), line, F.lit(f',"{_END}":1}}'))
-        strict, careful = (_schema({k: "variant" if c and t in _TYPED.values() else t for k, t in fields.items()}) for c in (False, True))
+        strict, careful = (
+            _schema({k: "variant" if c and t in _TYPED.values() else t for k, t in fields.items()})
+            for c in (False, True)
+        )
         frame = self.frame.select("value", PATH, F.from_json(whole, strict, _OPTIONS).alias("p"))
         ok = _sound(F.col("p"))
-        frame = frame.select("value", PATH, "p", ok.alias("ok"), F.from_json(F.when(~ok, whole), careful, _OPTIONS).alias("q"))
+        frame = frame.select(
+            "value", PATH, "p", ok.alias("ok"), F.from_json(F.when(~ok, whole), careful, _OPTIONS).alias("q")
+        )
         read = F.col("ok") | _sound(F.col("q"))
         keys = {key: self._field(key) for key in fields if fields[key] not in _TYPED.values()}
         listed = keys["args"] if "args" in keys else F.lit(None).cast("array<variant>")
@@ -162,7 +170,11 @@ class Lines:
         if self.source.type is not None:
             type = F.coalesce(type, F.lit(self.source.type))
         arities = {name: len(args) for name, args in self.plan.declared.items()}
-        by_name = F.element_at(F.create_map(*(F.lit(x) for pair in arities.items() for x in pair)), type) if arities else F.lit(None).cast("int")
+        by_name = (
+            F.element_at(F.create_map(*(F.lit(x) for pair in arities.items() for x in pair)), type)
+            if arities
+            else F.lit(None).cast("int")
+        )
         arity = F.when(listed.isNotNull(), F.size(listed)).otherwise(F.coalesce(by_name, F.lit(0)))
         roles = self._roles(keys)
         frame = frame.select(
@@ -186,7 +198,13 @@ class Lines:
         attribute = self.args[type][at]
         if CONVERSIONS[attribute.type].json is None:
             return f"{_key(type)} {at}"
-        place = str(at) if type[0] not in self.plan.declared else f"{attribute.name} {at}" if self._lists else attribute.name
+        place = (
+            str(at)
+            if type[0] not in self.plan.declared
+            else f"{attribute.name} {at}"
+            if self._lists
+            else attribute.name
+        )
         return f"{place} as {attribute.type}"
 
     @cached_property
@@ -205,7 +223,9 @@ class Lines:
     def _roles(self, keys: Mapping[str, Column]) -> dict[str, Column]:
         """What lines say of their events: the columns of which some line says something."""
         names = self.source.names
-        texts = {key: keys[key] if self._fields[key] == "string" else _text(keys[key]) for key in names.all if key in keys}
+        texts = {
+            key: keys[key] if self._fields[key] == "string" else _text(keys[key]) for key in names.all if key in keys
+        }
         time = texts[names.time] if names.time == "time" else F.coalesce(texts[names.time], texts["time"])
         found = {names.time: _whole(time)}
         for role, name in (("start", names.start), ("end", names.end)):
@@ -264,7 +284,10 @@ class Lines:
         wrong: list[tuple[Column, str]] = [(~F.col("read"), "malformed JSON, or not an object")]
         undeclared = [t for t in sorted(self.known.arities) if t not in self.plan.declared]
         if undeclared:
-            extra = F.size(F.array_except(F.json_object_keys("value"), F.array(*(F.lit(n) for n in (*names.all, "args"))))) > 0
+            extra = (
+                F.size(F.array_except(F.json_object_keys("value"), F.array(*(F.lit(n) for n in (*names.all, "args")))))
+                > 0
+            )
             unnamed = F.col("list").isNull() & F.col("name").isin(undeclared) & insert & extra
             wrong.append((unnamed, "attributes by name, but the program does not declare the type"))
         keys = [_key(type) for type in self.args]
@@ -273,7 +296,12 @@ class Lines:
         for name, misread in values.items():
             (type, _, attribute), users = self._places[name]
             own = F.lit(True) if self._owns(type, names.op) else insert
-            wrong.append((F.col("key").isin(users) & own & misread, f"`{attribute.name}` of `{type[0]}` is missing, or no {attribute.type}"))
+            wrong.append(
+                (
+                    F.col("key").isin(users) & own & misread,
+                    f"`{attribute.name}` of `{type[0]}` is missing, or no {attribute.type}",
+                )
+            )
         if not self.lasting:
             lasts = F.col("`said augury start`") != F.col("`said augury end`")
             wrong.append((lasts, "the event lasts for a time; say how long events last at most: --longest 1h"))
@@ -372,14 +400,22 @@ def _objects(texts: Iterable[str]) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def seen(spark: SparkSession, paths: Sequence[str], source: SourceFile, plan: Plan) -> dict[tuple[str | None, int], Seen]:
+def seen(
+    spark: SparkSession, paths: Sequence[str], source: SourceFile, plan: Plan
+) -> dict[tuple[str | None, int], Seen]:
     """One pass: which types there are, with how many arguments of which kinds, and what is said of events beside them."""
     names = source.names
-    arities = {name: [n for t, n in plan.event_types if t == name] for name, _ in plan.event_types if name not in plan.declared}
+    arities = {
+        name: [n for t, n in plan.event_types if t == name] for name, _ in plan.event_types if name not in plan.declared
+    }
     most = max((n for ns in arities.values() for n in ns), default=0)
     roles = {"id": names.id, "op": names.op, "start": names.start, "end": names.end}
     fields = ", ".join(f"`{key}` string" for key in (names.type, *roles.values()))
-    frame = spark.read.schema(f"{fields}, args array<{'variant' if most else 'string'}>").options(**_OPTIONS).json(list(paths))
+    frame = (
+        spark.read.schema(f"{fields}, args array<{'variant' if most else 'string'}>")
+        .options(**_OPTIONS)
+        .json(list(paths))
+    )
     type = F.col(f"`{names.type}`")
     if source.type is not None:
         type = F.coalesce(type, F.lit(source.type))
@@ -393,14 +429,18 @@ def seen(spark: SparkSession, paths: Sequence[str], source: SourceFile, plan: Pl
     for row in told.collect():
         name, declared = row["type"], plan.declared.get(row["type"])
         own = {a.name for a in declared or ()} if not row["listed"] else set()
-        says = frozenset(role for role, key in roles.items() if row[role] and (key not in own or role in ("start", "end")))
+        says = frozenset(
+            role for role, key in roles.items() if row[role] and (key not in own or role in ("start", "end"))
+        )
         arity = len(declared) if declared is not None and not row["listed"] else row["size"]
         classes = tuple(_one([k for k in row[f"kinds {i}"] if k]) for i in range(min(arity, most)))
         before = found.get((name, arity))
         if before is None:
             found[name, arity] = Seen(row["rows"], row["listed"], classes, says)
         else:
-            found[name, arity] = Seen(before.rows + row["rows"], before.listed or row["listed"], classes or before.kinds, before.says | says)
+            found[name, arity] = Seen(
+                before.rows + row["rows"], before.listed or row["listed"], classes or before.kinds, before.says | says
+            )
     return found
 
 

@@ -23,14 +23,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.algebra.program import Plan
-from augury.clock import Kind, read_duration, read_timestamp, show_timestamp
+from augury.clock import Kind, read_duration, read_timestamp, show_duration, show_timestamp
 from augury.errors import DataError, RunError
 from augury.knowledge.graphs import Graph, read_facts
 from augury.language.show import Printer
 from augury.program import Program, check_clock
-from augury.settings import Emit, length
+from augury.settings import Settings
 from augury.sinks import event_as_json, make_folder
-from augury.sources import OnError, Skipped, SourceFile
+from augury.sources import Skipped, SourceFile
 from augury.spark.files import Opened
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED, clock_of
@@ -59,15 +59,9 @@ class Order:
     checkpoint: Path
     output: str
     format: StreamFormat
-    lateness: str
-    emit: Emit
+    settings: Settings
     late: str | None = None
     trigger: str = "1s"
-    clock: Kind | None = None
-    on_error: OnError = "stop"
-    longest: str | None = None
-    retention: str | None = None
-    strict: bool = False
 
     def ready(self) -> Order:
         """With the folders made that it writes to."""
@@ -109,16 +103,15 @@ def about(order: Order, buckets: int) -> dict[str, Any]:
     printer = Printer(explicit=True, width=10_000)
     rules = {spans[s.span]: printer.statement(s) for m in program.modules for s in m.statements if s.span in spans}
     declared = {name: [f"{a.name}: {a.type}" for a in attributes] for name, attributes in sorted(program.plan.declared.items())}  # fmt: skip
+    lengths = {name: getattr(order.settings, name) for name in ("lateness", "longest", "retention")}
     return {
         "rules": rules,
         "outputs": list(program.plan.outputs),
         "declared_events": declared,
         "buckets": buckets,
-        "emission": order.emit,
-        "lateness": order.lateness,
-        "longest": order.longest,
-        "retention": order.retention,
-        "clock": order.clock,
+        "emission": order.settings.emit,
+        **{name: us and show_duration(us) for name, us in lengths.items()},
+        "clock": order.settings.clock,
     }
 
 
@@ -141,7 +134,7 @@ def check_checkpoint(order: Order, buckets: int) -> None:
     old = remembered(order.checkpoint)
     if old:
         new = about(order, buckets)
-        if order.clock is None:
+        if order.settings.clock is None:
             new["clock"] = old.get("clock")
         check_program(old, new)
 
@@ -236,25 +229,29 @@ class Live:
         self.spool: Spool | None = None
         self.out = sys.stdout  # a progress line puts its own in place
         old = remembered(order.checkpoint)
-        asked: Kind | None = order.clock or old.get("clock")
+        asked: Kind | None = order.settings.clock or old.get("clock")
         sources = [self._source(source) for source in order.events]
-        self.places = Places(order.program, tuple(sources), strict=order.strict)
+        self.places = Places(order.program, tuple(sources), strict=order.settings.strict)
         with plainly(self.places):
             opened = Opened(
-                spark, order.program, asked, order.strict, streaming=True, lasting=order.longest is not None
+                spark,
+                order.program,
+                asked,
+                order.settings.strict,
+                streaming=True,
+                lasting=order.settings.longest is not None,
             )
             found = opened.all(sources)
             clock = clock_of(order.program, found, asked)
             check_clock(order.program, clock.kind)
             self.places = replace(self.places, clock=replace(clock, guessed=asked is None))
-            self.skipped = Skipped(order.on_error)
+            self.skipped = Skipped(order.settings.on_error)
             known, self.graphs = read_facts(order.facts, order.rdf, order.program.plan, clock, self.skipped)
             facts = known + self.graphs.facts(order.program.plan, known)
             self.pipeline = Pipeline(
-                order.program, found, clock=clock.kind, facts=facts, retention=order.retention, longest=order.longest,
-                on_error=order.on_error, strict=order.strict, exact=True,
-            )  # fmt: skip
-            self.stream = Stream(self.pipeline, order.lateness, order.emit, buckets)
+                order.program, found, replace(order.settings, clock=clock.kind), facts=facts, exact=True
+            )
+            self.stream = Stream(self.pipeline, buckets)
         _remember(order, buckets, clock.kind)
         self.seen = -1
 
@@ -301,7 +298,7 @@ class Live:
     def _batch(self, rows: DataFrame, number: int) -> None:
         """One batch: what it found goes where it belongs. A batch that is repeated replaces what it wrote before."""
         order, pipeline = self.order, self.pipeline
-        changes = order.emit == "early"
+        changes = order.settings.emit == "early"
         rows = rows.persist()
         try:
             counts = {row["type"]: row["count"] for row in rows.groupBy("type").count().collect()}
@@ -375,11 +372,15 @@ class Live:
 
     def _skip(self, metrics: dict[str, Any]) -> None:
         """What was left out or passed over: every source is counted once, however many stages read it."""
-        told = {(row["path"], row["problem"], row["types"]): row for name, row in metrics.items() if name.startswith(OBSERVED)}
+        told = {
+            (row["path"], row["problem"], row["types"]): row
+            for name, row in metrics.items()
+            if name.startswith(OBSERVED)
+        }
         for row in told.values():
             self.tally.unknown += row["unknown"]
             self.tally.types |= {name for name in (row["types"] or "").split(", ") if name}
-            if self.order.on_error == "skip" and row["count"]:
+            if self.order.settings.on_error == "skip" and row["count"]:
                 self.tally.skipped += row["count"]
                 self.skipped.problems += self.places.problems(row["path"]) or [f"{row['path']}: {row['problem']}"]
 
@@ -407,15 +408,6 @@ def check(order: Order, buckets: int) -> None:
     """What can be known to be wrong before Spark starts."""
     check_checkpoint(order, buckets)
     check_output(order)
-    for option, text in (
-        ("--lateness", order.lateness),
-        ("--longest", order.longest),
-        ("--retention", order.retention),
-    ):
-        try:
-            length(text, order.program.plan.tick)
-        except RunError as error:
-            raise DataError(error.message, option) from None
     if order.trigger != "once":
         interval(order.trigger)
 

@@ -15,13 +15,12 @@ from augury.algebra.place import placed, reading
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
-from augury.clock import Kind
 from augury.errors import RunError, nearest
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
 from augury.model import Fact
-from augury.program import Program, check_clock, compile
-from augury.settings import OnError, length
+from augury.program import Program, check_clock
+from augury.settings import Settings
 from augury.sinks import attribute_names
 from augury.sources.heading import Names
 from augury.spark.fact_streams import with_streams
@@ -56,19 +55,14 @@ class Pipeline:
 
     def __init__(
         self,
-        program: Program | str | Any,
+        program: Program,
         events: Any,
+        settings: Settings | None = None,
         *,
-        clock: Kind | None = None,
-        policy: str | None = None,
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
         names: Names | None = None,
-        retention: str | None = None,
-        longest: str | None = None,
         trace: bool = True,
-        on_error: OnError = "stop",
-        strict: bool = False,
         slices: bool = True,
         many: int = MANY,
         exact: bool = False,
@@ -76,17 +70,12 @@ class Pipeline:
         given_facts: Any = (
             facts if isinstance(facts, Facts) else dict(facts) if isinstance(facts, Mapping) else list(facts)
         )
-        if not isinstance(program, Program):
-            program = compile(program, policy=policy, facts={f if isinstance(f, str) else f.name for f in given_facts})
-        elif policy is not None:
-            program = program.with_policy(policy)
-        if on_error not in ("stop", "skip"):
-            raise RunError(f"unknown way with malformed rows: `{on_error}`", hint='it is "stop" or "skip"')
-        self.program, self.trace, self.on_error, self.strict = program, trace, on_error, strict
+        self.settings = settings or Settings()
+        self.program, self.trace = program, trace
         self.names = names or Names()
         ready = isinstance(events, list) and all(isinstance(e, Source) for e in events)
         self.sources: list[Source] = events if ready else sources(program, events, self.names)
-        self.clock = clock_of(program, self.sources, clock)
+        self.clock = clock_of(program, self.sources, self.settings.clock)
         check_clock(program, self.clock.kind)
         frames, others = _divided(rdf)
         if frames:
@@ -104,9 +93,9 @@ class Pipeline:
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
         self.ops = any(s.has(self.names.op) for s in self.sources)
-        asked = length(longest, program.plan.tick)
+        asked = self.settings.longest
         self.longest = 0 if self.points and asked is None else asked
-        self.retention = length(retention, program.plan.tick)
+        self.retention = self.settings.retention
         self.shipped = Shipped(self.facts)
         self.varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
         self.slices = slices
@@ -128,7 +117,9 @@ class Pipeline:
 
     @cached_property
     def reading(self) -> Reading:
-        return Reading(self.layout, self.clock, self.ops, self.ids, self.points, self.on_error, self.strict)
+        return Reading(
+            self.layout, self.clock, self.ops, self.ids, self.points, self.settings.on_error, self.settings.strict
+        )
 
     def raw(self, source: Source) -> DataFrame:
         """The events of a source in the layout, with what is wrong with each."""

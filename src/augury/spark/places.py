@@ -15,6 +15,8 @@ from augury.errors import DataError
 from augury.program import Program
 from augury.sources import Reader, Skipped, SourceFile
 
+_LOGICAL = Clock()
+
 
 _LOGICAL = Clock()
 
@@ -61,5 +63,3 @@ class Places:
             for file in source.files():
                 # What was spooled is called as what it was.
                 yield replace(file, shown=source.shown) if source.shown and source.pattern else file
-
-

@@ -100,7 +100,11 @@ def of_frame(
         kind = "json" if i in opaque else kind
         if kind in _DOUBLES:
             slot = F.when(~F.isnan(slot), slot)
-        elif isinstance(field.dataType, T.FloatType | T.DoubleType | T.StringType) and kind in ("int", "timestamp", "duration"):
+        elif isinstance(field.dataType, T.FloatType | T.DoubleType | T.StringType) and kind in (
+            "int",
+            "timestamp",
+            "duration",
+        ):
             wrong = F.concat(F.lit(f"a malformed fact of `{name}`: `{attribute.name}` is declared as {kind}, but is "), given.cast("string"))  # fmt: skip
             slot = F.when(given.isNull() | slot.isNotNull(), slot).otherwise(F.raise_error(wrong).cast("bigint"))
         made.append(slot.cast(sql(kind)).alias(f"c{i}"))

@@ -30,7 +30,6 @@ from augury.errors import RunError
 from augury.language.show import Printer
 from augury.model import Event
 from augury.program import Program
-from augury.settings import Emit, length
 from augury.sinks import event_as_json
 from augury.sources import Batch
 from augury.spark import host
@@ -53,11 +52,9 @@ class Stream(Outputs):
     rows that are no events.
     """
 
-    def __init__(self, pipeline: Pipeline, lateness: str, emit: Emit, buckets: int | None) -> None:
+    def __init__(self, pipeline: Pipeline, buckets: int | None) -> None:
         super().__init__(pipeline)
-        self.emit = emit
-        tick = pipeline.plan.tick
-        late = length(lateness, tick)
+        self.emit, late = pipeline.settings.emit, pipeline.settings.lateness
         if late is None:
             raise RunError("how late may an event come?", hint='say lateness="10 minutes"')
         self.lateness = pipeline.clock.length(late)

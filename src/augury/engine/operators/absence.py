@@ -12,7 +12,7 @@ from augury.engine import kernels as k
 from augury.engine.frame import Frame, View, frame_of, store
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, LEFT, NONE, RANK, START, Links
+from augury.engine.table import END, LEFT, NONE, RANK, START, Latest, Links
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -60,6 +60,7 @@ class Absence(Operator):
         self.blocks = np.array([(0, low, 1, START, 0), (1, END, 0, high, 0)], np.int64)
         low_out, high_out = out.labels[window]
         self.standing_index = out.table.index(tuple(out.vars[v] for v in keys), high_out)
+        self.latest = Latest(out.table, high_out)
         self.blocked_by = np.array([(1, low_out, 0, START, 0), (0, END, 1, high_out, 0)], np.int64)
         self.room = np.empty((2, 64), np.int64)
         circuit.asks(self, where)
@@ -102,6 +103,8 @@ class Absence(Operator):
     def block(self, absent: Array) -> None:
         """New occurrences of what must be absent: the rows that they meet fall."""
         out = self.out.table
+        # In order, what has come ends after all windows that were there.
+        absent = absent[self.inputs[1].table.data[END, absent] <= self.latest.before(out.n)]
         for pairs in self.pairs(absent, self.inputs[1], self.fields[1], self.out, self.fields[2], True):
             rows = out.data[LEFT, pairs[1]]
             found = self.really(rows, pairs[0])
@@ -149,6 +152,8 @@ class Absence(Operator):
         bounds = self.blocked_by if standing else self.blocks
         first, most = 0, 1 if self.plain and not standing else -1
         data = mine.table.data
+        if len(rows):
+            index.extend()
         # A row [lo, hi] that q meets has hi in [q.end, q.start + the longest window]; a q that a row meets ends in it.
         low, high, slack = (END, START, self.longest) if standing else (*mine.labels[self.window], 0)
         while first < len(rows) and index.count:
@@ -206,6 +211,7 @@ class Absence(Operator):
 
     def rebuild(self) -> None:
         super().rebuild()
+        self.latest.reset()
         table, out = self.inputs[0].table, self.out
         low, high = (out.table.data[f, : out.table.n] for f in out.labels[self.window])
         self.longest = int((high - low).max()) if out.table.n else 0

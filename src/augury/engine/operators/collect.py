@@ -150,6 +150,8 @@ class Collect(Operator):
         most: int = -1,
     ) -> Iterator[Array]:
         first, words = 0, self.circuit.words.dictionary
+        if len(given):
+            index.extend()
         while first < len(given) and index.count:
             came, count, touched = k.probe_window(
                 given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
@@ -374,10 +376,10 @@ class Collect(Operator):
             self.same.setdefault(self.made_of(row), {})[row] = None
 
     def parts(self, row: int) -> tuple[Part, ...]:
-        found = self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
+        found = dict.fromkeys(self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))
         for member in self.members.get(row, ()):
-            found += tuple(p for p in self.circuit.parts(self.inputs[1].table, member) if p not in found)
-        return found
+            found.update(dict.fromkeys(self.circuit.parts(self.inputs[1].table, member)))
+        return tuple(found)
 
 
 class _Group:

@@ -11,7 +11,7 @@ from augury.engine import kernels as k
 from augury.engine.frame import LONGEST, View, frame_of
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, no_buckets
+from augury.engine.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
 from augury.engine.values import OPEN
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Derived(Operator):
         table = Table(arity, circuit.words)
         self.fields = np.arange(FIELDS, FIELDS + arity, dtype=np.int64)
         self.counts = np.zeros((2, 16), np.int64)  # hash and number of derivations
-        self.buckets = no_buckets(0)
+        self.buckets = marked_buckets(0)
         self.used = 0
         self.weakened: list[Array] = []
         self.suspects: list[int] = []
@@ -54,8 +54,8 @@ class Derived(Operator):
         table.room(count)
         if self.counts.shape[1] < len(table.alive):
             self.counts = grown(self.counts, len(table.alive), table.n)
-        if 2 * (self.used + count) > len(self.buckets):
-            self.buckets = no_buckets(2 * (table.live + count))
+        if too_full(self.buckets, self.used + count):
+            self.buckets = marked_buckets(table.live + count)
             k.refill(self.counts, table.alive, table.n, self.buckets)
             self.used = table.live
         target = np.empty(count, np.int64)
@@ -157,7 +157,7 @@ class Derived(Operator):
             child = links.child
             rows = child.data[RIGHT, : child.n][child.alive[: child.n].astype(bool)]
             np.add.at(self.counts[_COUNT], rows[rows >= 0], 1)
-        self.buckets = no_buckets(2 * table.live)
+        self.buckets = marked_buckets(table.live)
         self.used = table.live
         k.hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
         k.refill(self.counts, table.alive, table.n, self.buckets)

@@ -12,7 +12,7 @@ from augury.engine import kernels as k
 from augury.engine.frame import Frame, View, store
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator
-from augury.engine.table import END, RANK, START
+from augury.engine.table import END, RANK, START, Latest
 from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Join(Operator):
         self.simple = not (where or gap or self.open)
         self.plan = self._plan() if self.simple else None
         self.room = np.empty((2, 64), np.int64)
+        self.latest = (Latest(left.table, END), Latest(right.table, END))
         if absent is not None:
             self.floor = right.table.add_field(code=False)
             self.floors: dict[int, list[int]] | None = None  # right rows by floor, once something absent was taken back
@@ -100,6 +101,7 @@ class Join(Operator):
     def latest_absent(self, rights: Array) -> Array:
         found, index, words = np.empty(len(rights), np.int64), self.absent_index, self.circuit.words.dictionary
         right, absent = self.inputs[1].table, self.inputs[2].table
+        index.extend()
         self.touched += k.latest_start(
             rights, right.data, self.absent_fields[0], absent.data, self.absent_fields[1], absent.alive,
             index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
@@ -114,6 +116,7 @@ class Join(Operator):
         given, found = left.table.data[:, rows].copy(), np.empty(len(rows), np.int64)
         given[START] = FAR // 2  # whatever has ended, however late it started
         words, fields = self.circuit.words.dictionary, np.array([left.vars[v] for v in self.absent_keys], np.int64)
+        index.extend()
         k.latest_start(
             np.arange(len(rows)), given, fields, absent.data, self.absent_fields[1], absent.alive,
             index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
@@ -161,16 +164,27 @@ class Join(Operator):
 
     def rebuild(self) -> None:
         super().rebuild()
+        for latest in self.latest:
+            latest.reset()
         if self.absent is not None:
             self.floors = None
 
     def emit(self, rows: Array, side: int, limit: int) -> None:
         """Pairs new rows of a side with the rows of the other side that came before `limit`."""
-        first = 0
+        first, rows = 0, self.within_reach(rows, side, limit, self.relation)
         while first < len(rows):
             first, pairs = self.pairs(rows, side, limit, first)
             if pairs.shape[1]:
                 self.keep(pairs)
+
+    def within_reach(self, rows: Array, side: int, limit: int, relation: Relation) -> Array:
+        """The rows for which a row of the other side that came before `limit` ends late enough.
+
+        In order, what comes first finds nothing of what comes after it, and need not look.
+        """
+        data, reach = self.inputs[side].table.data, relation.reach[side]
+        least = np.maximum(data[START, rows] + reach[0], data[END, rows] + reach[1])
+        return rows[least <= self.latest[1 - side].before(limit)]
 
     def pairs(
         self, rows: Array, side: int, limit: int, first: int = 0, most: int = -1, relation: Relation | None = None
@@ -179,6 +193,7 @@ class Join(Operator):
         relation = relation or self.relation
         mine, other = self.inputs[side].table, self.inputs[1 - side].table
         index, words = self.indexes[1 - side], self.circuit.words.dictionary
+        index.extend()
         if limit <= 0 or index.count == 0:
             return len(rows), np.empty((2, 0), np.int64)
         while True:

@@ -69,7 +69,7 @@ class Recent(Join):
 
     def later_than(self, rows: Array, side: int, limit: int) -> Array:
         """The parts of the other side that were decided before, and for which a new row is an earlier candidate."""
-        first, found = 0, [NONE]
+        first, found, rows = 0, [NONE], self.within_reach(rows, side, limit, self.after)
         while first < len(rows):
             first, pairs = self.pairs(rows, side, limit, first, relation=self.after)
             if pairs.shape[1]:
