@@ -585,7 +585,7 @@ def _spooled(source: SourceFile, folder: Path) -> SourceFile:
     """Standard input as a file, which Spark can read."""
     if source.path != "-":
         return source
-    data = sys.stdin.buffer.read()
+    data = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
     path = folder / f"input.{source.form(data[:16])}"
     path.write_bytes(data)
     return replace(source, path=str(path), shown=source.place)
