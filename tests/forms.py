@@ -348,9 +348,7 @@ def _polars(written: Written) -> Any:
 
 def _duckdb(written: Written) -> Any:
     table = arrow_table(written)
-    if any(
-        pa.types.is_null(f.type) or pa.types.is_nested(f.type) or pa.types.is_duration(f.type) for f in table.schema
-    ):
+    if any(pa.types.is_nested(f.type) or pa.types.is_duration(f.type) for f in table.schema):
         raise Cannot("DuckDB has other types")
     connection = duckdb.connect()
     connection.register("given", table)
