@@ -237,10 +237,8 @@ def objects(written: Written, by_name: bool, value: Callable[[Any], Any]) -> lis
         one: dict[str, Any]
         cells = dict(zip(written.names, written.rows[row], strict=True)) if written.names else None
         if isinstance(item, Revocation):
-            found.append(
-                {"op": "revoke", "id": item.id}
-                | ({} if item.known is None else {"known": cells["known"] if cells else item.known})
-            )
+            since = cells["known"] if cells and item.known is not None else item.known
+            found.append({"op": "revoke", "id": item.id} | ({} if since is None else {"known": value(since)}))
             continue
         attributes = written.named.get(item.type)
         if cells is None:
@@ -294,7 +292,7 @@ def _zst(data: str) -> bytes:
 
 
 def _halves(written: Written) -> tuple[Written, Written]:
-    n = len(written.rows)
+    n = len(written.items)
     return written.some(range(n // 2)), written.some(range(n // 2, n))
 
 

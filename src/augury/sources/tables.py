@@ -54,12 +54,12 @@ def _reader(given: Any, place: str) -> Any:
         return pa.RecordBatchReader.from_batches(given.schema, [given])
     if isinstance(given, pa.RecordBatchReader):
         return given
-    if hasattr(given, "to_table"):  # a dataset, or a scanner of one
-        return given.to_table().to_reader()
     if hasattr(given, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(given)
     if hasattr(given, "to_arrow_table"):
         return given.to_arrow_table().to_reader()
+    if hasattr(given, "to_table"):  # a dataset, or a scanner of one; what DuckDB calls so makes a table in the database
+        return given.to_table().to_reader()
     raise DataError(f"a {type(given).__name__} is not a table", place, "give a table, or a list of rows")
 
 
