@@ -66,7 +66,7 @@ def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: Names) -> tup
             raise DataError(f"the args of `{name}` are not a list")
         return _converted(name, item["args"], plan)
     if attributes is None:
-        if any(key not in names.all for key in item):
+        if any(key not in names.all for key in item) and any(name == known for known, _ in plan.event_types):
             raise DataError(f"`{name}` has attributes by name, but the program does not declare it",
                             hint=f"declare `event {name}(…).`, or give `args` as a list")  # fmt: skip
         return ()
@@ -125,7 +125,9 @@ class ObjectHeading(EventHeading):
         attributes = plan.declared.get(type)
         if self.width is None:
             if attributes is None and self.data:
-                raise Irregular
+                if any(type == name for name, _ in plan.event_types):
+                    raise Irregular
+                return []  # of a type that nobody knows, nobody asks what its attributes are
             return super().args(type, plan)
         if attributes is not None and len(attributes) != self.width:
             raise Irregular
