@@ -537,8 +537,8 @@ def test_wrong_rows_are_skipped(tmp_path: Path) -> None:
     path = written(tmp_path / "s.csv", "id,region\n1,n\nx,n\n2\n3,s\n")
     assert args_of(read(path, plan_of(DECLARED), skipped=skipped)) == [(1, "n"), (3, "s")]
     assert skipped.problems == [
-        f"{path}:4: 1 fields where the header has 2",
         f"{path}:3: `id` is declared as int, but is 'x'",
+        f"{path}:4: 1 fields where the header has 2",
     ]
     skipped = Skipped("skip")
     pyarrow.parquet.write_table(pa.table({"id": [1.0, 1.5], "region": ["n", "n"]}), tmp_path / "s.parquet")

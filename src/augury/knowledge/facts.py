@@ -13,13 +13,13 @@ from augury.errors import DataError, counted, misspelt, nearest
 from augury.knowledge.table import FactTable, tables_of
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
 from augury.language.read import KNOWN_PREFIXES
-from augury.model import Fact, from_json
+from augury.model import Fact
 from augury.sources import Skipped, SourceFile
 from augury.sources.cells import PlainCells, read_time
 from augury.sources.heading import FACT_ROLES
 from augury.sources.sheet import Items, Sheet
 from augury.sources.tables import is_table, sheets
-from augury.sources.types import convert
+from augury.sources.types import convert, value_of
 
 _MANY = 1000  # tuples that are worth turning into columns
 
@@ -124,10 +124,9 @@ def _from_path(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped)
 def _from_source(name: str, source: SourceFile, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     from augury.knowledge.sheets import facts_of_sheets
 
-    parts = source.parts(skipped)
     found: list[StatementTable] = []
     tables: list[Sheet] = []
-    for part in parts:
+    for part in source.parts():
         if isinstance(part, Items):
             found += facts_of_items(name, part, plan, clock, skipped)
         else:
@@ -147,15 +146,21 @@ def _check_form(source: SourceFile) -> None:
 
 def facts_of_items(name: str, items: Items, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     """Facts from objects, one each: column by column where they have one shape, else one by one."""
-    from augury.knowledge.sheets import read_sheet
+    from augury.knowledge.sheets import one_by_one, read_sheet
 
     try:
         sheet = _sheet_of_objects(name, items, plan)
         if sheet is not None:
-            return [read_sheet(name, sheet, plan, clock)]
+            found = [read_sheet(name, sheet, plan, clock)]
+            skipped.handle_all(items.problems)
+            return found
     except DataError:
         pass
-    return statement_tables(_numbered(name, items, plan, clock, skipped))
+    statements, problems = one_by_one(
+        items, lambda row: statement_from(name, items.objects[row], plan, clock), skipped.on_error
+    )
+    skipped.handle_all(problems)
+    return statement_tables(statements)
 
 
 def _sheet_of_objects(name: str, items: Items, plan: Plan) -> Sheet | None:
@@ -197,7 +202,7 @@ def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
     else:
         values = list(row) if isinstance(row, list | tuple) else [row]
     if declared is None:
-        return statement(name, tuple(from_json(v) for v in values), op, since, until)
+        return statement(name, tuple(value_of(v) for v in values), op, since, until)
     if len(values) != len(declared):
         raise DataError(f"`{name}` is declared with {counted(len(declared), 'argument')}, not {len(values)}")
     args = tuple(convert(v, a, plan.prefixes) for v, a in zip(values, declared, strict=True))
@@ -285,15 +290,6 @@ def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock) -> list[Statement
     return facts_of_items(
         name, Items(rows if isinstance(rows, list | tuple) else list(rows), place), plan, clock, skipped
     )
-
-
-def _numbered(name: str, items: Items, plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Statement]:
-    """Statements from objects; what is wrong with one names it."""
-    for row, one in enumerate(items.objects):
-        try:
-            yield statement_from(name, one, plan, clock)
-        except DataError as error:
-            skipped.handle(DataError(error.message, error.place or items.at(row), error.hint))
 
 
 def full_name(name: str, plan: Plan) -> str:

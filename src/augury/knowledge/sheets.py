@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from augury.knowledge.timeline import Statement, StatementTable, statement, stat
 from augury.sources.cells import MISSING, Cells, TextCells, read_time
 from augury.sources.columns import Array, coded
 from augury.sources.heading import FactHeading
-from augury.sources.problems import Skipped
-from augury.sources.sheet import Sheet, with_kinds
+from augury.sources.problems import OnError, Problem, Skipped
+from augury.sources.sheet import Items, Sheet, with_kinds
 
 
 def facts_of_sheets(
@@ -24,7 +24,10 @@ def facts_of_sheets(
     """The facts of sheets; a wrong row stops the run, or is skipped."""
     found: list[StatementTable] = []
     held: list[Sheet] = []
+    columns: tuple[str, ...] | None = None
     for sheet in sheets:
+        columns = columns or sheet.names
+        sheet = sheet.like(columns)
         checked(name, sheet, plan)
         if name not in plan.static and any(isinstance(cells, TextCells) for cells in sheet.cells):
             held.append(sheet)  # what its columns are is known when all of them are there
@@ -36,9 +39,11 @@ def facts_of_sheets(
 def facts_of_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     """The facts of one sheet."""
     try:
-        return [read_sheet(name, sheet, plan, clock)]
+        found = [read_sheet(name, sheet, plan, clock)]
     except DataError:
         return read_rows(name, sheet, plan, clock, skipped)
+    skipped.handle_all(sheet.problems)
+    return found
 
 
 def checked(name: str, sheet: Sheet, plan: Plan) -> FactHeading:
@@ -90,15 +95,30 @@ def _retracts(cells: Cells) -> Array:
 
 def read_rows(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     """The facts of a sheet, row by row; a wrong one is named with its place."""
-    return statement_tables(_statements(checked(name, sheet, plan), sheet, plan, clock, skipped))
+    heading = checked(name, sheet, plan)
+    statements, problems = one_by_one(sheet, lambda row: _statement(heading, sheet, row, plan, clock), skipped.on_error)
+    skipped.handle_all(problems)
+    return statement_tables(statements)
 
 
-def _statements(heading: FactHeading, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> Iterator[Statement]:
-    since, until, op = heading.said("time", "valid_from"), heading.said("valid_to"), heading.said("op")
-    for row in range(len(sheet)):
+def one_by_one(
+    part: Sheet | Items, read: Callable[[int], Statement], on_error: OnError
+) -> tuple[list[Statement], list[Problem]]:
+    """The statements of a part, with what is wrong in it, up to where a run would stop."""
+    found: list[Statement] = []
+    problems = list(part.problems)
+    for row in range(len(part)):
         try:
-            values = tuple(sheet[h].value(row, attribute, plan.prefixes) for h, attribute in heading.args)
-            bounds = [None if key is None else read_time(sheet[key].cell(row), clock) for key in (since, until)]
-            yield statement(heading.name, values, sheet[op].cell(row) if op else None, bounds[0], bounds[1])
+            found.append(read(row))
         except DataError as error:
-            skipped.handle(DataError(error.message, sheet.at(row), error.hint))
+            problems.append((part.line(row), DataError(error.message, error.place or part.at(row), error.hint)))
+            if on_error == "stop":
+                break
+    return found, problems
+
+
+def _statement(heading: FactHeading, sheet: Sheet, row: int, plan: Plan, clock: Clock) -> Statement:
+    since, until, op = heading.said("time", "valid_from"), heading.said("valid_to"), heading.said("op")
+    values = tuple(sheet[h].value(row, attribute, plan.prefixes) for h, attribute in heading.args)
+    bounds = [None if key is None else read_time(sheet[key].cell(row), clock) for key in (since, until)]
+    return statement(heading.name, values, sheet[op].cell(row) if op else None, bounds[0], bounds[1])

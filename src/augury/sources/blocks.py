@@ -55,14 +55,16 @@ def blocks(stream: Stream, quoted: bool = False, size: int = SIZE) -> Iterator[B
         rest = data[cut:]
         if cut:
             yield Block(data[:cut], first)
-            first += _lines(data[:cut])
+            first += count_lines(data[:cut])
         data = stream.read(size) if live else more
     if rest:
         yield Block(rest, first)
 
 
-def _lines(data: bytes) -> int:
-    return data.count(b"\n") or data.count(b"\r")
+def count_lines(data: bytes) -> int:
+    """How many lines end; all ways to end one are one."""
+    alone = data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else 0
+    return data.count(b"\n") + alone
 
 
 def _end_of_lines(data: bytes, quoted: bool, size: int) -> int:
@@ -81,9 +83,12 @@ def _end_of_lines(data: bytes, quoted: bool, size: int) -> int:
     return int(outside[-1]) + 1 if len(outside) else 0
 
 
-def text_lines(block: Block, place: str) -> Iterator[tuple[int, str | DataError]]:
-    """The lines one by one, with their numbers; all ways to end a line are one. What is not UTF-8 is an error of its line."""
-    for number, line in enumerate(block.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), block.first):
+def text_lines(block: Block, place: str, ends: bool = False) -> Iterator[tuple[int, str | DataError]]:
+    """The lines one by one, with their numbers, and with their ends where asked; all ways to end a line are one.
+
+    What is not UTF-8 is an error of its line.
+    """
+    for number, line in enumerate(block.data.splitlines(keepends=ends), block.first):
         try:
             yield number, line.decode()
         except UnicodeDecodeError as error:

@@ -7,7 +7,7 @@ it. The way for columns gives the same values, or raises a DataError without a p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,20 @@ from augury.clock import Clock, Duration, Timestamp
 from augury.errors import DataError
 from augury.model import MAX_INT, MIN_INT, Value, from_json
 from augury.sources.columns import Array, Coded, Column, coded, column_of, spread, values_of
-from augury.sources.types import KINDS, PLAIN_FLOAT, TYPES, Prefixes, convert, fits, from_text, read_as
+from augury.sources.types import (
+    KINDS,
+    PLAIN_FLOAT,
+    TYPES,
+    Prefixes,
+    convert,
+    fits,
+    from_numpy,
+    from_text,
+    is_null,
+    read_as,
+    text_of,
+    value_of,
+)
 
 MISSING = MIN_INT  # the time of a row that says none
 _PLAIN = {int, float, str, bool, type(None)}
@@ -45,6 +58,14 @@ class Cells(ABC):
     def cell(self, row: int) -> Any:
         """A cell as it was read; None where it is empty."""
 
+    def first(self) -> tuple[int, Any] | None:
+        """The first cell that is not empty, after its row."""
+        return next(((row, cell) for row in self._rows() if not is_null(cell := self.cell(row)) and cell != ""), None)
+
+    def _rows(self) -> Iterable[int]:
+        """The rows that may have something."""
+        return range(len(self))
+
     def refused(self) -> tuple[str, str] | None:
         """Why no value of the language can be in such a column, and what to do about it."""
         return None
@@ -59,7 +80,7 @@ class Cells(ABC):
 
     def value(self, row: int, attribute: Attribute | None, prefixes: Prefixes) -> Value:
         """The value of one cell."""
-        return from_json(self.cell(row)) if attribute is None else convert(self.cell(row), attribute, prefixes)
+        return value_of(self.cell(row)) if attribute is None else convert(self.cell(row), attribute, prefixes)
 
     def times(self, clock: Clock) -> Array:
         """The cells as time points, MISSING where one is empty."""
@@ -67,18 +88,26 @@ class Cells(ABC):
 
     def texts(self) -> list[str | None]:
         """The cells as text: ids, names of types, what is done."""
-        return [None if v is None or v == "" else v if type(v) is str else str(v) for v in values_of(self.plain())]
+        return [(v or None) if type(v) is str else text_of(v) for v in values_of(self.plain())]
+
+    def written(self) -> Column:
+        """The cells as they stand there, where they are text of some kind."""
+        return self.plain()
 
 
 def read_time(value: Any, clock: Clock) -> int | None:
     """The time that a cell says; None where it is empty."""
-    if value is None or value == "" or (isinstance(value, float) and value != value):
+    if isinstance(value, np.generic):
+        value = from_numpy(value)
+    if is_null(value) or (isinstance(value, str) and not value):
         return None
+    if type(value) is int and not MIN_INT <= value <= MAX_INT:
+        raise DataError("a time beyond 64 bits")
     if isinstance(value, Timestamp):  # a calendar time, even where the clock takes no numbers for one
         return value.us if clock.kind == "timestamp" else clock.read(str(value))
     if type(value) is date:
         value = datetime.combine(value, time())
-    return clock.read(value.item() if isinstance(value, np.generic) else value)
+    return clock.read(value)
 
 
 def time_points(column: Column, clock: Clock) -> Array:
@@ -126,10 +155,13 @@ class ArrowCells(Cells):
     """A column of an Arrow table; a date is its midnight, what has no zone is UTC."""
 
     def __init__(self, array: Any) -> None:
-        self.array = array
+        self.array = _without_views(array)
 
     def __len__(self) -> int:
         return len(self.array)
+
+    def _rows(self) -> Iterable[int]:
+        return _valid_rows(self.array)
 
     def some(self, rows: Array) -> ArrowCells:
         return ArrowCells(self.array.take(pa.array(rows)))
@@ -138,8 +170,11 @@ class ArrowCells(Cells):
         found = self.array[row]
         try:
             return next(values_of(arrow_column(self.array[row : row + 1])))
-        except DataError:
-            return found.as_py()
+        except DataError as error:
+            try:
+                return found.as_py()
+            except (ValueError, OverflowError):  # a time that Python does not have
+                raise error from None
 
     def plain(self) -> Column:
         return arrow_column(self.array)
@@ -175,7 +210,10 @@ class ArrowCells(Cells):
         elif clock.kind == "timestamp" and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
             return _numbers_of(_microseconds(self.array).cast(pa.int64()), MISSING)
         elif pa.types.is_integer(kind) and not (clock.kind == "timestamp" and clock.guessed):
-            return _numbers_of(self.array.cast(pa.int64()), MISSING)
+            try:
+                return _numbers_of(self.array.cast(pa.int64()), MISSING)
+            except pa.ArrowInvalid:
+                raise DataError("a time beyond 64 bits") from None
         return super().times(clock)
 
     def texts(self) -> list[str | None]:
@@ -186,7 +224,25 @@ class ArrowCells(Cells):
 
 def _is_term(kind: Any) -> bool:
     """Whether a struct is a nested term: its functor and its arguments."""
-    return bool(pa.types.is_struct(kind)) and [f.name for f in kind] == ["functor", "args"] and is_text(kind[0].type)
+    if not pa.types.is_struct(kind) or sorted(f.name for f in kind) != ["args", "functor"]:
+        return False
+    return is_text(kind.field("functor").type)
+
+
+def _without_views(array: Any) -> Any:
+    """Text that is a view, as Polars has it, as plain text: most functions of Arrow do not know views."""
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
+        return array.cast(pa.large_string())
+    return array
+
+
+def _valid_rows(array: Any) -> Iterable[int]:
+    """The rows of an array that are not null."""
+    if not array.null_count:
+        return range(len(array))
+    return np.flatnonzero(_array(array.is_valid(), bool)).tolist()
 
 
 def arrow_column(array: Any) -> Column:
@@ -195,7 +251,7 @@ def arrow_column(array: Any) -> Column:
     if t.is_dictionary(kind):
         return _dictionary(array)
     if is_text(kind):
-        return Coded(*_encoded(array.cast(pa.large_string()) if t.is_string_view(kind) else array))
+        return Coded(*_encoded(_without_views(array)))
     if t.is_integer(kind):
         try:
             whole = array.cast(pa.int64())
@@ -209,10 +265,10 @@ def arrow_column(array: Any) -> Column:
     if t.is_timestamp(kind) or t.is_date(kind):
         return _moments(_microseconds(array), Timestamp)
     if t.is_duration(kind):
-        return _moments(array.cast(pa.duration("us"), safe=False), Duration)
+        return _moments(_in_microseconds(array, pa.duration("us")), Duration)
     if t.is_null(kind):
         return Coded([], np.full(len(array), -1, np.int64))
-    return column_of([from_json(_as_json(v)) for v in array.to_pylist()])
+    return column_of([value_of(_as_json(v)) for v in array.to_pylist()])
 
 
 def _as_json(value: Any) -> Any:
@@ -234,7 +290,22 @@ def _array(array: Any, kind: Any) -> Array:
 
 def _microseconds(array: Any) -> Any:
     kind = array.type
-    return array.cast(pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None), safe=False)
+    return _in_microseconds(array, pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None))
+
+
+def _in_microseconds(array: Any, kind: Any) -> Any:
+    """Times or lengths in microseconds; what is finer is rounded down."""
+    if getattr(array.type, "unit", "") == "ns":
+        found = array.cast(kind, safe=False)  # rounds to zero
+        if not len(array) or not (least := pc.min(array.cast(pa.int64())).as_py()) or least >= 0:
+            return found
+        whole = found.cast(pa.int64())
+        over = pc.greater(pc.multiply(whole, 1000), array.cast(pa.int64()))
+        return pc.subtract(whole, over.cast(pa.int64())).cast(kind)
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid:
+        raise DataError("a time beyond 64 bits") from None
 
 
 def _numbers_of(array: Any, null: int) -> Array:
@@ -321,6 +392,9 @@ class TextCells(Cells):
     def some(self, rows: Array) -> TextCells:
         return TextCells(self.array.take(pa.array(rows)), self.kind)
 
+    def _rows(self) -> Iterable[int]:
+        return _valid_rows(self.array)
+
     def cell(self, row: int) -> Any:
         return self.array[row].as_py()
 
@@ -335,7 +409,7 @@ class TextCells(Cells):
         if attribute is None:
             return self.plain()
         if attribute.type in ("string", "any"):
-            return Coded(*_encoded(self.array))
+            return self.written()
         found = _as_numbers(self.array, attribute.type)
         if found is not None:
             return found
@@ -344,10 +418,13 @@ class TextCells(Cells):
 
     def times(self, clock: Clock) -> Array:
         found = text_times(self.array, clock)
-        return time_points(Coded(*_encoded(self.array)), clock) if found is None else found
+        return time_points(self.written(), clock) if found is None else found
 
     def texts(self) -> list[str | None]:
         return self.array.to_pylist()  # type: ignore[no-any-return]
+
+    def written(self) -> Column:
+        return Coded(*_encoded(self.array))
 
     def arrow(self) -> Any:
         types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
@@ -482,7 +559,7 @@ def python_column(values: Sequence[Any]) -> Column:
     """A column of Python objects."""
     kinds = set(map(type, values))
     if not kinds <= _PLAIN:
-        return column_of([from_json(v) for v in values])
+        return column_of([value_of(v) for v in values])
     if kinds == {int}:
         try:
             return np.array(values, np.int64)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -15,16 +17,15 @@ import pyarrow.csv
 from augury.errors import DataError
 from augury.sources.blocks import Block, Stream, blocks, text_lines
 from augury.sources.cells import Cells, TextCells
-from augury.sources.problems import Skipped
+from augury.sources.problems import Problem
 from augury.sources.sheet import Sheet
 
 Header = Callable[[Sequence[str], str], Sequence[str] | None]  # the names of the columns, where the cells are not these
 _SEPARATORS = (",", ";", "\t")
+_LINE_END = re.compile(rb"\r\n?|\n")
 
 
-def read(
-    stream: Stream, place: str, skipped: Skipped, nulls: Iterable[str] = (), unnamed: Header | None = None
-) -> Iterator[Sheet]:
+def read(stream: Stream, place: str, nulls: Iterable[str] = (), unnamed: Header | None = None) -> Iterator[Sheet]:
     """The rows of a file, block by block. `nulls` are spellings of null beside the empty cell.
 
     `unnamed` is asked of the first row: where it is one of data, it says what the columns are called.
@@ -36,18 +37,18 @@ def read(
         if names is None:
             separator = separator_of(block.data)
             first = next(
-                (one for one in _records(_begin(block), separator, place) if any(c.strip() for c in one[1])), None
+                (one for one in _records(_begin(block), separator, place) if any(c.strip() for c in one[2])), None
             )
             if first is None:
                 continue
-            line, cells = first
+            _, line, cells = first
             names = tuple(cell.strip() for cell in cells)
             known = unnamed(names, place) if unnamed is not None else None
             if known is None:
                 block = _after(block, line)
             else:
                 names = tuple(known)
-        yield _sheet(block, names, separator, place, spellings, skipped)
+        yield _sheet(block, names, separator, place, spellings)
 
 
 def separator_of(data: bytes) -> str:
@@ -69,46 +70,39 @@ def _begin(block: Block) -> Block:
 
 def _after(block: Block, line: int) -> Block:
     """What comes after a line of a block."""
-    at = 0
-    newline = b"\n" if b"\n" in block.data else b"\r"
-    for _ in range(line - block.first + 1):
-        at = block.data.find(newline, at) + 1
-        if not at:
-            return Block(b"", line + 1)
-    return Block(block.data[at:], line + 1)
+    ends = islice(_LINE_END.finditer(block.data), line - block.first, None)
+    end = next(ends, None)
+    return Block(b"" if end is None else block.data[end.end() :], line + 1)
 
 
-def _records(block: Block, separator: str, place: str, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a block, each with the number of its last line; `strict` refuses a quoted field that does not end."""
+def _records(block: Block, separator: str, place: str) -> Iterator[tuple[int, int, list[str]]]:
+    """The rows of a block, each with the numbers of its first and its last line."""
     wrong: list[DataError] = []
 
     def lines() -> Iterator[str]:
-        for _, line in text_lines(block, place):
+        for _, line in text_lines(block, place, ends=True):
             if isinstance(line, DataError):
                 wrong.append(line)
                 yield "\n"
             else:
-                yield line + "\n"
+                yield line
 
-    reader = csv.reader(lines(), delimiter=separator, strict=strict)
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(f"malformed CSV: {error}", f"{place}:{block.first + reader.line_num - 1}") from None
+    csv.field_size_limit(max(csv.field_size_limit(), len(block.data)))
+    reader = csv.reader(lines(), delimiter=separator)
+    begun = 0
+    for row in reader:
         if wrong:
             raise wrong[0]
         if row:
-            yield block.first + reader.line_num - 1, row
+            yield block.first + begun, block.first + reader.line_num - 1, row
+        begun = reader.line_num
 
 
-def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any, skipped: Skipped) -> Sheet:
+def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any) -> Sheet:
     """The rows of a block: all at once where they are well formed, else one by one."""
     top = f"{place}:1"
-    if block.data.count(b'"') % 2:  # a quoted field does not end
-        return _one_by_one(block, names, separator, place, nulls, skipped)
+    if block.data.count(b'"') % 2:  # a quoted field may not end
+        return _one_by_one(block, names, separator, place, nulls)
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(block.data),
@@ -117,7 +111,7 @@ def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nul
             pyarrow.csv.ConvertOptions(column_types={str(i): pa.string() for i in range(len(names))}, strings_can_be_null=False),
         )  # fmt: skip
     except pa.ArrowException:
-        return _one_by_one(block, names, separator, place, nulls, skipped)
+        return _one_by_one(block, names, separator, place, nulls)
     cells: list[Cells] = [TextCells(_without(column.combine_chunks(), nulls)) for column in table.columns]
     return Sheet(names, cells, table.num_rows, place, _Lines(block, separator, place), top)
 
@@ -142,43 +136,59 @@ class _Lines:
     @cached_property
     def numbers(self) -> list[int]:
         assert self.kept is not None
-        return [line for line, _ in _records(*self.kept)]
+        return [line for _, line, _ in _records(*self.kept)]
 
     def __call__(self, row: int) -> int:
         return self.first + row if self.kept is None else self.numbers[row]
 
 
-def _one_by_one(
-    block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any, skipped: Skipped
-) -> Sheet:
+def _one_by_one(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any) -> Sheet:
     rows: list[list[str]] = []
     lines: list[int] = []
-    given = _valid(block, place, skipped)
-    try:
-        for line, row in _records(given, separator, place, strict=given.data.count(b'"') % 2 == 1):
+    problems: list[Problem] = []
+    left: Block | None = _valid(block, place, problems)
+    while left is not None:
+        given, left = left, None
+        end = given.first + len(given.data.splitlines()) - 1
+        for first, line, row in _records(given, separator, place):
+            if line == end and _unclosed(given, first, separator):
+                # A quote that does not end is a mistake of its own line: those after it are read anew.
+                problems.append((first, DataError("malformed CSV: a quoted field does not end", f"{place}:{first}")))
+                left = _after(given, first)
+                break
             if len(row) != len(names):
-                skipped.handle(DataError(f"{len(row)} fields where the header has {len(names)}", f"{place}:{line}"))
+                wrong = f"{len(row)} fields where the header has {len(names)}"
+                problems.append((line, DataError(wrong, f"{place}:{line}")))
             else:
                 rows.append(row)
                 lines.append(line)
-    except DataError as error:  # nothing can be said of what follows in the block
-        skipped.handle(error)
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     cells: list[Cells] = [TextCells(_without(pa.array(column, pa.string()), nulls)) for column in columns]
-    return Sheet(names, cells, len(rows), place, lines.__getitem__, f"{place}:1")
+    return Sheet(names, cells, len(rows), place, lines.__getitem__, f"{place}:1", problems)
 
 
-def _valid(block: Block, place: str, skipped: Skipped) -> Block:
+def _unclosed(block: Block, first: int, separator: str) -> bool:
+    """Whether the row that begins at a line has a quoted field without an end."""
+    if block.data.count(b'"') % 2 == 0:
+        return False
+    rest = block if first == block.first else _after(block, first - 1)
+    lines = [line for _, line in text_lines(rest, "", ends=True) if isinstance(line, str)]
+    reader = csv.reader([*lines, "more"], delimiter=separator)  # which belongs to the row where a quote is open
+    next(reader)
+    return reader.line_num > len(lines)
+
+
+def _valid(block: Block, place: str, problems: list[Problem]) -> Block:
     """A block whose lines are all UTF-8: the others are empty lines."""
     try:
         block.data.decode()
     except UnicodeDecodeError:
         kept: list[bytes] = []
-        for _, line in text_lines(block, place):
+        for number, line in text_lines(block, place, ends=True):
             if isinstance(line, DataError):
-                skipped.handle(line)
-                kept.append(b"")
+                problems.append((number, line))
+                kept.append(b"\n")
             else:
                 kept.append(line.encode())
-        return Block(b"\n".join(kept), block.first)
+        return Block(b"".join(kept), block.first)
     return block

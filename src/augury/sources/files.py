@@ -133,11 +133,16 @@ class SourceFile:
 
     def to_arrow(self) -> Any:
         """The rows as an Arrow table, whatever they are to be: undeclared columns of text as what all their cells are."""
-        parts = list(self.parts(Skipped()))
-        tables = [pa.Table.from_pylist(list(part.objects)) for part in parts if isinstance(part, Items)]
-        for sheet in with_kinds([part for part in parts if isinstance(part, Sheet)]):
-            tables.append(pa.table([cells.arrow() for cells in sheet.cells], list(sheet.names)))
-        return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+        parts = list(self.parts())
+        for part in parts:
+            Skipped().handle_all(part.problems)
+        try:
+            tables = [_table_of(part) for part in parts if isinstance(part, Items)]
+            for sheet in with_kinds([part for part in parts if isinstance(part, Sheet)]):
+                tables.append(pa.table([cells.arrow() for cells in sheet.cells], list(sheet.names)))
+            return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+        except pa.ArrowException as error:
+            raise DataError(f"is no table: {str(error).splitlines()[0]}", self.place) from None
 
     def to_pandas(self) -> Any:
         """The rows as a DataFrame of pandas."""
@@ -146,23 +151,33 @@ class SourceFile:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def parts(self, skipped: Skipped, plan: Plan | None = None) -> Iterator[Sheet | Items]:
+    def parts(self, plan: Plan | None = None) -> Iterator[Sheet | Items]:
         """What the files hold, part by part, in the order in which they stand there."""
         for file in self.files():
-            yield from file._read(skipped, plan)
+            try:
+                yield from file._read(plan)
+            except (OSError, pa.ArrowException) as error:
+                raise file._unreadable(error) from None
 
-    def _read(self, skipped: Skipped, plan: Plan | None) -> Iterator[Sheet | Items]:
+    def _read(self, plan: Plan | None) -> Iterator[Sheet | Items]:
         with self._opened() as stream:
             form = self.form(stream.peek(8)) if self.path == "-" else self.form()
             if form == "csv":
                 unnamed = None if plan is None else lambda cells, place: headerless(cells, self, plan)
-                yield from csv.read(stream, self.place, skipped, self.nulls, unnamed)
+                yield from csv.read(stream, self.place, self.nulls, unnamed)
             elif form == "jsonl":
-                yield from jsonl.read(stream, self.place, skipped)
+                yield from jsonl.read(stream, self.place)
             elif self.path == "-" or self.compression:  # these want to be looked at from both ends
-                yield from FORMATS[form][0](pa.BufferReader(stream.read()), self.place, skipped)
+                data = stream.read()
+                if data:
+                    yield from FORMATS[form][0](pa.BufferReader(data), self.place)
             elif Path(self.path).stat().st_size:
-                yield from FORMATS[form][0](stream, self.place, skipped)
+                yield from FORMATS[form][0](stream, self.place)
+
+    def _unreadable(self, error: Exception) -> DataError:
+        said = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        hint = f"is it {self.compression}, and whole?" if self.compression else ""
+        return DataError(f"cannot be read: {said}", self.place, hint)
 
     def _opened(self) -> Any:
         """The bytes of a file, unpacked."""
@@ -175,7 +190,16 @@ class SourceFile:
         except FileNotFoundError:
             raise DataError("no such file", self.place) from None
         except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror or error}", self.place) from None
+            raise self._unreadable(error) from None
+
+
+def _table_of(items: Items) -> Any:
+    """Objects as a table: its columns are all keys that one of them has."""
+    wrong = next((row for row, one in enumerate(items.objects) if not isinstance(one, dict)), None)
+    if wrong is not None:
+        raise DataError("is no object, so that the file is no table", items.at(wrong))
+    keys = dict.fromkeys(key for one in items.objects for key in one)
+    return pa.table({key: [one.get(key) for one in items.objects] for key in keys})
 
 
 class _Input:

@@ -11,19 +11,20 @@ import orjson
 
 from augury.errors import DataError
 from augury.sources.blocks import Block, Stream, blocks, text_lines, uncollected
-from augury.sources.problems import Skipped
+from augury.sources.problems import Problem
 from augury.sources.sheet import Items
 
 _SIZE = 1 << 20  # of a block: its objects should stay in the caches until they are columns
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")  # of characters beyond 16 bits, which are written as two
 _LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
 
 
-def read(stream: Stream, place: str, skipped: Skipped) -> Iterator[Items]:
-    """The objects of a file. A line that is no JSON is skipped, or stops the run."""
+def read(stream: Stream, place: str) -> Iterator[Items]:
+    """The objects of a file, and what is wrong with the lines that are no JSON."""
     for block in blocks(stream, size=_SIZE):
         found = _at_once(block)
-        yield (found and Items(found[0], place, found[1])) or _one_by_one(block, place, skipped)
+        yield Items(found[0], place, found[1]) if found is not None else _one_by_one(block, place)
 
 
 def _at_once(block: Block) -> tuple[list[Any], Any] | None:
@@ -32,6 +33,8 @@ def _at_once(block: Block) -> tuple[list[Any], Any] | None:
     The parser makes floats of integers beyond 64 bits, so that a block with a long number is read line by line.
     """
     data = block.data
+    if data.count(b"\r") != data.count(b"\r\n"):  # each of them ends a line
+        return None
     if b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data):
         return None
     data = data.rstrip()
@@ -56,28 +59,34 @@ def _parsed(objects: bytes) -> list[Any] | None:
         return None
 
 
-def _one_by_one(block: Block, place: str, skipped: Skipped) -> Items:
+def _one_by_one(block: Block, place: str) -> Items:
     objects: list[Any] = []
     numbers: list[int] = []
+    problems: list[Problem] = []
     for number, line in text_lines(block, place):
         if isinstance(line, DataError):
-            skipped.handle(line)
+            problems.append((number, line))
         elif line.strip():
             try:
                 objects.append(parse(line))
                 numbers.append(number)
             except DataError as error:
-                skipped.handle(DataError(error.message, f"{place}:{number}", error.hint))
-    return Items(objects, place, numbers.__getitem__)
+                problems.append((number, DataError(error.message, f"{place}:{number}", error.hint)))
+    return Items(objects, place, numbers.__getitem__, problems)
 
 
 def parse(line: str) -> Any:
     """One line."""
     try:
-        return json.loads(line)
+        found = json.loads(line)
+        if _ESCAPED.search(line):
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except json.JSONDecodeError as error:
         raise DataError(f"malformed JSON: {error.msg} at column {error.colno}", hint="one JSON object a line") from None
     except RecursionError:
         raise DataError("malformed JSON: nested too deeply") from None
+    except UnicodeEncodeError:
+        raise DataError("malformed JSON: half of a surrogate pair, which is no character") from None
     except ValueError as error:
         raise DataError(f"malformed JSON: {error}") from None

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from augury.errors import DataError
 from augury.sources.cells import ArrowCells
-from augury.sources.problems import Skipped
 from augury.sources.sheet import Sheet
 
 _ROWS = 1 << 18
@@ -21,7 +20,7 @@ def sheet_of(table: Any, place: str, before: int = 0) -> Sheet:
     return Sheet(tuple(table.column_names), list(cells), table.num_rows, place, lambda row: before + row + 1, place)
 
 
-def read(stream: Any, place: str, skipped: Skipped) -> Iterator[Sheet]:
+def read(stream: Any, place: str) -> Iterator[Sheet]:
     """The row groups of a Parquet file, some hundred thousand rows at a time."""
     import pyarrow.parquet as pq
 
@@ -33,7 +32,7 @@ def read(stream: Any, place: str, skipped: Skipped) -> Iterator[Sheet]:
     )
 
 
-def read_arrow(stream: Any, place: str, skipped: Skipped) -> Iterator[Sheet]:
+def read_arrow(stream: Any, place: str) -> Iterator[Sheet]:
     """The record batches of a file of Arrow, in either of its forms."""
     import pyarrow.ipc
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from augury.errors import DataError
 
 OnError = Literal["stop", "skip"]
+Problem = tuple[int, DataError]  # the number of a line, and what is wrong with it
 
 
 @dataclass
@@ -20,4 +22,9 @@ class Skipped:
     def handle(self, error: DataError) -> None:
         if self.on_error == "stop":
             raise error
-        self.problems.append(str(error).splitlines()[0])
+        self.problems.append(str(error).split("\n", 1)[0])
+
+    def handle_all(self, problems: Iterable[Problem]) -> None:
+        """What is wrong with a part, in the order of its lines, however it was found."""
+        for _, error in sorted(problems, key=lambda one: one[0]):
+            self.handle(error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from augury.sources.columns import Array, coded
 from augury.sources.files import SourceFile
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import Batch, History
-from augury.sources.problems import Skipped
+from augury.sources.problems import Problem, Skipped
 from augury.sources.rows import FORM, Irregular, by_shape, interval, item_from, of_events
 from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.tables import is_table, sheets
+from augury.sources.types import from_numpy, is_null
 
 _CHUNK = 1 << 14  # objects that are read at a time: they should stay in the caches until they are columns
 _type = type
@@ -92,9 +94,13 @@ class Reader:
         return self._clock
 
     def _begin(self, first: object) -> Clock:
-        if not isinstance(self._clock, Clock) and first is not None:
-            self._clock = self._clock(first)
-        return self.clock
+        """The clock, once a time is there to tell it; revocations alone need none."""
+        if isinstance(self._clock, Clock):
+            return self._clock
+        if first is None:
+            return self._clock(None)
+        self._clock = self._clock(first)
+        return self._clock
 
     # Wherever events come from
 
@@ -107,10 +113,14 @@ class Reader:
         if source.type is not None:
             self._refuse(self.known.unknown(source.type), source.place)
         held: list[Sheet] = []
-        for part in source.parts(self.skipped, self.plan):
+        columns: tuple[str, ...] | None = None
+        for part in source.parts(self.plan):
             if isinstance(part, Items):
                 yield self.objects(part, source.names, source.type)
-            elif self._waits(part, source):
+                continue
+            columns = columns or part.names
+            part = part.like(columns)
+            if self._waits(part, source):
                 held.append(part)
             else:
                 yield self.sheet(part, source.names, source.type)
@@ -175,14 +185,16 @@ class Reader:
     def objects(self, items: Items, names: Names = NAMES, type: str | None = None) -> History:
         """Objects, one an event or a revocation."""
         if not len(items):
+            self.skipped.handle_all(items.problems)
             return History()
-        clock = self._begin(first_time(items.objects, names))
+        clock, problems = self._begin(first_time(items.objects, names)), items.problems
         try:
             with uncollected():
                 found = self._objects(items.objects, names, type, clock)
         except (Irregular, DataError):
-            found = self._one_by_one(items, lambda row: item_from(items.objects[row], self.plan, clock, names, type))
-        return self._checked(found, items)
+            read = lambda row: item_from(items.objects[row], self.plan, clock, names, type)  # noqa: E731
+            found, problems = self._one_by_one(items, read)
+        return self._checked(found, items, problems)
 
     def _objects(self, objects: Sequence[Any], names: Names, type: str | None, clock: Clock) -> History:
         kinds = set(map(_type, objects))
@@ -200,47 +212,53 @@ class Reader:
         heading = EventHeading(sheet.names, names, type, sheet.top)
         heading.check()
         self._check_cells(sheet, heading)
-        clock = self._begin(_first_of_sheet(sheet, heading)) if len(sheet) else self.clock_if_known
-        if not len(sheet) or clock is None:
+        if not len(sheet):
+            self.skipped.handle_all(sheet.problems)
             return History()
+        clock, problems = self._begin(_first_of_sheet(sheet, heading)), sheet.problems
         try:
             found = self._by_columns(sheet, heading, clock)
         except (Irregular, DataError):
-            found = self._one_by_one(sheet, lambda row: self._item(sheet, heading, row, clock))
-        return self._checked(found, sheet)
+            found, problems = self._one_by_one(sheet, lambda row: self._item(sheet, heading, row, clock))
+        return self._checked(found, sheet, problems)
 
-    @property
-    def clock_if_known(self) -> Clock | None:
-        return self._clock if isinstance(self._clock, Clock) else None
+    def _checked(self, found: History, part: Sheet | Items, problems: list[Problem]) -> History:
+        """Without the events of types that are probably misspelt; those of types nobody knows are counted.
 
-    def _checked(self, found: History, part: Sheet | Items) -> History:
-        """Without the events of types that are probably misspelt; those of types nobody knows are counted."""
+        What is wrong with the part is said in the order of its lines.
+        """
         first, self.row = self.row, self.row + len(part)
+        problems = list(problems)
         for type in list(found.batches):
             # A table with another number of columns is a mistake; an object is an event of another type.
             problem = self.known.problem(type) or (self.known.width(*type) if isinstance(part, Sheet) else None)
             if problem is not None:
-                for row in found.batches.pop(type).rows.tolist():
-                    self.skipped.handle(DataError(problem.message, part.at(row - first), problem.hint))
+                for row in (found.batches.pop(type).rows - first).tolist():
+                    problems.append((part.line(row), DataError(problem.message, part.at(row), problem.hint)))
             elif name := self.known.passed_over(type):
                 found.unknown[name] = found.unknown.get(name, 0) + len(found.batches[type])
+        self.skipped.handle_all(problems)
         if self.progress is not None:
             self.progress(self.row)
         return found
 
-    def _one_by_one(self, part: Sheet | Items, read: Callable[[int], HistoryItem]) -> History:
-        """Row by row; a wrong one stops the run or is left out."""
+    def _one_by_one(self, part: Sheet | Items, read: Callable[[int], HistoryItem]) -> tuple[History, list[Problem]]:
+        """Row by row; with what is wrong, up to where a run would stop."""
         items: list[HistoryItem] = []
         rows: list[int] = []
+        problems = list(part.problems)
         for row in range(len(part)):
             try:
                 items.append(read(row))
                 rows.append(self.row + row)
             except DataError as error:
-                self.skipped.handle(DataError(error.message, error.place or part.at(row), error.hint))
+                wrong = DataError(error.message, error.place or part.at(row), error.hint)
+                problems.append((part.line(row), wrong))
+                if self.skipped.on_error == "stop":
+                    break
         found = History.of(items, rows)
         found.length = len(part)
-        return found
+        return found, problems
 
     # A sheet
 
@@ -300,9 +318,10 @@ class Reader:
         """The types of the rows, and which of them each row has."""
         if heading.type is not None or heading.names.type not in sheet.names:
             return [heading.type], np.zeros(len(sheet), np.int64)
-        found = coded(sheet[heading.names.type].plain())
-        values, index = found.distinct()
-        return [None if v is None else str(v) for v in values], index
+        values, index = coded(sheet[heading.names.type].written()).distinct()
+        if not all(v is None or isinstance(v, str) for v in values):
+            raise Irregular
+        return [v or None for v in values], index  # type: ignore[misc]
 
     def _revocations(
         self, history: History, heading: EventHeading, types: list[str | None], index: Array, ops: list[str | None] | None,
@@ -311,29 +330,35 @@ class Reader:
         """Takes in the rows that revoke; which rows are left, None for all."""
         if ops is None or not any(op not in (None, "insert") for op in ops):
             return None
-        own = [name is not None and heading.names.op in heading.own(name, self.plan) for name in types]
+        names = heading.names
+        attributes = [set() if name is None else heading.own(name, self.plan) for name in types]
+        own = [names.op in some for some in attributes]
         left = np.ones(len(ops), bool)
         for row, op in enumerate(ops):
             if op in (None, "insert") or own[index[row]]:
                 continue
-            if op != "revoke" or ids is None or ids[row] is None:
+            id = None if ids is None or names.id in attributes[index[row]] else ids[row]
+            if op != "revoke" or id is None:
                 raise Irregular
-            since = None if known is None or known[row] == MISSING else int(known[row])
-            history.revoked.append((int(order[row]), Revocation(ids[row] or "", since)))
+            said = known is not None and names.known not in attributes[index[row]] and known[row] != MISSING
+            since = int(known[row]) if said and known is not None else None
+            history.revoked.append((int(order[row]), Revocation(id, since)))
             left[row] = False
         return left
 
     def _item(self, sheet: Sheet, heading: EventHeading, row: int, clock: Clock) -> HistoryItem:
         """One row of a sheet."""
         names = heading.names
-        roles = [n for n in dict.fromkeys(names.all) if n in sheet.names and (heading.type is None or n != names.type)]
+        said = (names.time, names.start, names.end, names.id, names.op, names.known)
+        roles = [n for n in ((names.type,) if heading.type is None else ()) + said if n in sheet.names]
         item: dict[str, Any] = {n: v for n in roles if (v := sheet[n].cell(row)) not in (None, "")}
         if heading.type is not None:
             item[names.type] = heading.type
         type = item.get(names.type)
         if not isinstance(type, str):
             if item.get(names.op) != "revoke":
-                raise DataError("an event has a type", hint=f"the column `{names.type}` is empty")
+                found = f"has {type!r}" if names.type in item else "is empty"
+                raise DataError("an event has a type", hint=f"the column `{names.type}` {found}")
             type = ""
         if item.get(names.op, "insert") == "insert" or names.op in heading.own(type, self.plan):
             args = heading.args(type, self.plan)
@@ -411,15 +436,21 @@ def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
             return item.end
         if isinstance(item, dict):
             for key in (names.time, "time", names.end, names.start):
-                if item.get(key) is not None:
-                    return item[key]
+                if (told := _telling(item.get(key))) is not None:
+                    return told
     return None
 
 
 def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
     names = heading.names
-    for row in range(min(len(sheet), 1000)):
-        for name in (names.time, names.end, names.start):
-            if name in sheet.names and (value := sheet[name].cell(row)) not in (None, ""):
-                return value
-    return None
+    found = [first for n in (names.time, names.end, names.start) if n in sheet.names and (first := sheet[n].first())]
+    return _telling(min(found, key=lambda one: one[0])[1]) if found else None
+
+
+def _telling(time: Any) -> object:
+    """What a time tells of the clock: nothing where it is missing; a number is one, however it is written."""
+    if isinstance(time, np.generic):
+        time = from_numpy(time)
+    if is_null(time) or time == "":
+        return None
+    return int(time) if isinstance(time, float) and isfinite(time) else time

@@ -16,13 +16,13 @@ import numpy as np
 from augury.algebra.program import Attribute, Plan
 from augury.clock import Clock
 from augury.errors import DataError, nearest
-from augury.model import Event, HistoryItem, Revocation, Value, from_json
+from augury.model import Event, HistoryItem, Revocation, Value
 from augury.sources.cells import MISSING, Cells, PlainCells, declared, read_time
 from augury.sources.columns import Array
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import History
 from augury.sources.sheet import Sheet
-from augury.sources.types import convert
+from augury.sources.types import convert, text_of, value_of
 
 FORM = '{"type": "wind", "args": ["l1", 12.5], "time": 3}'
 _SHAPES = 256  # of objects that are worth a look each
@@ -43,15 +43,14 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
     # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
     own = {a.name for a in plan.declared.get(str(name), ())} if "args" not in item else set()
     op, id, known = (None if key in own else item.get(key) for key in (names.op, names.id, names.known))
-    since = None if known is None else clock.read(known)
-    id = "" if id is None else str(id)
+    since, id, op = read_time(known, clock), text_of(id) or "", text_of(op)
     if op == "revoke":
         if not id:
             raise DataError("a revocation names the id of an event", hint='{"op": "revoke", "id": "e7"}')
         return Revocation(id, since)
-    if op not in (None, "", "insert"):
+    if op not in (None, "insert"):
         raise DataError(f"unknown op {op!r}", hint="it is insert or revoke")
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name:
         raise DataError("an event has a type", hint=FORM)
     args = args_of(item, name, plan, names)
     start, end = _interval(item, clock, names)
@@ -66,22 +65,28 @@ def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: Names) -> tup
             raise DataError(f"the args of `{name}` are not a list")
         return _converted(name, item["args"], plan)
     if attributes is None:
-        if any(key not in names.all for key in item) and any(name == known for known, _ in plan.event_types):
+        if any(key not in names.all for key in item) and is_known(name, plan):
             raise DataError(f"`{name}` has attributes by name, but the program does not declare it",
                             hint=f"declare `event {name}(…).`, or give `args` as a list")  # fmt: skip
         return ()
     missing = next((a.name for a in attributes if a.name not in item), None)
     if missing is not None:
-        close = nearest(missing, [k for k in item if k not in names.all and k not in {a.name for a in attributes}])
+        own = {a.name for a in attributes}
+        close = nearest(missing, [str(k) for k in item if k not in names.all and k not in own])
         raise DataError(f"`{name}` has no `{missing}`", hint=f"there is `{close}`" if close else "")
     return tuple(convert(item[a.name], a, plan.prefixes) for a in attributes)
+
+
+def is_known(name: str, plan: Plan) -> bool:
+    """Whether the program reads events of a type. Of those that it does not read, the time alone matters."""
+    return any(name == known for known, _ in plan.event_types)
 
 
 def _converted(name: str, given: Sequence[Any], plan: Plan) -> tuple[Value, ...]:
     """Arguments in order, of the declared types where there are any."""
     attributes = plan.declared.get(name)
     if attributes is None:
-        return tuple(from_json(a) for a in given)
+        return tuple(value_of(a) for a in given)
     if len(given) != len(attributes):
         raise DataError(f"`{name}` is declared with {len(attributes)} arguments, not {len(given)}")
     return tuple(convert(v, a, plan.prefixes) for v, a in zip(given, attributes, strict=True))
@@ -125,9 +130,9 @@ class ObjectHeading(EventHeading):
         attributes = plan.declared.get(type)
         if self.width is None:
             if attributes is None and self.data:
-                if any(type == name for name, _ in plan.event_types):
+                if is_known(type, plan):
                     raise Irregular
-                return []  # of a type that nobody knows, nobody asks what its attributes are
+                return []
             return super().args(type, plan)
         if attributes is not None and len(attributes) != self.width:
             raise Irregular

@@ -1,6 +1,6 @@
 """What a format gives, part by part: a sheet has rows under a header, `Items` are objects, one a line.
 
-Both know where each row was found, so that what is wrong with one can be named.
+Both know where each row was found, so that what is wrong with one can be named, and which lines are no rows at all.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augury.sources.cells import Cells, TextCells, kind_of_text
+from augury.sources.problems import Problem
 
 
 def _numbered(row: int) -> int:
@@ -26,6 +27,7 @@ class Sheet:
     place: str = ""
     line: Callable[[int], int] = field(default=_numbered, repr=False)
     top: str = ""  # where the header is
+    problems: list[Problem] = field(default_factory=list)  # of lines that are no rows
 
     def __len__(self) -> int:
         return self.length
@@ -36,6 +38,13 @@ class Sheet:
     def at(self, row: int) -> str:
         return f"{self.place}:{self.line(row)}"
 
+    def like(self, names: tuple[str, ...]) -> Sheet:
+        """The sheet with its columns in the order that others have; what they do not have comes last."""
+        if self.names == names or len(set(self.names)) < len(self.names):
+            return self
+        order = [n for n in names if n in self.names] + [n for n in self.names if n not in names]
+        return replace(self, names=tuple(order), cells=[self[n] for n in order])
+
 
 @dataclass
 class Items:
@@ -44,6 +53,7 @@ class Items:
     objects: Sequence[Any]
     place: str = ""
     line: Callable[[int], int] = field(default=_numbered, repr=False)
+    problems: list[Problem] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.objects)

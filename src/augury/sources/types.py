@@ -11,15 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
+
+import numpy as np
 
 from augury.algebra.program import Attribute
 from augury.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import DataError
-from augury.model import Iri, Term, Value, from_json, show_value
+from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, from_json, show_value
 
 Prefixes = Mapping[str, str]
 Read = Callable[[Any, Prefixes], Value]
+_DEEPEST = 100  # so that everything that goes through a value to its end gets there
 _INT = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -116,9 +121,61 @@ TYPES: dict[str, Type] = {
 }
 
 
+def is_null(given: Any) -> bool:
+    """Whether something of Python stands for null: None, NaN, and what pandas has for them."""
+    if given is None or (isinstance(given, float | datetime) and given != given):
+        return True
+    return type(given).__name__ == "NAType"
+
+
+def from_numpy(given: Any) -> Any:
+    """A number, text or time of NumPy as one of Python."""
+    if isinstance(given, np.datetime64 | np.timedelta64):
+        given = given.astype(f"{'datetime' if isinstance(given, np.datetime64) else 'timedelta'}64[us]")
+    return given.item()
+
+
+def value_of(given: Any, depth: int = 0) -> Value:
+    """A value of Python or JSON: as `from_json` has it, and what NumPy and pandas have for numbers, times and null."""
+    match given:
+        case bool() | str() | None:
+            return given
+        case np.generic():
+            return value_of(from_numpy(given), depth)
+        case float() | datetime() if is_null(given):
+            return None
+        case int() if not MIN_INT <= given <= MAX_INT:
+            raise DataError(f"an integer beyond 64 bits{f': {given}' if given.bit_length() < 1000 else ''}")
+        case Decimal():
+            raise DataError(f"a decimal number, which no value can be: {given}", hint="make it a float, or text")
+        case Term(functor, args) | {"functor": str(functor), "args": [*args]}:
+            return Term(functor, _values(args, depth))
+        case list() | tuple():
+            return _values(given, depth)
+        case np.ndarray():
+            return _values(given.tolist(), depth)
+    return None if is_null(given) else from_json(given)
+
+
+def _values(given: Iterable[Any], depth: int) -> tuple[Value, ...]:
+    if depth == _DEEPEST:
+        raise DataError("nested too deeply", hint=f"lists and terms are nested up to {_DEEPEST} times")
+    return tuple(value_of(one, depth + 1) for one in given)
+
+
+def text_of(given: Any) -> str | None:
+    """An id, or what is done, as text; None where nothing is said."""
+    if isinstance(given, str):
+        return given or None
+    if type(given) is int:
+        return str(given)
+    found = value_of(given)
+    return None if found is None else str(found)
+
+
 def convert(value: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
     """A value of Python or JSON as one of the declared type."""
-    plain = from_json(value)
+    plain = value_of(value)
     if plain is None:
         return None
     return _checked(TYPES[attribute.type].value, plain, attribute, prefixes)

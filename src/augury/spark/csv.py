@@ -21,7 +21,6 @@ from augury.errors import DataError
 from augury.sources import csv
 from augury.sources.files import SourceFile, headerless
 from augury.sources.heading import EventHeading
-from augury.sources.problems import Skipped
 from augury.sources.reader import Known
 from augury.sources.types import KINDS
 from augury.spark.conversions import CONVERSIONS, PLAIN, all_plain, from_text, misread_text
@@ -114,7 +113,7 @@ def _table(source: SourceFile, file: SourceFile, head: bytes, plan: Plan) -> Tab
         named = found is None
         return found
 
-    sheet = next(csv.read(BytesIO(head), file.place, Skipped("skip"), (), unnamed), None)
+    sheet = next(csv.read(BytesIO(head), file.place, (), unnamed), None)
     if sheet is None:
         return None
     table = Table(source, (file,), sheet.names, csv.separator_of(head), named)

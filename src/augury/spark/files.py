@@ -18,7 +18,6 @@ from augury.program import Program
 from augury.sources.cells import ArrowCells
 from augury.sources.files import ENDINGS, Form, SourceFile, is_data
 from augury.sources.heading import EventHeading
-from augury.sources.problems import Skipped
 from augury.sources.reader import Known
 from augury.sources.sheet import Sheet
 from augury.spark import csv, jsonl
@@ -193,7 +192,7 @@ class Opened:
         """Arrow files, which Spark has no reader for: the driver reads them."""
         if self.streaming or not files:
             raise DataError("is Arrow, which Spark reads no streams of", source.place, "use Parquet")
-        sheets = [sheet for file in files for sheet in file.parts(Skipped()) if isinstance(sheet, Sheet)]
+        sheets = [sheet for file in files for sheet in file.parts() if isinstance(sheet, Sheet)]
         tables = [
             pa.table({n: c.array for n, c in zip(s.names, s.cells, strict=True) if isinstance(c, ArrowCells)})
             for s in sheets
