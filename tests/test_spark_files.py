@@ -66,6 +66,9 @@ GOOD = [
     Case("intervals", SMOKE, {"a.csv": "type,place,level,start,end,time\nsmoke,a,1,1,5,\nsmoke,b,2,,,3\nsmoke,c,3,2,,4\n"}, ("a.csv",)),
     Case("revoked", SMOKE, {"a.csv": "type,place,level,time,id,op\nsmoke,a,1,1,x,\nsmoke,b,2,2,y,insert\n,,,,x,revoke\n"}, ("a.csv",)),
     Case("unknown types", SMOKE, {"a.csv": "type,place,level,time\nsmoke,a,1,1\nweather,b,2,9\nweather,b,2,9\n", "b.jsonl": '{"type": "weather", "args": [1], "time": 30}\n'}, ("a.csv", "b.jsonl")),
+    Case("unknown types by name", SMOKE, {"b.jsonl": '{"type": "weather", "sky": [1], "time": 30}\n{"type": "smoke", "place": "a", "level": 1, "time": 1}\n'}, ("b.jsonl",)),
+    Case("another number of arguments", BARE, {"b.jsonl": '{"type": "a", "args": [1], "time": 30}\n{"type": "a", "args": [1, 2], "time": 30}\n'}, ("b.jsonl",)),
+    Case("nothing but unknown types", SMOKE, {"a.csv": "type,place,level,time\nweather,a,1,1\n"}, ("a.csv",)),
     Case("empty", SMOKE, {"a.csv": "", "b.jsonl": "\n \n", "c.csv": "place,level,time\n"}, ("smoke=a.csv", "b.jsonl", "smoke=c.csv")),
     Case("derived types", BARE + "event out(x: int, y: int).\n", {"a.csv": "type,x,y,time\na,1,2,1\nout,5,6,2\n"}, ("a.csv",)),
     Case("by name", TYPED, {"e.jsonl": "".join(json.dumps(one) + "\n" for one in [
@@ -97,6 +100,7 @@ WRONG = [
     Case("strict", SMOKE, {"a.csv": "type,place,level,time\nsmoke,a,1,1\nweather,a,1,1\n"}, ("a.csv",), strict=True),
     Case("no column", SMOKE, {"a.csv": "place,lvl,time\na,1,1\n"}, ("smoke=a.csv",)),
     Case("a column of one of two types", SMOKE, {"a.csv": "type,place,time\nheat,a,1\nsmoke,a,1\n"}, ("a.csv",)),
+    Case("another number of arguments, strict", BARE, {"b.jsonl": '{"type": "a", "args": [1], "time": 30}\n'}, ("b.jsonl",), strict=True),
     Case("bytes", SMOKE, {"a.csv": b"place,level,time\na,1,1\n\xff,1,2\n"}, ("smoke=a.csv",)),
     Case("broken", SMOKE, {"a.jsonl": '{"type": "smoke", "place": "a", "level": 1, "time": 1}\n{"type": "smoke"\n'}, ("a.jsonl",)),
     Case("two on a line", SMOKE, {"a.jsonl": '{"type": "smoke", "place": "a", "level": 1, "time": 1}{"type": "heat", "place": "a", "time": 2}\n'}, ("a.jsonl",)),
@@ -115,6 +119,14 @@ WRONG = [
     Case("no time in JSON", BARE, {"a.jsonl": '{"type": "a", "args": [1, 2]}\n'}, ("a.jsonl",)),
     Case("nested, declared", NESTED, {"m.jsonl": '{"type": "m", "a": 1, "b": 1, "c": 5, "l": [], "time": 1}\n'}, ("m.jsonl",)),
     Case("of the second of two files", SMOKE, {"in/1.jsonl": '{"place": "a", "level": 1, "time": 1}\n', "in/2.jsonl": '\n{"place": "a", "level": 1}\n'}, ("smoke=in",)),
+]  # fmt: skip
+WHOLE = [  # what is wrong with a file as a whole stops the run in any case
+    Case("another number of columns", BARE, {"a.csv": "x,time\n1,1\n"}, ("a=a.csv",)),
+    Case("a column twice", SMOKE, {"a.csv": "place,place,time\na,b,1\n"}, ("smoke=a.csv",)),
+    Case("no time at all", SMOKE, {"a.csv": "place,level,when\na,1,1\n"}, ("smoke=a.csv",)),
+    Case("no type at all", SMOKE, {"a.csv": "place,level,time\na,1,1\n"}, ("a.csv",)),
+    Case("no file", SMOKE, {}, ("smoke=a.csv",)),
+    Case("no such type", SMOKE, {"a.csv": "place,level,time\na,1,1\n"}, ("smok=a.csv",)),
 ]  # fmt: skip
 
 
@@ -175,6 +187,17 @@ def test_the_same_events(plain: SparkSession, tmp_path: Path, monkeypatch: pytes
     sources = written(case, tmp_path)
     here = embedded(case, sources, "stop")
     assert here[0] != "error", here
+    assert on_spark(plain, case, sources, "stop") == here
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=lambda case: case.name)
+def test_files_that_are_wrong_as_a_whole(
+    plain: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sources = written(case, tmp_path)
+    here = embedded(case, sources, "stop")
+    assert here[0] == "error", here
     assert on_spark(plain, case, sources, "stop") == here
 
 

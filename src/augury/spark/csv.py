@@ -241,7 +241,7 @@ class Tables:
             args = table.heading.args(name, self.plan)
         except DataError as error:
             return error
-        problem = self.known.problem((name, len(args)))
+        problem = self.known.width(name, len(args))
         if problem is not None:
             return problem
         kinds: Mapping[str, str] = {} if declared else self._passed[1]

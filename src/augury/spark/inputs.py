@@ -464,10 +464,12 @@ def _wrong_types(source: Source, type: Column, code: Column, strict: bool) -> li
     if source.refused:
         reasons = F.create_map(*(F.lit(x) for pair in source.refused.items() for x in pair))
         wrong.append((code.isNull() & type.isin(list(source.refused)), F.element_at(reasons, type)))
+    name = F.substring_index(type, "/", 1)  # of lines of JSON, the number of arguments comes after it
+    strange = code.isNull() & ~name.isin(sorted(source.known))
     if strict:
-        wrong.append((code.isNull() & ~type.isin(sorted(source.known)), unknown))
+        wrong.append((strange, unknown))
     elif source.types is None:  # where the types are known, those that look misspelt are refused already
-        wrong.append((code.isNull() & ~type.isin(sorted(source.known)) & looks_misspelt(type, source.known), unknown))
+        wrong.append((strange & looks_misspelt(name, source.known), unknown))
     return wrong
 
 

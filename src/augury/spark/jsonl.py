@@ -98,7 +98,7 @@ class Lines:
                     for n, a in self.plan.event_types if n in derived}  # fmt: skip
         for name, arity in self.seen:
             if name is not None and (name, arity) not in self.args:
-                problem = self.known.problem((name, arity)) if name in self.known.arities else self.known.unknown(name)
+                problem = self.known.problem((name, arity))
                 if problem is not None:
                     found[f"{name}/{arity}" if name in self.known.arities else name] = problem.message
         return found
@@ -119,9 +119,13 @@ class Lines:
         )  # fmt: skip
         seen = self.seen or {}
         unknown: dict[str, int] = {}
-        for (name, _), one in seen.items():
-            if name is not None and name not in self.known.arities and self.known.unknown(name) is None:
-                unknown[name] = unknown.get(name, 0) + one.rows
+        for (name, arity), one in seen.items():
+            if name is None or name in self.plan.declared or self.known.problem((name, arity)) is not None:
+                continue
+            if name in self.known.arities and not one.listed:
+                continue  # attributes by name that nobody has declared: such lines are wrong
+            if passed := self.known.passed_over((name, arity)):
+                unknown[passed] = unknown.get(passed, 0) + one.rows
         return [Source(
             self._converted(), parts, names, True, frozenset(self.known.arities), self.plan.prefixes, self.refused,
             self.numbers, self.first, unknown, None if self.seen is None else frozenset(t for t, _ in seen if t is not None),
@@ -291,7 +295,8 @@ class Lines:
             unnamed = F.col("list").isNull() & F.col("name").isin(undeclared) & insert & extra
             wrong.append((unnamed, "attributes by name, but the program does not declare the type"))
         keys = [_key(type) for type in self.args]
-        odd = F.col("name").isin(sorted(self.known.arities)) & ~F.col("key").isin([*keys, *self.refused]) & insert
+        narrow = sorted(self.known.arities if self.strict else self.plan.declared)
+        odd = F.col("name").isin(narrow) & ~F.col("key").isin([*keys, *self.refused]) & insert
         wrong.append((odd, "another number of arguments than the program has"))
         for name, misread in values.items():
             (type, _, attribute), users = self._places[name]

@@ -18,9 +18,6 @@ from augury.sources import Reader, Skipped, SourceFile
 _LOGICAL = Clock()
 
 
-_LOGICAL = Clock()
-
-
 @dataclass(frozen=True)
 class Places:
     """The files of a run. The clock is that of the run, so that times are read as they are there."""
