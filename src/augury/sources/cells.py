@@ -231,11 +231,25 @@ def _is_term(kind: Any) -> bool:
 
 def _without_views(array: Any) -> Any:
     """Text that is a view, as Polars has it, as plain text: most functions of Arrow do not know views."""
-    if pa.types.is_string_view(array.type):
-        return array.cast(pa.large_string())
-    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
-        return array.cast(pa.large_string())
-    return array
+    kind = _viewless(array.type)
+    return array if kind == array.type else array.cast(kind)
+
+
+def _viewless(kind: Any) -> Any:
+    """A type of Arrow with plain text in place of views, at any depth."""
+    t = pa.types
+    if t.is_string_view(kind):
+        return pa.large_string()
+    if t.is_dictionary(kind) and t.is_string_view(kind.value_type):
+        return pa.large_string()
+    if t.is_struct(kind):
+        return pa.struct([field.with_type(_viewless(field.type)) for field in kind])
+    if is_list(kind):
+        item = kind.value_field.with_type(_viewless(kind.value_type))
+        if t.is_fixed_size_list(kind):
+            return pa.list_(item, kind.list_size)
+        return pa.large_list(item) if t.is_large_list(kind) else pa.list_(item)
+    return kind
 
 
 def _valid_rows(array: Any) -> Iterable[int]:

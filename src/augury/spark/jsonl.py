@@ -294,6 +294,9 @@ class Lines:
             )
             unnamed = F.col("list").isNull() & F.col("name").isin(undeclared) & insert & extra
             wrong.append((unnamed, "attributes by name, but the program does not declare the type"))
+        if not any("args" in (a.name for a in args) for args in self.plan.declared.values()):
+            named = F.col("list").isNull() & F.col("value").contains('"args"')
+            wrong.append((named & insert & F.get_json_object("value", "$.args").isNotNull(), "`args` is not a list"))
         keys = [_key(type) for type in self.args]
         narrow = sorted(self.known.arities if self.strict else self.plan.declared)
         odd = F.col("name").isin(narrow) & ~F.col("key").isin([*keys, *self.refused]) & insert
