@@ -254,12 +254,27 @@ class Circuit:
 
     def learned(self, spans: Spans) -> None:
         """Facts have changed: those who asked for them, at the times over which they did, ask again."""
-        for (name, _), intervals in spans.items():
+        for (name, _), (lo, hi) in spans.items():
             touched = reading(self.plan, {name})
-            lo, hi = min(i[0] for i in intervals), max(i[1] for i in intervals)
             for operator, names in self.asking:
                 if names & touched:
                     operator.revise(lo, hi)
+
+    def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
+        """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
+        found: dict[str, int] = {}
+        for operator, names in self.asking:
+            floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
+            if floor < settled:
+                for name in self._below(names):
+                    found[name] = min(floor, found.get(name, floor))
+        return found
+
+    def _below(self, names: set[str]) -> set[str]:
+        """The static predicates that some rest on."""
+        return {
+            p[0] for (name, arity) in self.knowledge.reads if name in names for p in self.knowledge.below((name, arity))
+        } | names
 
     def _stratum(self, stratum: Stratum, new: set[str]) -> None:
         for type in stratum.types:

@@ -18,7 +18,7 @@ from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
 from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
-from augury.engine.horizon import compact
+from augury.engine.horizon import compact, unsettled
 from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
 from augury.engine.table import END
@@ -391,7 +391,9 @@ class Session:
         moved = compact(circuit, self.settled)
         if self.settled is not None:
             self.pruned = True
-            circuit.knowledge.changes.prune(self.settled)
+            circuit.knowledge.changes.prune(
+                circuit.asked_since(self.settled, unsettled(circuit, self.settled)), self.settled
+            )
         for one in self.answers:
             one.moved(moved[id(one.events.out.table)])
         self._index_answers()

@@ -70,24 +70,19 @@ class Absence(Operator):
 
     def step(self) -> None:
         self.drop_children(0)
-        lost = self.losses(1)
+        lost, stale = self.losses(1), self.stale(1)  # what facts say of has changed is as if it went and came
+        if len(stale):
+            lost = np.concatenate([lost, stale])
         again = self.unwatched(lost) if len(lost) else NONE
-        if len(self.stale(1)):
-            again = self.all_anew()
         new, absent = self.gains(0), self.gains(1)
+        if len(stale):
+            absent = np.sort(np.concatenate([absent, stale]))
         if len(absent):
             self.block(absent)
         if len(again):
             new = np.sort(np.concatenate([new, again]))
         if len(new):
             self.admit(new)
-
-    def all_anew(self) -> Array:
-        """Facts have changed by which occurrences block rows: all rows are looked at again."""
-        out = self.out.table
-        out.kill(np.flatnonzero(out.alive[: out.n]))
-        self.witness[:], self.watchers = -1, None
-        return np.flatnonzero(self.inputs[0].table.alive[: self.seen[0]])
 
     def unwatched(self, lost: Array) -> Array:
         """The rows that stand and whose witness is gone."""
