@@ -335,7 +335,8 @@ class Circuit:
                 number(one)
             number(sets[0].rederive)
             for learn in self.learning.values():
-                if any(self.maker(view.table) in sets for view in learn.inputs):
+                makers = [self.maker(view.table) for view in learn.inputs]
+                if any(maker in sets for maker in makers) and all(id(maker) in done for maker in makers):
                     number(learn)
         for operator in self.operators:
             number(operator)

@@ -498,6 +498,20 @@ def take_children(dead: Array, heads: Array, after: Array, alive: Array, found: 
 
 
 @Kernel
+def standing_children(rows: Array, heads: Array, after: Array, alive: Array, found: Array) -> int:
+    """What was made of rows and stands; how many there are."""
+    n = 0
+    for i in range(len(rows)):
+        child = heads[rows[i]]
+        while child >= 0:
+            if alive[child]:
+                found[n] = child
+                n += 1
+            child = after[child]
+    return n
+
+
+@Kernel
 def fall(
     events: Array, count: int, standing: Array, supports: Array,
     heads: Array, after: Array, alive: Array, rows: Array,
