@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import threading
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -55,6 +56,7 @@ class Circuit:
         changing: Iterable[str] = (),
         knowledge: Knowledge | None = None,
     ) -> None:
+        self.turn = threading.RLock()  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
