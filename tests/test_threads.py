@@ -46,8 +46,8 @@ def steps() -> list[list[Event]]:
     return [events[i : i + 30] for i in range(0, len(events), 30)]
 
 
-def told(session: Any) -> list[tuple[str, object]]:
-    found = []
+def told(session: Any) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
     for number, step in enumerate(steps()):
         found += [(c.op, c.event.content, c.event.id, c.event.trace) for c in session.push(step)]
         if number % 7 == 6:

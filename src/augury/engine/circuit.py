@@ -21,10 +21,11 @@ from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
-from augury.clock import Clock
+from augury.clock import Clock, show_duration
 from augury.engine.conditions import Context
 from augury.engine.events import Events
 from augury.engine.frame import View
+from augury.engine.kernels import Array
 from augury.engine.knowledge import Knowledge
 from augury.engine.knowledge.bridge import Bridge
 from augury.engine.knowledge.changes import Spans
@@ -36,6 +37,7 @@ from augury.engine.operators.learn import Learn
 from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.values import Dictionary
 from augury.engine.wiring import Wiring
+from augury.errors import RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.meaning.rows import Scalars
@@ -60,6 +62,8 @@ class Circuit:
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
+        self.longest_seen = 0  # the longest input so far, in time points
+        self.relied: tuple[int, int] | None = None  # up to when the past was forgotten, and for which longest input
         self.facts = Facts.of(facts)
         self.words = Words(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
@@ -92,6 +96,27 @@ class Circuit:
         self.since: dict[str, int | None] = {}
         self.extend(plan)
         self.settle()
+
+    def lasting(self, start: Array, end: Array) -> None:
+        """Inputs come. One that is longer than all so far may need what was forgotten."""
+        longest = int((end - start).max(initial=0))
+        if longest <= self.longest_seen:
+            return
+        if self.relied is not None:
+            settled, known = self.relied
+            if bool(((end - start > known) & (start <= settled - known)).any()):
+                raise RunError(
+                    f"an event lasts longer ({self._shown(longest)}) than all before it ({self._shown(known)}), and begins before what is still known of the past",
+                    hint='say how long events last at most when the session opens: longest="1h"',
+                )
+        self.longest_seen = longest
+
+    def _shown(self, length: int) -> str:
+        return show_duration(self.duration(length))
+
+    def duration(self, length: int) -> int:
+        """A length in time points as microseconds."""
+        return length * (self.clock.tick if self.clock.kind == "logical" else 1)
 
     def report(self, rule: str, message: str, binding: Mapping[str, object]) -> None:
         self.errors[rule, message] = self.errors.get((rule, message), 0) + 1

@@ -66,6 +66,7 @@ def take(session: Session) -> bytes:
         ),
         "facts": circuit.knowledge.changes.state(),
         "pruned": session.pruned,
+        "lasting": (circuit.longest_seen, circuit.relied),
         "time": (session.greatest, session.advanced),
         "counts": (session.steps, session.counted, session.matched, session.late_count),
         "late": session.late,
@@ -141,6 +142,7 @@ def give(program: Program, data: bytes, **given: Any) -> Session:
     circuit = session.circuit
     circuit.knowledge.changes.fill(state["facts"])
     session.pruned = state["pruned"]
+    circuit.longest_seen, circuit.relied = state["lasting"]
     for type, arity, *_ in state["inputs"].values():
         if (type, arity) not in circuit.inputs:  # a type that no rule reads
             circuit.inputs[type, arity] = Events(circuit, type, arity, ())

@@ -13,6 +13,7 @@ from augury.engine.frame import Frame, View, frame_of, store
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, LEFT, NONE, RANK, START, Latest, Links
+from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -42,9 +43,10 @@ class Absence(Operator):
         shared: tuple[str, ...],
         where: tuple[Condition, ...],
         not_looked_for: tuple[str, ...],
-        back: int,
+        back: Back | None,
     ) -> None:
-        self.back = back  # how far before a row's end its window begins
+        # How far before a row's end its window begins, where inputs last so long.
+        self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
         self.window, self.keys, self.where = window, keys, where
         self.open = tuple(v for v in shared if v not in keys)
         self.not_looked_for = not_looked_for
