@@ -204,6 +204,19 @@ def _last(operator: Collect, table: Table, settled: Array) -> Array:
     return mask
 
 
+def remembers(circuit: Circuit) -> list[str]:
+    """The rules some of whose state is kept for ever: nothing says that what is held meets nothing more."""
+    reaches, found = Reaches(circuit), dict[str, None]()
+    for operator in circuit.operators:
+        match operator:
+            case Join() if any(reaches.join(operator, port) <= -FAR for port in (0, 1)):
+                found[operator.rule] = None
+            case Absence() | Collect() if reaches.window(operator) >= FAR:
+                if not isinstance(operator, Collect) or operator.of_last is None:
+                    found[operator.rule] = None
+    return list(found)
+
+
 def compact(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
     """Forgets what may be forgotten; for each table where its rows went."""
     reaches = Reaches(circuit)

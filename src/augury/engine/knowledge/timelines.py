@@ -41,12 +41,12 @@ class Timelines:
     def __init__(self) -> None:
         self.places = np.full((3, 16), -1, np.int64)
         self.entries = np.empty((6, 16), np.int64)
-        self.used = self.wasted = 0
+        self.used = 0
         self._tail = np.empty((6, 16), np.int64)
 
     def __len__(self) -> int:
         """How many entries there are."""
-        return self.used - self.wasted
+        return int(self.places[k.COUNT][self.places[k.FIRST] >= 0].sum())
 
     def room(self, rows: int) -> None:
         """Makes room for so many facts, which have no timeline."""
@@ -92,7 +92,6 @@ class Timelines:
         total = int(ends[-1])
         if total > self.entries.shape[1]:
             self.entries = grown(self.entries, capacity(total), self.used)
-        self.wasted += int(room[moved].sum())
         self.used = total
         if len(count) and int(count.max()) > self._tail.shape[1]:
             self._tail = np.empty((6, capacity(int(count.max()))), np.int64)
@@ -104,7 +103,7 @@ class Timelines:
         count = int(self.places[k.COUNT, :n][self.places[k.FIRST, :n] >= 0].sum())
         if self.used > 2 * count + _FEW:
             packed = np.empty((6, capacity(count)), np.int64)
-            self.used, self.wasted = k.repack(self.places, n, self.entries, packed), 0
+            self.used = k.repack(self.places, n, self.entries, packed)
             self.entries = packed
 
     def keep(self, rows: Array, places: Array) -> None:
@@ -142,7 +141,5 @@ class Timelines:
             raise ValueError("a fact that was made less than never")
         self.entries = grown(self.entries, max(self.entries.shape[1], capacity(self.used + total)), self.used)
         self.entries[: k.REACH, self.used : self.used + total] = entries
-        old = self.known(rows)
-        self.wasted += int(self.places[k.ROOM, rows[old]].sum())
         self.places[:, rows] = np.stack([self.used + ends - counts, counts, counts])
         self.used += total
