@@ -49,7 +49,7 @@ def step(number: int, length: int = 0) -> list[Event]:
 
 def held(session: Any) -> int:
     session.prune()
-    return session.stats()["rows"] + session.stats()["knowledge"]["entries"]
+    return int(session.stats()["rows"] + session.stats()["knowledge"]["entries"])
 
 
 @pytest.mark.parametrize("length", [0, 3])

@@ -85,6 +85,10 @@ retention_option = click.option(
 null_option = click.option(
     "--null", "nulls", multiple=True, metavar="TEXT", help="In CSV: how null is written, beside the empty cell."
 )
+limit_option = click.option(
+    "--limit", "limits", multiple=True, metavar="NAME=N",
+    help="What the run may use: rows or bytes of state, pairs, answers or time of a step, such as --limit bytes=2GB.",
+)  # fmt: skip
 strict_option = click.option(
     "--strict", is_flag=True, help="Refuse events of types that the program does not know; by default they are counted."
 )
@@ -131,6 +135,7 @@ history_options = options(
     null_option,
     strict_option,
     on_error_option,
+    limit_option,
 )
 
 
@@ -197,6 +202,11 @@ def _compile(paths: Iterable[str], facts: Iterable[str], functions: Iterable[str
 
 def _settings(program: Program, **given: Any) -> Settings:
     """How a program runs, by its options; what is wrong with a duration names its option."""
+    limits = given.pop("limits", ())
+    wrong = next((one for one in limits if "=" not in one), None)
+    if wrong is not None:
+        raise DataError(f"a limit has a name and a number, not {wrong!r}", "--limit", "such as --limit rows=1000000")
+    given["limits"] = dict(one.split("=", 1) for one in limits)
     for option in ("lateness", "longest", "retention"):
         try:
             length(given.get(option), program.plan.tick)
@@ -293,15 +303,15 @@ def explain(
 def run(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
     functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None,
-    nulls: tuple[str, ...], strict: bool, on_error: OnError, engine: str | None, master: str, conf: tuple[str, ...], partitions: int | None, show_changes: bool,
+    nulls: tuple[str, ...], strict: bool, on_error: OnError, limits: tuple[str, ...], engine: str | None, master: str, conf: tuple[str, ...], partitions: int | None, show_changes: bool,
     emit: Literal["early", "final"], lateness: str | None, output: str, format_: Format | None, trace: bool,
 ) -> None:  # fmt: skip
     """Run a program over events and write what it derives."""
     if show_changes and as_of is not None:
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
     compiled = _compile(program, facts, functions, policy)
-    if compiled.warnings:
-        number = len(compiled.warnings)
+    number = sum(w.code != "W304" for w in compiled.warnings)  # a finished history is bounded in any case
+    if number:
         say(f"{counted(number, 'warning')}; `augury check` shows {'it' if number == 1 else 'them'}")
     format_ = format_ or _format_of(output)
     _check_output(output, events, format_ == "parquet")
@@ -314,7 +324,14 @@ def run(
     needs_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
     sources = [SourceFile.parse(source, time, nulls) for source in events]
     settings = _settings(
-        compiled, clock=clock, emit=emit, lateness=lateness, retention=retention, on_error=on_error, strict=strict
+        compiled,
+        clock=clock,
+        emit=emit,
+        lateness=lateness,
+        retention=retention,
+        on_error=on_error,
+        strict=strict,
+        limits=limits,
     )
     chosen = _engine(engine, [option for option, given in needs_order.items() if given], sources)
     if chosen == "spark":
@@ -491,6 +508,7 @@ def run_on_spark(
 @on_error_option
 @null_option
 @strict_option
+@limit_option
 @click.option("--checkpoint", required=True, metavar="DIR", help="Where the run keeps what it needs to go on.")
 @click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
@@ -515,7 +533,7 @@ def run_on_spark(
 @spark_options
 def stream(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
-    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, retention: str | None, on_error: OnError, strict: bool, nulls: tuple[str, ...], checkpoint: str, output: str,
+    functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, retention: str | None, on_error: OnError, strict: bool, limits: tuple[str, ...], nulls: tuple[str, ...], checkpoint: str, output: str,
     format_: Literal["jsonl", "csv", "parquet"], lateness: str, late: str | None, longest: str | None,
     emit: Literal["early", "final"], trigger: str, buckets: int | None, master: str, conf: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -545,6 +563,7 @@ def stream(
         retention=retention,
         on_error=on_error,
         strict=strict,
+        limits=limits,
     )
     order = live.Order(
         compiled, [SourceFile.parse(e, time, nulls) for e in events], _fact_sources(facts), _graphs(rdf, rdf_plain),
@@ -609,14 +628,14 @@ def _format_of(output: str) -> Format:
 def why(
     program: tuple[str, ...], events: tuple[str, ...], facts: tuple[str, ...], rdf: tuple[str, ...], rdf_plain: tuple[str, ...],
     functions: tuple[str, ...], policy: str | None, time: str, clock: Kind | None, until: str | None, as_of: str | None, retention: str | None,
-    nulls: tuple[str, ...], strict: bool, on_error: OnError, wanted: str, every: bool,
+    nulls: tuple[str, ...], strict: bool, on_error: OnError, limits: tuple[str, ...], wanted: str, every: bool,
     format_: str,
 ) -> None:  # fmt: skip
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
     compiled = _compile(program, facts, functions, policy)
     everything = replace(compiled.plan, outputs=tuple(dict.fromkeys(rule.type for rule in compiled.plan.rules)))
     compiled = replace(compiled, plan=everything)  # one may ask for any derived event
-    settings = _settings(compiled, clock=clock, retention=retention, on_error=on_error, strict=strict)
+    settings = _settings(compiled, clock=clock, retention=retention, on_error=on_error, strict=strict, limits=limits)
     sources = [SourceFile.parse(source, time, nulls) for source in events]
     job = Job(compiled, sources, _fact_sources(facts), _graphs(rdf, rdf_plain), settings)
     model = job.evaluate(until, as_of, engine="embedded")

@@ -101,7 +101,7 @@ class Job:
             times = self.time("--until", until), self.time("--as-of", as_of)
             given = (self.clock, self.known(engine), *times, self.settings.retention)
             if engine == "embedded":
-                return batch.evaluate(self.program, history, *given)
+                return batch.evaluate(self.program, history, *given, limits=self.settings.limits)
             return evaluate(self._asked, history.items() if isinstance(history, History) else history, *given)
 
     def replay(self, until: str | None, engine: str = "reference") -> Replay:
@@ -117,7 +117,7 @@ class Job:
                 late,
             )
             if engine == "embedded":
-                found = batch.replay(self.program, self.history, *given)
+                found = batch.replay(self.program, self.history, *given, limits=settings.limits)
             else:
                 found = replay(self._asked, self.history.items(), *given)
         self.late += found.late

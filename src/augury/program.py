@@ -110,7 +110,8 @@ class Program:
         `longest` how long one lasts, `retention` how long rules without a bound remember; `revisable` is whether events may
         be revoked, or how old one may be; `changing` names the predicates whose facts change; `strict` refuses events of
         types that the program does not know; `policy` stands in where the program names none; `facts` are given by name;
-        `late` is called with what came too late.
+        `late` is called with what came too late; `limits` says how many rows and bytes of state there may be, and how many
+        pairs and answers and how much time a step may take: `{"rows": 1_000_000, "bytes": "2 GB", "time": "10s"}`.
         """
         from augury.engine.session import Session
         from augury.settings import Settings

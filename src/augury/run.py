@@ -149,6 +149,7 @@ def run(
     as_of: Any = None,
     retention: str | None = None,
     strict: bool = False,
+    limits: Mapping[str, Any] | None = None,
     engine: str = "embedded",
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
@@ -156,7 +157,7 @@ def run(
     Events are `Event` objects or dicts in the JSON form, tables by type or with a column `type`, or what `augury.read` has
     found; facts are `Fact` objects or, by name, tuples, dicts, tables, paths or queries; `rdf` are graphs: paths, or
     `augury.rdf(…)`. Events of types that the program does not know are passed over with a warning, or refused where
-    `strict`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
+    `strict`. `limits` are what the run may use, see `session`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
@@ -166,7 +167,7 @@ def run(
         program = compile(program, policy=policy, facts=names)
     elif policy is not None:
         program = program.with_policy(policy)
-    settings = Settings.of(program, clock=clock, retention=retention, strict=strict)
+    settings = Settings.of(program, clock=clock, retention=retention, strict=strict, limits=limits)
     reader = Reader(program.plan, lambda first: settings.clock_of(program, first), strict=strict)
     history = read_history(reader, events)
     if history.unknown:
@@ -181,6 +182,6 @@ def run(
     known += graphs.facts(program.plan, known) if engine == "embedded" else graphs.closed(program.plan)
     given = (chosen, known, time["until"], time["as_of"], settings.retention)
     if engine == "embedded":
-        return Result(program, batch.evaluate(program, history, *given), chosen)
+        return Result(program, batch.evaluate(program, history, *given, limits=settings.limits), chosen)
     plan = needed(program.plan, program.plan.outputs)
     return Result(program, evaluate(plan, history.items(), *given), chosen)

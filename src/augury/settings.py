@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from augury.clock import SECOND, Clock, Kind, read_duration
 from augury.errors import RunError
+from augury.limits import NO_LIMITS, Limits
 from augury.program import Program
 
 Emit = Literal["early", "final"]
@@ -34,12 +35,13 @@ class Settings:
     changing: frozenset[str] = field(default=frozenset())
     on_error: OnError = "stop"
     strict: bool = False
+    limits: Limits = NO_LIMITS
 
     @staticmethod
     def of(
         program: Program, *, clock: Kind | None = None, emit: str = "early", lateness: Any = None, retention: Any = None,
         longest: Any = None, revisable: Any = True, changing: str | Iterable[str] = (), on_error: str = "stop",
-        strict: bool = False,
+        strict: bool = False, limits: Limits | Mapping[str, Any] | None = None,
     ) -> Settings:  # fmt: skip
         """Settings as a user writes them: durations as text, such as `10 min`."""
         _one_of("clock", clock, (None, *get_args(Kind)))
@@ -50,7 +52,7 @@ class Settings:
         return Settings(
             clock, emit, length(lateness, tick), length(retention, tick), length(longest, tick),  # type: ignore[arg-type]
             True if age is None else age, frozenset([changing] if isinstance(changing, str) else changing),
-            on_error, strict,  # type: ignore[arg-type]
+            on_error, strict, Limits.of(limits),  # type: ignore[arg-type]
         )  # fmt: skip
 
     def clock_of(self, program: Program, first_time: object) -> Clock:

@@ -12,6 +12,7 @@ from augury.clock import Clock
 from augury.engine.answers import Detected
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
+from augury.limits import NO_LIMITS, Limits
 from augury.meaning.changes import Replay
 from augury.meaning.history import standing
 from augury.meaning.model import Model
@@ -37,9 +38,10 @@ def evaluate(
     until: int | None = None,
     as_of: int | None = None,
     retention: int | None = None,
+    limits: Limits | None = None,
 ) -> Model:
     """All derived events that the standing history entails, up to the clock."""
-    session = _session(program, clock, facts, retention)
+    session = _session(program, clock, facts, retention, limits=limits)
     if as_of is not None:
         session.push(standing(_items(history), as_of).events)
     else:
@@ -58,9 +60,10 @@ def replay(
     retention: int | None = None,
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
+    limits: Limits | None = None,
 ) -> Replay:
     """The changes of the answer while the history is told item by item."""
-    session = _session(program, clock, facts, retention, emit, lateness)
+    session = _session(program, clock, facts, retention, emit, lateness, limits)
     changes: list[Change] = []
     for item in give_ids(_items(history)):
         changes += session.push(item)
@@ -82,9 +85,11 @@ def _session(
     retention: int | None,
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
+    limits: Limits | None = None,
 ) -> Session:
     late = lateness if lateness is None or clock.kind == "timestamp" else lateness * clock.tick
-    return Run(program, Settings(emit=emit, lateness=late, retention=retention), clock=clock, facts=facts)
+    settings = Settings(emit=emit, lateness=late, retention=retention, limits=limits or NO_LIMITS)
+    return Run(program, settings, clock=clock, facts=facts)
 
 
 def answer_of(session: Session, until: int | None) -> Model:

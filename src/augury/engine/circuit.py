@@ -86,6 +86,7 @@ class Circuit:
             False  # whether a recursion looks at what is absent or chosen, so that time must pass step by step
         )
         self._ready: list[tuple[int, int, Operator]] = []
+        self.running: Operator | None = None  # the one that takes in changes, or was the last to
         self.wiring = Wiring(self)
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
@@ -138,11 +139,14 @@ class Circuit:
 
     def run(self) -> None:
         """Lets every operator take in what has changed, those first whose inputs are complete."""
-        ready = self._ready
+        ready, guard = self._ready, self.words.guard
         while ready:
-            operator = heapq.heappop(ready)[2]
+            operator = self.running = heapq.heappop(ready)[2]
             operator.scheduled = False
             operator.step()
+            guard.timely()
+            if guard.bytes is not None:
+                guard.held(sum(o.out.table.bytes for o in self.operators))
 
     @property
     def rows(self) -> int:

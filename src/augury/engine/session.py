@@ -18,6 +18,7 @@ from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
 from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
+from augury.engine.guard import Exceeded, Guard
 from augury.engine.horizon import compact, unsettled
 from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
@@ -129,6 +130,7 @@ class Session:
 
     def _wire(self, circuit: Circuit) -> None:
         self._circuit, circuit.turn = circuit, self._turn
+        circuit.words.guard = Guard(self.settings.limits)
         outputs = set(self.program.plan.outputs)
         self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
         self._index_answers()
@@ -312,18 +314,24 @@ class Session:
         """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier."""
         circuit = self._circuit
         assert circuit is not None
-        if circuit.words.rows > 2 * self._kept + _MANY:
+        if circuit.words.rows > min(2 * self._kept + _MANY, (self._kept + circuit.words.guard.rows) // 2):
             self._prune_if_worth()
         arrived = told()
         k.count_work(arrived.count)
+        circuit.words.guard.begin()
         try:
             arrived.apply(circuit)
-        except BaseException:
+            circuit.words.guard.answered(
+                sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers)
+            )
+        except BaseException as error:
             circuit.undo()
             self.arrivals.undo(arrived)
             for one in self.answers:
                 one.rebuild()
             self._index_answers()
+            if isinstance(error, Exceeded | MemoryError):
+                raise self._too_much(error) from None
             raise
         if arrived.greatest is not None:
             self.greatest = arrived.greatest if self.greatest is None else max(self.greatest, arrived.greatest)
@@ -338,6 +346,15 @@ class Session:
         for item in arrived.late if self._late is not None else ():
             self._late(item)  # type: ignore[misc]
         return changes
+
+    def _too_much(self, error: Exceeded | MemoryError) -> RunError:
+        """What a step would have needed, and for which rule; the session is as it was before."""
+        operator = self.circuit.running
+        rule = operator.rule if operator is not None else ""
+        who = f"rule `{rule}`" if rule else "the step"
+        if isinstance(error, Exceeded):
+            return RunError(f"{who} {error.what}; the step is undone", hint=error.hint)
+        return RunError(f"{who} needs more memory than there is: {error}; the step is undone", hint="give it a window or a key, or tell fewer events at a time")  # fmt: skip
 
     def _finish(self) -> Changes:
         circuit = self._circuit

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.engine import kernels as k
+from augury.engine.guard import Guard, check_memory
 from augury.engine.kernels import Array
 from augury.engine.values import Dictionary
 from augury.optimiser.implied_bounds import END, FAR, START
@@ -75,6 +76,8 @@ class Table:
 
     def room(self, more: int) -> None:
         """Makes room for more rows."""
+        if self.words.rows + more > self.words.guard.rows:
+            raise self.words.guard.too_many_rows()
         if self.n + more > self.data.shape[1]:
             try:
                 self._grow(self.words.room(self.n + more, self.mark))
@@ -82,6 +85,7 @@ class Table:
                 self._grow(self.n + more)
 
     def _grow(self, size: int) -> None:
+        check_memory((size - self.n) * (8 * self.width + 1))
         data, alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
         self.data, self.alive = data, alive
 
@@ -193,6 +197,7 @@ class Words:
         self.changed: dict[int, Table] = {}
         self.rows = 0  # of all tables, so that one need not add them up
         self.share = 1.0  # of the step how much has been told
+        self.guard = Guard()
 
     def touched(self, table: Table) -> None:
         if id(table) not in self.changed:

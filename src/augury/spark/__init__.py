@@ -44,6 +44,7 @@ def detect(
     trace: bool = True,
     on_error: Literal["stop", "skip"] = "stop",
     strict: bool = False,
+    limits: Mapping[str, Any] | None = None,
     partitions: int | None = None,
     skew: bool = False,
     broadcast: int = 100_000,
@@ -51,8 +52,10 @@ def detect(
     """Detects over a history: DataFrames by type (or one with a type column) in, a DataFrame for each output out, lazily.
 
     `time`, `start`, `end`, `id`, `op` and `type` name columns. A malformed row stops the run, or with on_error="skip" goes
-    to `.malformed` alone. Events of types that the program does not know are passed over, unless `strict`. `longest` bounds how long input events last; `skew` also cuts keyed stages into slices of time. A
-    DataFrame of facts with more rows than `broadcast` is joined with the events that ask for them.
+    to `.malformed` alone. Events of types that the program does not know are passed over, unless `strict`.
+    `longest` bounds how long input events last, `limits` what each bucket may use, as in `Program.session`; `skew` also
+    cuts keyed stages into slices of time. A DataFrame of facts with more rows than `broadcast` is joined with the events
+    that ask for them.
     """
     from augury.sources.heading import Names
     from augury.spark.batch import Detections
@@ -60,7 +63,7 @@ def detect(
 
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(
-        compiled, clock=clock, retention=retention, longest=longest, on_error=on_error, strict=strict
+        compiled, clock=clock, retention=retention, longest=longest, on_error=on_error, strict=strict, limits=limits
     )
     pipeline = Pipeline(
         compiled,
@@ -98,6 +101,7 @@ def detect_stream(
     trace: bool = True,
     on_error: Literal["stop", "skip"] = "stop",
     strict: bool = False,
+    limits: Mapping[str, Any] | None = None,
     buckets: int | None = None,
     broadcast: int = 100_000,
 ) -> Stream:
@@ -120,6 +124,7 @@ def detect_stream(
         longest=longest,
         on_error=on_error,
         strict=strict,
+        limits=limits,
     )
     pipeline = Pipeline(
         compiled,

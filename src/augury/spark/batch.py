@@ -103,7 +103,7 @@ class Detections(Outputs):
             plan = sliced(plan)
         work = Work(
             plan, pipeline.clock, pipeline.layout, pipeline.shipped, pipeline.retention, pipeline.longest,
-            pipeline.trace, size, forward=pipeline.forwarded(spread, stage),
+            pipeline.trace, size, forward=pipeline.forwarded(spread, stage), limits=pipeline.settings.limits,
         )  # fmt: skip
         if stage.how == "one":
             frame = frame.repartition(1)

@@ -19,6 +19,7 @@ from augury.engine.frame import LONGEST
 from augury.engine.session import Session
 from augury.engine.snapshot import give
 from augury.engine.trace import Again
+from augury.limits import NO_LIMITS, Limits
 from augury.program import Program
 from augury.settings import Emit, Settings
 from augury.spark.layout import FAMILY, Layout, batches
@@ -49,9 +50,10 @@ class Work:
     slice: int | None = None
     emit: Emit = "final"
     forward: frozenset[int] = frozenset()  # the codes of answers of earlier stages that are passed on
+    limits: Limits = NO_LIMITS
 
     def session(self, late: Callable[[Any], None] | None = None) -> Session:
-        settings = Settings(emit=self.emit, retention=self.retention, longest=self.longest)
+        settings = Settings(emit=self.emit, retention=self.retention, longest=self.longest, limits=self.limits)
         return Session(
             Program(self.plan), settings, clock=self.clock, facts=self.facts.asked(self.plan),
             knowledge=self.facts.knowledge(self.plan, self.clock), late=late or _ignore,

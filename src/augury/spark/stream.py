@@ -125,6 +125,7 @@ class Stream(Outputs):
         return Work(
             spread.plan_of(stage), pipeline.clock, pipeline.layout, pipeline.shipped, pipeline.retention,
             pipeline.longest, pipeline.trace, emit=self.emit, forward=pipeline.forwarded(spread, stage),
+            limits=pipeline.settings.limits,
         )  # fmt: skip
 
     def _run(self, spread: Stages, stage: Stage, before: DataFrame | None, told: frozenset[Predicate]) -> DataFrame:

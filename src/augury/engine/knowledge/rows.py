@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from augury.engine import kernels as k
+from augury.engine.guard import check_memory
 from augury.engine.kernels import Array
 from augury.engine.table import NONE, capacity, grown, no_buckets
 from augury.engine.values import Dictionary
@@ -102,6 +103,7 @@ class Rows:
 
     def _all(self, count: int, lo: int, times: tuple[Array, Array, Array] | None) -> tuple[Array, Array]:
         rows = np.flatnonzero(self.alive[lo : self.n]) + lo
+        check_memory(24 * count * len(rows))
         asked, found = np.repeat(np.arange(count), len(rows)), np.tile(rows, count)
         if times is not None:
             at, since, until = times

@@ -161,6 +161,7 @@ class Absence(Operator):
                 low, high, slack, table.n, bounds, most, self.room,
             )  # fmt: skip
             self.touched += touched
+            self.circuit.words.guard.paired(count)
             if count:
                 yield self.room[:, :count].copy()
             if came < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):

@@ -167,6 +167,7 @@ class Collect(Operator):
                 low, high, slack, limit, bounds, most, self.room,
             )  # fmt: skip
             self.touched += touched
+            self.circuit.words.guard.paired(count)
             if count:
                 yield self.room[:, :count].copy()
             if came < len(given):

@@ -10,6 +10,7 @@ import numpy as np
 from augury.algebra.nodes import Condition, Node
 from augury.engine import kernels as k
 from augury.engine.frame import Frame, View, store
+from augury.engine.guard import foresee
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator
 from augury.engine.table import END, RANK, START, Latest
@@ -177,6 +178,9 @@ class Join(Operator):
             first, pairs = self.pairs(rows, side, limit, first)
             if pairs.shape[1]:
                 self.keep(pairs)
+                made = self.out.table
+                share = self.circuit.words.share * first / len(rows)
+                foresee((made.n - made.mark) * (8 * made.width + 1), share)
 
     def within_reach(self, rows: Array, side: int, limit: int, relation: Relation) -> Array:
         """The rows for which a row of the other side that came before `limit` ends late enough.
@@ -205,6 +209,7 @@ class Join(Operator):
                 relation.reach[side], self.floor if side else -1, relation.bounds[side], most, self.room,
             )  # fmt: skip
             self.touched += touched
+            self.circuit.words.guard.paired(count)
             found = self.room[:, :count]
             if reached < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
                 self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
