@@ -73,7 +73,7 @@ def _term(state: Any) -> Term:
 
 def coded(values: list[Any], index: Any) -> Coded:
     """A column of some of these, which are values of the language."""
-    require(isinstance(index, np.ndarray) and index.dtype == np.int64 and index.ndim == 1, "no index of values")
+    require(isinstance(index, np.ndarray) and index.dtype.kind in "iu" and index.ndim == 1, "no index of values")
     if len(index):
         require(int(index.min()) >= -1 and int(index.max()) < len(values), "an index beyond the values")
     return Coded(values, index)

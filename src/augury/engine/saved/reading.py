@@ -64,8 +64,8 @@ class Reader:
                 return _form(name).make(self.value(state))
             case "a", [str(name)]:
                 return self._array(name)
-            case "c", [values, ["a", "i8"]]:
-                return coded(self._values(values), self._array("i8"))
+            case "c", [values, ["a", str(name)]]:
+                return coded(self._values(values), self._array(name))
             case "g", [str(name), *shape]:
                 require(len(shape) <= 4 and all(type(n) is int and n >= 0 for n in shape), "an impossible shape")
                 return self._array(name).reshape(shape)
