@@ -127,10 +127,16 @@ def _inputs(events: Events) -> dict[str, Any]:
 def _own_names(arrivals: Arrivals) -> list[str | None]:
     """The ids that name events; null where it is the one that the event came with."""
     given = {id(events): _given_ids(events) for events in arrivals.circuit.inputs.values()}
-    return [None if given[id(events)][row] == name else name for name, (events, row) in arrivals.by_id.items()]
+    return [
+        None if (own := given[id(events)]) and own[row] == name else name
+        for name, (events, row) in arrivals.by_id.items()
+    ]
 
 
 def _given_ids(events: Events) -> list[str | None]:
+    """The ids that events came with; nothing where none did."""
+    if all(chunk.ids is None for chunk in events.chunks):
+        return []
     return [one for chunk in events.chunks for one in (chunk.ids if chunk.ids is not None else [None] * chunk.count)]
 
 
@@ -354,6 +360,7 @@ def _fill_table(table: Table, columns: Any) -> None:
     n = len(alive)
     require(_is(alive, np.uint8, n) and len(fields) == table.width, "a table that does not fit")
     require(all(_is(field, np.int64, n) for field in fields), "a table that does not fit")
+    check_numbers(alive, 0, 2, "a row that neither stands nor is gone")
     table.n, table.dead = n, int(n - alive.sum())
     table.data = np.empty((table.width, n + 16), np.int64)
     for at, field in enumerate(fields):

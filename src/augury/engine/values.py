@@ -286,7 +286,7 @@ class Dictionary:
         """The dictionary of such a state; None where there can be none."""
         kinds, floats, others = state["kind"], state["floats"], state["values"]
         places = np.flatnonzero(kinds != _FLOAT)
-        if kinds.ndim != 1 or not np.isin(kinds, (_OTHER, _FLOAT)).all() or len(kinds) - len(places) != len(floats):
+        if kinds.ndim != 1 or int(kinds.max(initial=0)) > _FLOAT or len(kinds) - len(places) != len(floats):
             return None
         if len(places) != len(others) or places[:2].tolist() != [0, 1] or others[:2] != [None, None]:
             return None
