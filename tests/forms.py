@@ -105,9 +105,12 @@ def show_time(value: Timestamp, style: int) -> str:
             return str(value)
         case 1:
             return moment.replace(tzinfo=None).isoformat(" ")
-        case 2:
-            return moment.astimezone(ZONES[1]).isoformat()
-    return moment.astimezone(ZONES[value.us % len(ZONES)]).isoformat("T ".strip() if value.us % 2 else " ")
+    zone = ZONES[1 if style % 4 == 2 else value.us % len(ZONES)]
+    try:
+        moment = moment.astimezone(zone)
+    except OverflowError:
+        raise Cannot("a year that Python does not have") from None
+    return moment.isoformat("T" if style % 4 == 2 or value.us % 2 else " ")
 
 
 def checked_text(written: Written, name: str, nulls: Sequence[str] = ()) -> list[str]:
@@ -218,16 +221,16 @@ def csv_text(
 ) -> str:  # fmt: skip
     if not written.names:
         raise Cannot("no table")
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=separator, lineterminator=end, quoting=quote)  # type: ignore[arg-type]
-    if header:
-        writer.writerow(written.names)
     nulls = [null] if null else []
     columns = [[c or null for c in checked_text(written, n, nulls)] for n in written.names]
-    rows = list(zip(*columns, strict=True)) if columns else []
-    for row in rows:
-        writer.writerow(row)
-    return out.getvalue()
+    rows = [*([written.names] if header else []), *zip(*columns, strict=True)]
+    return "".join(_csv_row(row, separator, quote) + end for row in rows)
+
+
+def _csv_row(row: Sequence[str], separator: str, quote: int) -> str:
+    out = io.StringIO()  # a cell is quoted if a character of the end of rows is in it, so that one has both kinds
+    csv.writer(out, delimiter=separator, lineterminator="\r\n", quoting=quote).writerow(row)  # type: ignore[arg-type]
+    return out.getvalue().removesuffix("\r\n")
 
 
 def objects(written: Written, by_name: bool, value: Callable[[Any], Any]) -> list[dict[str, Any]]:

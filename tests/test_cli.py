@@ -243,7 +243,7 @@ def test_an_empty_file_is_an_empty_history(shell: Shell) -> None:
         ),
         ('{"type": "smoke", "place": "l1", "time": 9}', "events.jsonl:4: `smoke` has no `level`"),
         ('{"type": "smok", "args": [], "time": 9}', "events.jsonl:4: unknown event type `smok`"),
-        ('{"type": "heat", "place": "l1", "time": "noon"}', "events.jsonl:4: not a tick: 'noon'"),
+        ('{"type": "heat", "place": "l1", "time": "noon"}', "events.jsonl:4: `time`: not a tick: 'noon'"),
         (
             '{"type": "heat", "place": "l1", "start": 9, "end": 8}',
             "events.jsonl:4: the event starts at 9, after its end 8",
@@ -251,7 +251,10 @@ def test_an_empty_file_is_an_empty_history(shell: Shell) -> None:
         ('{"op": "revoke"}', "events.jsonl:4: a revocation names the id"),
         ('{"op": "remove", "id": "s1"}', "events.jsonl:4: unknown op 'remove'"),
         ('{"type": "heat", "args": [1, 2], "time": 9}', "events.jsonl:4: `heat` is declared with 1 arguments, not 2"),
-        ('{"type": "heat", "place": 99999999999999999999, "time": 9}', "events.jsonl:4: an integer beyond 64 bits"),
+        (
+            '{"type": "heat", "place": 99999999999999999999, "time": 9}',
+            "events.jsonl:4: `place` is declared as string: an integer beyond 64 bits",
+        ),
     ],
 )
 def test_a_wrong_line_is_named_and_the_rest_can_be_processed(shell: Shell, line: str, message: str) -> None:

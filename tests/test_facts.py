@@ -488,9 +488,9 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "a short row": (lambda d: written(d / "s.csv", "id,region\n1,n\n2\n"), ASKED, "s.csv:3: 1 fields where the header has 2"),
     "wrong JSON": (lambda d: written(d / "s.jsonl", '[1, "n"]\n{'), ASKED, "s.jsonl:2: malformed JSON: Expecting property name enclosed in double quotes at column 2\n  hint: one JSON object a line"),
     "a wrong value": (lambda _: pa.table({"id": [1.5], "region": ["n"]}), DECLARED, "facts `store`:1: `id` is declared as int, but is 1.5"),
-    "beyond 64 bits": (lambda _: pa.table({"id": pa.array([1, 2**63], pa.uint64()), "region": ["n", "n"]}), ASKED, "facts `store`:2: an integer beyond 64 bits: 9223372036854775808"),
-    "beyond 64 bits in Python": (lambda _: [(2**64, "n")] * 2000, ASKED, "facts `store`:1: an integer beyond 64 bits: 18446744073709551616"),
-    "infinite": (lambda _: pa.table({"id": [float("inf")], "region": ["n"]}), ASKED, "facts `store`:1: an infinite number"),
+    "beyond 64 bits": (lambda _: pa.table({"id": pa.array([1, 2**63], pa.uint64()), "region": ["n", "n"]}), ASKED, "facts `store`:2: `id`: an integer beyond 64 bits: 9223372036854775808"),
+    "beyond 64 bits in Python": (lambda _: [(2**64, "n")] * 2000, ASKED, "facts `store`:1: argument 1 of `store`: an integer beyond 64 bits: 18446744073709551616"),
+    "infinite": (lambda _: pa.table({"id": [float("inf")], "region": ["n"]}), ASKED, "facts `store`:1: `id`: an infinite number"),
     "not Parquet": (lambda d: written(d / "s.parquet", "id,region"), ASKED, "s.parquet: is not a Parquet file: "),
     "not Arrow": (lambda d: written(d / "s.arrow", "id,region"), ASKED, "s.arrow: is not an Arrow file: "),
     "not a database": (lambda d: written(d / "s.sqlite", "id,region"), ASKED, "s.sqlite: is neither a DuckDB nor a SQLite database"),
@@ -513,7 +513,7 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "not rows": (lambda _: 5, ASKED, "the facts of `store` are int, not rows\n  hint: give a list, a table or a path"),
     "a series": (lambda _: pd.Series([1]), ASKED, "facts `store`: a Series is not a table\n  hint: give a table, or a list of rows"),
     "a calendar time on a logical clock": (lambda _: pa.table({"id": [1], "region": ["n"], "time": [NOON]}), ASKED,
-                                           "facts `store`:1: not a tick: '2026-01-31T12:00:00Z'; on the logical clock a time is a whole number\n"
+                                           "facts `store`:1: `time`: not a tick: '2026-01-31T12:00:00Z'; on the logical clock a time is a whole number\n"
                                            '  hint: use --clock timestamp (clock="timestamp") for calendar times'),
 }  # fmt: skip
 

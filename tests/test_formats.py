@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -275,6 +275,28 @@ def arrived(program: Program, clock: Clock, events: Any) -> list[str]:
 
 
 held: dict[str, int] = dict.fromkeys(FORMS, 0)
+
+
+@given(tables())
+@settings(max_examples=2000 if ALL else 40)
+def test_random_tables_in_every_form(given_table: tuple[str, Clock, Written]) -> None:
+    text, clock, written = given_table
+    program = augury.compile(text)
+    expected = list(map(repr, written.items))
+    for form, write in FORMS.items():
+        for rows in (False, True):
+            with folder() as path:
+                try:
+                    events = write(written, path)
+                except Cannot:
+                    break
+                held[form] += 1
+                with row_by_row() if rows else nullcontext():
+                    found = arrived(program, clock, events)
+            if form in BY_TYPE:
+                assert sorted(found) == sorted(expected), (form, rows)
+            else:
+                assert found == expected, (form, rows)
 
 
 def test_every_form_was_tried() -> None:

@@ -114,6 +114,7 @@ WRONG = [
     Case("missing", SMOKE, {"a.jsonl": '{"type": "smoke", "place": "a", "time": 1}\n'}, ("a.jsonl",)),
     Case("too many arguments", SMOKE, {"a.jsonl": '{"type": "smoke", "args": ["a", 1, 2], "time": 1}\n'}, ("a.jsonl",)),
     Case("arguments that are no list", BARE, {"a.jsonl": '{"type": "a", "args": 5, "time": 1}\n'}, ("a.jsonl",)),
+    Case("attributes by name, and arguments that are no list", SMOKE, {"a.jsonl": '{"type": "smoke", "place": "a", "level": 1, "args": 5, "time": 1}\n'}, ("a.jsonl",)),
     Case("by name, undeclared", BARE, {"a.jsonl": '{"type": "a", "x": 5, "y": 1, "time": 1}\n'}, ("a.jsonl",)),
     Case("not a value", BARE, {"a.jsonl": '{"type": "a", "args": [1, {"x": 1}], "time": 1}\n'}, ("a.jsonl",)),
     Case("no time in JSON", BARE, {"a.jsonl": '{"type": "a", "args": [1, 2]}\n'}, ("a.jsonl",)),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from augury.errors import DataError
+from augury.errors import DataError, brief
 
 Kind = Literal["timestamp", "logical"]
 
@@ -28,6 +28,8 @@ UNITS = {
     **dict.fromkeys(("w", "week", "weeks"), 7 * 86400 * SECOND),
 }
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_LONGEST = 1000  # characters of a time that anybody means
+_DIGITS = re.compile(r"\s*-?[0-9]+\s*")
 _SHOWN = (("d", 86400 * SECOND), ("h", 3600 * SECOND), ("min", 60 * SECOND), ("s", SECOND), ("ms", 1_000), ("us", 1))
 
 
@@ -123,6 +125,9 @@ class Clock:
         """A time point from what an input says."""
         if isinstance(value, bool) or value is None:
             raise DataError(f"not a time: {value!r}")
+        if isinstance(value, str) and len(value) > _LONGEST:
+            long = _DIGITS.fullmatch(value)
+            raise DataError(f"a time beyond 64 bits: {value[:40]}…" if long else f"not a time: {brief(value)}")
         if isinstance(value, Timestamp):
             value = value.us
         elif isinstance(value, datetime):
@@ -149,7 +154,7 @@ class Clock:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int):
-            raise DataError(f"not a time: {value!r}")
+            raise DataError(f"not a time: {brief(value)}")
         if not MIN_TIME <= value <= MAX_TIME:
             raise DataError(f"a time beyond 64 bits: {value}")
         return value

@@ -10,6 +10,7 @@ AuguryError                 anything that Augury raises on purpose
 from __future__ import annotations
 
 import re
+import reprlib
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -164,6 +165,11 @@ class DataError(AuguryError):
         self.message, self.place, self.hint = message, place, hint
         super().__init__((f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else ""))
 
+    def of(self, column: str) -> DataError:
+        """The same mistake with the name of its column ahead, unless it begins with that."""
+        named = self.message.startswith(f"`{column}`")
+        return DataError(self.message if named else f"`{column}`: {self.message}", self.place, self.hint)
+
 
 class RunError(AuguryError):
     """A run cannot go on."""
@@ -182,6 +188,24 @@ class SnapshotError(RunError):
 
     def __reduce__(self) -> tuple[type[SnapshotError], tuple[str, str, str]]:
         return type(self), (self.given, self.hint, self.code)
+
+
+_SHALLOW = reprlib.Repr()
+
+
+def brief(value: object, most: int = 60) -> str:
+    """Anything as Python writes it, in a few words: cut where it is long, or nested without end.
+
+    >>> brief(["a"] * 100)
+    "['a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a',…"
+    """
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return f"an integer of {value.bit_length():,} bits"
+    try:
+        shown = repr(value)
+    except (RecursionError, ValueError):  # of a value in itself, or with such an integer
+        shown = _SHALLOW.repr(value)
+    return shown if len(shown) <= most else shown[:most] + "…"
 
 
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:

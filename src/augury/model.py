@@ -17,7 +17,7 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from augury.clock import Duration, Timestamp, read_timestamp
-from augury.errors import DataError
+from augury.errors import DataError, brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def from_json(value: Any) -> Value:
             return value
         case int():
             if not MIN_INT <= value <= MAX_INT:
-                raise DataError(f"an integer beyond 64 bits: {value}")
+                raise DataError(f"an integer beyond 64 bits: {brief(value)}")
             return value
         case float():
             if math.isnan(value):
@@ -184,15 +184,25 @@ def from_json(value: Any) -> Value:
         case date():
             return Timestamp(read_timestamp(value.isoformat()))
         case timedelta():
-            return Duration(value // timedelta(microseconds=1))
+            length = value // timedelta(microseconds=1)
+            if not MIN_INT <= length <= MAX_INT:
+                raise DataError(f"a duration beyond 64 bits: {value}")
+            return Duration(length)
         case Term(functor, args) | {"functor": str(functor), "args": [*args]}:
             return Term(functor, tuple(from_json(a) for a in args))
         case list() | tuple():
             return tuple(from_json(a) for a in value)
     raise DataError(
-        f"not a value: {json.dumps(value, default=str)[:60]}",
+        f"not a value: {_in_json(value)}",
         hint='a nested term is {"functor": "loc", "args": ["N", 4042]}',
     )
+
+
+def _in_json(value: Any) -> str:
+    try:
+        return json.dumps(value, default=str)[:60]
+    except (RecursionError, ValueError, TypeError):  # of what is nested without end, or has keys that are no text
+        return brief(value)
 
 
 def _canonical(value: Value) -> Any:

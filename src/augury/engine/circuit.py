@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import threading
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -20,10 +21,11 @@ from augury.algebra.program import Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
-from augury.clock import Clock
+from augury.clock import Clock, show_duration
 from augury.engine.conditions import Context
 from augury.engine.events import Events
 from augury.engine.frame import View
+from augury.engine.kernels import Array
 from augury.engine.knowledge import Knowledge
 from augury.engine.knowledge.bridge import Bridge
 from augury.engine.knowledge.changes import Spans
@@ -35,6 +37,7 @@ from augury.engine.operators.learn import Learn
 from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.values import Dictionary
 from augury.engine.wiring import Wiring
+from augury.errors import RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.meaning.rows import Scalars
@@ -55,9 +58,12 @@ class Circuit:
         changing: Iterable[str] = (),
         knowledge: Knowledge | None = None,
     ) -> None:
+        self.turn = threading.RLock()  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
+        self.longest_seen = 0  # the longest input so far, in time points
+        self.relied: tuple[int, int] | None = None  # up to when the past was forgotten, and for which longest input
         self.facts = Facts.of(facts)
         self.words = Words(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
@@ -90,6 +96,27 @@ class Circuit:
         self.since: dict[str, int | None] = {}
         self.extend(plan)
         self.settle()
+
+    def lasting(self, start: Array, end: Array) -> None:
+        """Inputs come. One that is longer than all so far may need what was forgotten."""
+        longest = int((end - start).max(initial=0))
+        if longest <= self.longest_seen:
+            return
+        if self.relied is not None:
+            settled, known = self.relied
+            if bool(((end - start > known) & (start <= settled - known)).any()):
+                raise RunError(
+                    f"an event lasts longer ({self._shown(longest)}) than all before it ({self._shown(known)}), and begins before what is still known of the past",
+                    hint='say how long events last at most when the session opens: longest="1h"',
+                )
+        self.longest_seen = longest
+
+    def _shown(self, length: int) -> str:
+        return show_duration(self.duration(length))
+
+    def duration(self, length: int) -> int:
+        """A length in time points as microseconds."""
+        return length * (self.clock.tick if self.clock.kind == "logical" else 1)
 
     def report(self, rule: str, message: str, binding: Mapping[str, object]) -> None:
         self.errors[rule, message] = self.errors.get((rule, message), 0) + 1
@@ -254,12 +281,27 @@ class Circuit:
 
     def learned(self, spans: Spans) -> None:
         """Facts have changed: those who asked for them, at the times over which they did, ask again."""
-        for (name, _), intervals in spans.items():
+        for (name, _), (lo, hi) in spans.items():
             touched = reading(self.plan, {name})
-            lo, hi = min(i[0] for i in intervals), max(i[1] for i in intervals)
             for operator, names in self.asking:
                 if names & touched:
                     operator.revise(lo, hi)
+
+    def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
+        """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
+        found: dict[str, int] = {}
+        for operator, names in self.asking:
+            floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
+            if floor < settled:
+                for name in self._below(names):
+                    found[name] = min(floor, found.get(name, floor))
+        return found
+
+    def _below(self, names: set[str]) -> set[str]:
+        """The static predicates that some rest on."""
+        return {
+            p[0] for (name, arity) in self.knowledge.reads if name in names for p in self.knowledge.below((name, arity))
+        } | names
 
     def _stratum(self, stratum: Stratum, new: set[str]) -> None:
         for type in stratum.types:
@@ -320,7 +362,8 @@ class Circuit:
                 number(one)
             number(sets[0].rederive)
             for learn in self.learning.values():
-                if any(self.maker(view.table) in sets for view in learn.inputs):
+                makers = [self.maker(view.table) for view in learn.inputs]
+                if any(maker in sets for maker in makers) and all(id(maker) in done for maker in makers):
                     number(learn)
         for operator in self.operators:
             number(operator)

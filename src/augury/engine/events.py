@@ -115,6 +115,7 @@ class Events(Operator):
     def add(self, start: Array, end: Array, columns: Columns, ids: Any = None, traces: Any = None) -> int:
         """Adds events column by column, and where they were derived elsewhere their traces; the first row of them."""
         table, count = self.out.table, len(start)
+        self.circuit.lasting(start, end)
         first = table.n
         last = self.chunks[-1] if self.chunks else None
         if last is None or traces is not None or not last.extend(count, columns, ids):

@@ -1,15 +1,15 @@
 """Answers that were found: rows of a circuit, which become columns or events when somebody looks.
 
 Rows are read from the tables of the circuit. Before it forgets them, `keep` fetches what they are made of; values stay
-with the dictionary that they were told in.
+with the dictionary that they were told in. A thread that looks waits until a step is over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 
 _SINGLE = 8  # ids and traces that are made one by one, before all are made at once
 _EVENTS = 4096  # events that are made at a time
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _in_turn(method: Callable[Concatenate[Rows, P], R]) -> Callable[Concatenate[Rows, P], R]:
+    """A method that reads what a step may change."""
+
+    @wraps(method)
+    def waiting(rows: Rows, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with rows.derived.circuit.turn:
+            return method(rows, *args, **kwargs)
+
+    return waiting
 
 
 class Rows:
@@ -66,6 +79,7 @@ class Rows:
 
     # Columns
 
+    @_in_turn
     def _read(self) -> tuple[Array, Array]:
         if self._times is None:
             table, rows = self.derived.out.table, self.numbers
@@ -98,12 +112,15 @@ class Rows:
     def arity(self) -> int:
         return self.derived.arity
 
+    @_in_turn
     def values(self, position: int, rows: Array) -> Column:
         return values_of(self.dictionary, self.codes[position][rows])
 
+    @_in_turn
     def columns(self) -> list[Column]:
         return [values_of(self.dictionary, codes) for codes in self.codes]
 
+    @_in_turn
     def ids(self, again: Again[Array] | None = None) -> Array:
         """Ids as numbers."""
         if self._ids is None:
@@ -113,6 +130,7 @@ class Rows:
             self._ids = content_hashes(self.type, hashes, self.start, self.end)
         return self._ids
 
+    @_in_turn
     def traces(self, lo: int, hi: int, again: Again[Traces] | None = None) -> Traces:
         """The traces of rows from one up to another."""
         if self._traces is not None:
@@ -120,6 +138,7 @@ class Rows:
         assert self._circuit is not None
         return traces_of(self._circuit, self.derived, self.numbers[lo:hi], again or Again())
 
+    @_in_turn
     def keep(self) -> None:
         """Fetches all that will be asked for: the circuit is about to forget the rows."""
         self._read()
@@ -127,6 +146,7 @@ class Rows:
             self._traces = self.traces(0, len(self))
         self._circuit = None
 
+    @_in_turn
     def arrange(self, order: Array) -> None:
         """Puts the rows into another order."""
         self.numbers = self.numbers[order]
@@ -148,11 +168,13 @@ class Rows:
 
     # Events
 
+    @_in_turn
     def event(self, row: int) -> Event:
         decode = self.dictionary.decode
         args = tuple(decode(int(codes[row])) for codes in self.codes)
         return event_of(self.type, args, int(self.start[row]), int(self.end[row]), self, row)
 
+    @_in_turn
     def events(self, lo: int, hi: int) -> list[Event]:
         """The events of rows from one up to another."""
         start, end = (times[lo:hi].tolist() for times in self._read())
@@ -161,6 +183,7 @@ class Rows:
         type = self.type
         return [event_of(type, a, s, e, self, i) for i, a, s, e in zip(range(lo, hi), args, start, end, strict=True)]
 
+    @_in_turn
     def id_of(self, row: int) -> str:
         if self._ids is None and self._few():
             event = self.event(row)
@@ -168,6 +191,7 @@ class Rows:
             return content_id(event.type, told, event.start, event.end)
         return f"{int(self.ids()[row]):016x}"
 
+    @_in_turn
     def trace_of(self, row: int) -> tuple[str, ...]:
         if self._traces is None and self._few():
             assert self._circuit is not None
@@ -200,12 +224,17 @@ class Found:
     @property
     def which(self) -> Array:
         """The part of each answer; from then on each part is in order."""
-        if self._which is None:
-            self._which, orders = in_order(self.parts)
-            for part, order in zip(self.parts, orders, strict=True):
-                if order is not None:
-                    part.arrange(order)
-            self._at = _places(self._which, len(self.parts))
+        if self._which is None and not self.parts:
+            self._which = self._at = np.empty(0, np.int64)
+        elif self._which is None:
+            with self.parts[0].derived.circuit.turn:
+                if self._which is None:
+                    which, orders = in_order(self.parts)
+                    for part, order in zip(self.parts, orders, strict=True):
+                        if order is not None:
+                            part.arrange(order)
+                    self._at = _places(which, len(self.parts))
+                    self._which = which
         return self._which
 
     def of(self, type: str) -> Found:

@@ -8,10 +8,13 @@ keeps its input events instead.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.algebra.properties import event_lengths
+from augury.algebra.timing import Lengths
 from augury.engine.events import Events
 from augury.engine.kernels import Array
 from augury.engine.operators.absence import Absence
@@ -52,14 +55,14 @@ def unsettled(circuit: Circuit, frontier: int) -> dict[int, int]:
     return since
 
 
-def needed(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
+def needed(circuit: Circuit, frontier: int | None, reaches: Reaches) -> dict[int, Array]:
     """For each table a mask of the rows to keep. Without a frontier only the dead are forgotten."""
     tables = {id(o.out.table): o.out.table for o in circuit.operators}
     keep = {key: table.alive[: table.n].astype(bool) for key, table in tables.items()}
     if frontier is not None:
         since = unsettled(circuit, frontier)
         for key, table in tables.items():
-            keep[key] &= _wanted(circuit, table, since)
+            keep[key] &= _wanted(circuit, table, since, reaches)
     for operator in circuit.operators:
         if isinstance(operator, Events):  # a revoked event keeps its id and its number among equals
             table = operator.out.table
@@ -94,7 +97,42 @@ def _parents(operator: Operator) -> list[tuple[int, Table]]:
     return found
 
 
-def _wanted(circuit: Circuit, table: Table, since: dict[int, int]) -> Array:
+class Reaches:
+    """How far back of a row the partners lie that an operator may need, for inputs no longer than the longest so far.
+
+    Where nothing was said of how long inputs last, the longest one so far stands for all; `relied` is whether anything
+    was bounded by it. Then no longer one may come that begins before what is kept.
+    """
+
+    def __init__(self, circuit: Circuit) -> None:
+        self.circuit, self.relied = circuit, False
+
+    @cached_property
+    def lengths(self) -> Lengths | None:
+        circuit = self.circuit
+        if circuit.lengths is not None:
+            return None  # it is known already
+        return event_lengths(circuit.plan, circuit.duration(circuit.longest_seen))
+
+    def window(self, operator: Absence | Collect) -> int:
+        """How far before the end of a row its window begins."""
+        if operator.back < FAR or self.lengths is None or operator.back_for is None:
+            return operator.back
+        found = operator.back_for(self.lengths)
+        self.relied = self.relied or found < FAR
+        return found
+
+    def join(self, operator: Join, port: int) -> int:
+        """How far the end of a row lies from that of a partner at least, negative where it may be earlier."""
+        back = int(operator.relation.reach[1 - port][1])
+        if back > -FAR or self.lengths is None or operator.bounds_for is None:
+            return back
+        back = int(operator.bounds_for(self.lengths)[0].reach[1 - port][1])
+        self.relied = self.relied or back > -FAR
+        return back
+
+
+def _wanted(circuit: Circuit, table: Table, since: dict[int, int], reaches: Reaches) -> Array:
     """The rows that may still vanish, or that an operator may still need."""
     ends = table.data[END, : table.n]
     mask = ends >= since[id(table)]
@@ -102,21 +140,21 @@ def _wanted(circuit: Circuit, table: Table, since: dict[int, int]) -> Array:
         match operator:
             case Join() if port < 2:
                 other = operator.inputs[1 - port].table
-                back = int(operator.relation.reach[1 - port][1])
+                back = reaches.join(operator, port)
                 mask |= True if back <= -FAR else ends >= since[id(other)] + back
             case Absence() | Collect():
-                mask |= _watched(operator, port, table, since)
+                mask |= _watched(operator, port, table, since, reaches)
             case Choose():
                 if operator.policy.name == "chronological":
                     for view in operator.join.inputs:
                         own = view.table
-                        wanted = _wanted(circuit, own, since)
+                        wanted = _wanted(circuit, own, since, reaches)
                         least = int(own.data[END, : own.n][wanted].min()) if wanted.any() else FAR
                         mask |= ends >= least
     return mask
 
 
-def _watched(operator: Absence | Collect, port: int, table: Table, since: dict[int, int]) -> Array:
+def _watched(operator: Absence | Collect, port: int, table: Table, since: dict[int, int], reaches: Reaches) -> Array:
     """Rows whose window is still open; and what lies in such a window, or in one that may still come."""
     rows, found = operator.inputs[0], operator.inputs[1]
     low, high = rows.labels[operator.window]
@@ -125,19 +163,66 @@ def _watched(operator: Absence | Collect, port: int, table: Table, since: dict[i
     if port == 0 and table is not found.table:
         return open_rows
     ends = table.data[END, : table.n]
-    if operator.back >= FAR:
+    back = reaches.window(operator)
+    last = operator if isinstance(operator, Collect) and operator.of_last is not None else None
+    if back >= FAR and last is None:
         return np.ones(table.n, bool)
-    least = since[id(rows.table)] - operator.back
     open_rows |= data[END, :n] >= since[id(rows.table)]
-    if open_rows.any():
-        least = min(least, int(data[low, :n][open_rows].min()))
-    mask = ends >= least
+    if last is not None:
+        least = min(since[id(rows.table)], since[id(table)])
+        if open_rows.any():
+            least = min(least, int(data[END, :n][open_rows].min()))
+        mask = (ends >= least) | _last(last, table, ends < least)
+    else:
+        least = since[id(rows.table)] - back
+        if open_rows.any():
+            least = min(least, int(data[low, :n][open_rows].min()))
+        mask = ends >= least
     return mask | open_rows if table is rows.table else mask
+
+
+def _last(operator: Collect, table: Table, settled: Array) -> Array:
+    """Of rows that are settled those among the last n of their group, and what ends together with the first of these."""
+    rows = np.flatnonzero(settled & table.alive[: table.n].astype(bool))
+    mask = np.zeros(table.n, bool)
+    count = operator.collect.last
+    if not len(rows) or count is None or operator.of_last is None:
+        return mask
+    words = operator.circuit.words.dictionary
+    keys = [words.canonical(table.data[field, rows]) for field in operator.of_last]
+    ends = table.data[END, rows]
+    order = np.lexsort((-ends, *keys))
+    firsts = np.ones(len(rows), bool)
+    firsts[1:] = False
+    for key in keys:
+        firsts[1:] |= key[order][1:] != key[order][:-1]
+    begins = np.flatnonzero(firsts)
+    group = np.cumsum(firsts) - 1
+    sizes = np.diff(np.append(begins, len(rows)))
+    least = ends[order][begins + np.minimum(sizes, count) - 1]  # the end of the n-th from the last
+    mask[rows[order[ends[order] >= least[group]]]] = True
+    return mask
+
+
+def remembers(circuit: Circuit) -> list[str]:
+    """The rules some of whose state is kept for ever: nothing says that what is held meets nothing more."""
+    reaches, found = Reaches(circuit), dict[str, None]()
+    for operator in circuit.operators:
+        match operator:
+            case Join() if any(reaches.join(operator, port) <= -FAR for port in (0, 1)):
+                found[operator.rule] = None
+            case Absence() | Collect() if reaches.window(operator) >= FAR:
+                if not isinstance(operator, Collect) or operator.of_last is None:
+                    found[operator.rule] = None
+    return list(found)
 
 
 def compact(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
     """Forgets what may be forgotten; for each table where its rows went."""
-    keep = needed(circuit, frontier)
+    reaches = Reaches(circuit)
+    keep = needed(circuit, frontier, reaches)
+    if reaches.relied and frontier is not None:
+        circuit.relied = (frontier, circuit.longest_seen)
     _keep_inputs(circuit, keep)
     moved: dict[int, Array] = {}
     for operator in circuit.operators:

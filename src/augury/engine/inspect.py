@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from augury.engine.events import Events
+from augury.engine.horizon import remembers
 from augury.engine.operators.derive import Derived
 from augury.engine.trace import Derivations
 from augury.errors import RunError
@@ -78,6 +79,7 @@ def stats(session: Session) -> dict[str, Any]:
             total = rules.setdefault(str(one["rule"]), {"rows": 0, "bytes": 0, "touched": 0})
             for name in total:
                 total[name] += int(one[name])  # type: ignore[call-overload]
+    remembering = remembers(circuit)
     return {
         "events": session.counted,
         "matches": session.matched,
@@ -86,13 +88,15 @@ def stats(session: Session) -> dict[str, Any]:
         "errors": sum(circuit.errors.values()),
         "steps": session.steps,
         "clock": None if session.now is None else session.clock.show(session.now),
-        "forgets": session.lateness is not None or session.advanced is not None,
+        "forgets": session.settled is not None and not remembering,
+        "remembers": remembering,  # rules that nothing bounds, however old what they hold is
         "rows": sum(o.out.table.live for o in circuit.operators),
         "bytes": sum(o.out.table.bytes for o in circuit.operators),
         "values": circuit.words.dictionary.n,
         "tombstones": len(session.arrivals.tombstones),
         "knowledge": {
             "facts": sum(map(len, circuit.knowledge.relations.values())),
+            "entries": sum(len(r.timelines) for r in circuit.knowledge.relations.values()),
             "tabled": circuit.knowledge.solver.size,
             "values": circuit.knowledge.words.n,
             "changes": circuit.knowledge.version,

@@ -71,7 +71,7 @@ def _answered(
 ) -> Frame | None:
     knowledge = context.knowledge
     relation = knowledge.relations.get((condition.name, len(condition.args)))
-    if (condition.name, len(condition.args)) in knowledge.clauses or relation is None or len(relation.again):
+    if (condition.name, len(condition.args)) in knowledge.clauses or relation is None:
         return None
     index = index_of(knowledge, relation, places)
     numbers = [context.vector(expr, frame) for expr in asked]
@@ -81,11 +81,8 @@ def _answered(
     if not placed(lat, lon).all():
         return None  # row by row it is said what is wrong
     which, rows = index.within(lat, lon, km, strict)
-    alive = relation.rows.alive[rows].astype(bool)
-    if relation.since is not None and relation.until is not None:
-        at = frame.end[which]
-        alive &= (relation.since[rows] <= at) & (at < relation.until[rows])
-    which, rows = which[alive], rows[alive]
+    held = relation.holding(rows, frame.end[which])
+    which, rows = which[held], rows[held]
     columns = [relation.rows.data[i, rows] for i in range(relation.arity)]
     if context.bridge is not None:
         columns = [context.bridge.back(c, context.dictionary) for c in columns]

@@ -17,7 +17,7 @@ from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
 from augury.errors import RunError
-from augury.optimiser.implied_bounds import FAR, implied_bounds
+from augury.optimiser.implied_bounds import implied_bounds
 
 if TYPE_CHECKING:
     from augury.engine.wiring import Wiring
@@ -43,7 +43,7 @@ def follow(wiring: Wiring, node: Follow, needs: Needs, rule: str) -> View:
     rows = _nothing_skipped(wiring, rows, right, node.skip, node.streams, shared, rule)
     if node.absent is not None:
         mine = bound_vars(node.first)
-        rows = wiring.absence(rows, node.absent, (), GAP, mine, mine, (), FAR, rule)
+        rows = wiring.absence(rows, node.absent, (), GAP, mine, mine, (), None, rule)
     return rows
 
 
@@ -95,7 +95,7 @@ def _nothing_skipped(
         points, keys = _events_of(wiring, streams, rule), ()
     out = wiring.like(rows)
     Absence(
-        wiring.circuit, rows, points, out, rule, window=GAP, keys=keys, shared=keys, where=(), not_looked_for=(), back=FAR
+        wiring.circuit, rows, points, out, rule, window=GAP, keys=keys, shared=keys, where=(), not_looked_for=(), back=None
     )  # fmt: skip
     wiring.circuit.sources[id(out.table)] = (rows, points)
     return out

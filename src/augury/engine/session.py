@@ -18,7 +18,7 @@ from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
 from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
-from augury.engine.horizon import compact
+from augury.engine.horizon import compact, unsettled
 from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
 from augury.engine.table import END
@@ -37,7 +37,7 @@ _MANY = 100_000  # rows of state that are worth a look at what may be forgotten
 class Session:
     """A program that runs: `push` events, `revoke` them, `advance` the clock; each returns the changes of the answer.
 
-    A session belongs to one thread at a time and raises when entered twice.
+    It is told by one thread at a time and raises when entered twice; whoever just looks waits until a step is over.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Session:
         self._goal_callbacks: dict[str, list[tuple[float, Callable[[Goal], None]]]] = {}
         self.grown: list[tuple[str, str, int | None]] = []  # rules added and removed since it was opened
         self._entered = threading.Lock()
+        self._turn = threading.RLock()  # whoever looks waits for the end of a step
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
         self.steps = self.counted = self.matched = 0
@@ -127,7 +128,7 @@ class Session:
         return self._open(None)
 
     def _wire(self, circuit: Circuit) -> None:
-        self._circuit = circuit
+        self._circuit, circuit.turn = circuit, self._turn
         outputs = set(self.program.plan.outputs)
         self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
         self._index_answers()
@@ -305,7 +306,7 @@ class Session:
     # Steps
 
     def _alone(self) -> _Alone:
-        return _Alone(self._entered)
+        return _Alone(self._entered, self._turn)
 
     def _step(self, told: Callable[[], Any], frontier: int | None = None) -> Changes:
         """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier."""
@@ -380,18 +381,24 @@ class Session:
         circuit = self.circuit
         dead = sum(operator.out.table.dead for operator in circuit.operators)
         if self.settled is not None or 2 * dead > circuit.rows:
-            self.prune()
+            self._prune()
         else:
             self._kept = circuit.rows
 
     def prune(self) -> int:
         """Forgets what can no longer matter; how many rows of state are left. It happens by itself now and then."""
+        with self._alone():
+            return self._prune()
+
+    def _prune(self) -> int:
         circuit = self.circuit
         self._keep_unseen()
         moved = compact(circuit, self.settled)
         if self.settled is not None:
             self.pruned = True
-            circuit.knowledge.changes.prune(self.settled)
+            circuit.knowledge.changes.prune(
+                circuit.asked_since(self.settled, unsettled(circuit, self.settled)), self.settled
+            )
         for one in self.answers:
             one.moved(moved[id(one.events.out.table)])
         self._index_answers()
@@ -407,7 +414,7 @@ class Session:
 
     def snapshot(self) -> bytes:
         """The state as bytes; `program.restore` goes on from it."""
-        with self._alone():
+        with self._turn:
             return snapshot.take(self)
 
     def save(self, path: str | Path) -> None:
@@ -415,7 +422,7 @@ class Session:
 
         The file appears once it is whole: one that is there already stays as it is until then, whatever happens.
         """
-        with self._alone():
+        with self._turn:
             snapshot.save(self, path)
 
     def on(self, type: str, callback: Callable[[Change], None]) -> None:
@@ -501,19 +508,23 @@ class Session:
         """The partial matches: what has happened, what is awaited, and how complete it is."""
         if rule is not None:
             self._known_rule(rule)
-        return list(goals(self.circuit, rule, self.now))
+        with self._turn:
+            return list(goals(self.circuit, rule, self.now))
 
     def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
         """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
-        return inspect.why(self, event, all, format)
+        with self._turn:
+            return inspect.why(self, event, all, format)
 
     def why_not(self, atom: str, format: Literal["text", "json"] = "text") -> str:
         """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
-        return inspect.why_not(self, atom, format)
+        with self._turn:
+            return inspect.why_not(self, atom, format)
 
     def stats(self) -> dict[str, Any]:
         """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""
-        return inspect.stats(self)
+        with self._turn:
+            return inspect.stats(self)
 
     def _known_rule(self, label: str) -> None:
         known = [rule.label for rule in self.program.plan.rules]
@@ -525,6 +536,10 @@ class Session:
 
     def events(self, until: int | None = None) -> Detected:
         """All answers that stand, in the order of events; or just those that end by a time."""
+        with self._turn:
+            return self._standing(until)
+
+    def _standing(self, until: int | None) -> Detected:
         if self._circuit is None:
             return Detected(Found([]), self.program.plan, Clock())
         found = []
@@ -549,12 +564,16 @@ def _text_of(rules: str | Path) -> str:
 
 
 class _Alone:
-    def __init__(self, lock: Any) -> None:
-        self.lock = lock
+    def __init__(self, entered: Any, turn: Any) -> None:
+        self.entered, self.turn = entered, turn
 
     def __enter__(self) -> None:
-        if not self.lock.acquire(blocking=False):
-            raise RunError("the session is in use", hint="a session belongs to one thread; a callback must not push")
+        if not self.entered.acquire(blocking=False):
+            raise RunError(
+                "the session is in use", hint="one thread at a time tells a session; a callback must not push"
+            )
+        self.turn.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self.lock.release()
+        self.turn.release()
+        self.entered.release()

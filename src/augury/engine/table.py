@@ -313,6 +313,14 @@ class Links:
         self.after[child] = self.heads[parent]
         self.heads[parent] = child
 
+    def standing(self, rows: Array) -> Array:
+        """The rows made of some rows that stand."""
+        self.extend()
+        if len(self.room) < self.child.n:
+            self.room = np.empty(2 * self.child.n, np.int64)
+        count = k.standing_children(rows, self.heads, self.after, self.child.alive, self.room)
+        return self.room[:count].copy()
+
     def of(self, row: int) -> list[int]:
         """The rows made of one row that stand."""
         self.extend()

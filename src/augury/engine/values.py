@@ -285,6 +285,8 @@ class Dictionary:
     def restored(state: dict[str, Any]) -> Dictionary | None:
         """The dictionary of such a state; None where there can be none."""
         kinds, floats, others = state["kind"], state["floats"], state["values"]
+        if kinds.dtype != np.uint8 or floats.dtype != np.float64 or floats.ndim != 1:
+            return None
         places = np.flatnonzero(kinds != _FLOAT)
         if kinds.ndim != 1 or int(kinds.max(initial=0)) > _FLOAT or len(kinds) - len(places) != len(floats):
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +60,7 @@ from augury.engine.operators.recent import Recent
 from augury.engine.sequences import follow, kleene
 from augury.engine.table import FIELDS, LEFT, RIGHT, Table
 from augury.errors import RunError
-from augury.optimiser.implied_bounds import FAR, Relation, implied_back, implied_bounds
+from augury.optimiser.implied_bounds import Back, BoundsFor, implied_back, implied_bounds
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -102,11 +103,7 @@ class Wiring:
         keys = tuple(v for v in shared if v in bound_vars(rule.body) & bound_vars(collect.pattern))
         head = tuple(Var(f"#{i}") for i in range(len(rule.args)))
         out = self.table([v.name for v in head], ())
-        back = (
-            FAR
-            if collect.window is None
-            else implied_back(rule.body, collect.window, self.circuit.clock, self.circuit.lengths)
-        )
+        back = None if collect.window is None else partial(implied_back, rule.body, collect.window, self.circuit.clock)
         Collect(
             self.circuit,
             body,
@@ -291,14 +288,14 @@ class Wiring:
     def _inside(self, condition: NoneInside, rows: View, node: Select | Join, rule: str) -> View:
         bound = bound_vars(node)
         not_looked_for = tuple(sorted(rows.named)) if rows.named else ()
-        back = implied_back(node, condition.window, self.circuit.clock, self.circuit.lengths)
+        back = partial(implied_back, node, condition.window, self.circuit.clock)
         return self.absence(
             rows, condition.pattern, condition.where, condition.window, bound, None, not_looked_for, back, rule
         )
 
     def absence(
         self, rows: View, pattern: Node, where: tuple[Condition, ...], window: str, bound: set[str],
-        of: set[str] | None, not_looked_for: tuple[str, ...], back: int, rule: str,
+        of: set[str] | None, not_looked_for: tuple[str, ...], back: Back | None, rule: str,
     ) -> View:  # fmt: skip
         """Rows with nothing of a pattern in a window. `of` are the variables that it may share with them."""
         inner = possible_vars(pattern)
@@ -346,7 +343,8 @@ class Wiring:
         keys = tuple(v for v in shared if v in bound_vars(node.left) & bound_vars(node.right))
         timely = tuple(c for c in where if _timely(c, left, right))
         now = replace(node, where=timely if per else where)
-        relation, rest = implied_bounds(now, self.circuit.clock, left.labels, right.labels, self.circuit.lengths)
+        bounds = partial(implied_bounds, now, self.circuit.clock, left.labels, right.labels)
+        relation, rest = bounds(self.circuit.lengths)
         gap = node.absent is not None
         made = {c.label for c in where if isinstance(c, Relative)}
         labels = (above if not per else below).labels & (
@@ -354,7 +352,7 @@ class Wiring:
         )
         named = {**dict.fromkeys(right.named, 1), **dict.fromkeys(left.named, 0)}
         if per:
-            return self._join_per(node, above, left, right, relation, rest, shared, absences, named, rule)
+            return self._join_per(node, above, left, right, bounds, shared, absences, named, rule)
         out = self.table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
         alone = (
             node.absent is None
@@ -368,7 +366,7 @@ class Wiring:
             lone(
                 self.circuit, left, right, out, rule, policy=node.policy, keys=keys, shared=shared, relation=relation,
                 where=rest, nodes=(node.left, node.right),
-            )  # fmt: skip
+            ).bounds_for = bounds  # fmt: skip
             self.circuit.sources[id(out.table)] = (left, right)
             return out
         hidden = self._hidden(node, right, both, rule)
@@ -376,6 +374,7 @@ class Wiring:
             self.circuit, left, right, out, rule, keys=keys, shared=shared, relation=relation, where=rest, gap=gap,
             nodes=(node.left, node.right), absent=hidden, absent_keys=self._absent_keys(node, both),
         )  # fmt: skip
+        join.bounds_for = bounds
         self.circuit.sources[id(out.table)] = (left, right)
         rows = out if not changing else self._known(out, node, changing, chosen_of, rule)
         if node.absent is not None:
@@ -388,7 +387,7 @@ class Wiring:
                 bound,
                 both,
                 (),
-                implied_back(node, None, self.circuit.clock, self.circuit.lengths),
+                partial(implied_back, node, None, self.circuit.clock),
                 rule,
             )
         for condition in absences:
@@ -428,11 +427,12 @@ class Wiring:
         return out
 
     def _join_per(
-        self, node: Join, above: Needs, left: View, right: View, relation: Relation, rest: tuple[Condition, ...], shared: tuple[str, ...],
+        self, node: Join, above: Needs, left: View, right: View, bounds: BoundsFor, shared: tuple[str, ...],
         absences: tuple[NoneInside, ...], named: dict[str, int], rule: str,
     ) -> View:  # fmt: skip
         """`recent per`: chosen by the temporal conditions alone, before the join."""
         out = self.table([], [], named)
+        relation, rest = bounds(self.circuit.lengths)
         join = JoinOperator(
             self.circuit,
             left,
@@ -446,6 +446,7 @@ class Wiring:
             gap=False,
             nodes=(node.left, node.right),
         )
+        join.bounds_for = bounds
         self.circuit.sources[id(out.table)] = (left, right)
         rows = self._chosen(node.policy, out, join, rule)
         where = tuple(c for c in node.where if not isinstance(c, NoneInside))
@@ -461,7 +462,7 @@ class Wiring:
                 bound_vars(node.left) | bound_vars(node.right),
                 possible_vars(node.left) | possible_vars(node.right),
             )
-            back = implied_back(node, None, self.circuit.clock, self.circuit.lengths)
+            back = partial(implied_back, node, None, self.circuit.clock)
             result = self.absence(result, node.absent, node.absent_where, GAP, bound, both, (), back, rule)
         for condition in absences:
             result = self._inside(condition, result, node, rule)

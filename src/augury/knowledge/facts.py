@@ -9,17 +9,18 @@ from typing import Any, overload
 
 from augury.algebra.program import Plan, Predicate, static_calls
 from augury.clock import Clock
-from augury.errors import DataError, counted, misspelt, nearest
+from augury.errors import DataError, brief, counted, misspelt, nearest
 from augury.knowledge.table import FactTable, tables_of
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
 from augury.language.read import KNOWN_PREFIXES
 from augury.model import Fact
 from augury.sources import Skipped, SourceFile
-from augury.sources.cells import PlainCells, read_time
+from augury.sources.cells import PlainCells, time_of
 from augury.sources.heading import FACT_ROLES
+from augury.sources.rows import argument
 from augury.sources.sheet import Items, Sheet
 from augury.sources.tables import is_table, sheets
-from augury.sources.types import convert, value_of
+from augury.sources.types import convert
 
 _MANY = 1000  # tuples that are worth turning into columns
 
@@ -191,7 +192,7 @@ def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
     if isinstance(row, Mapping) and "functor" not in row:
         own = set() if "args" in row else {a.name for a in declared or ()}
         said = {key: row.get(key) for key in FACT_ROLES if key not in own}
-        op, since, until = said.get("op"), _since(said, clock), read_time(said.get("valid_to"), clock)
+        op, since, until = said.get("op"), _since(said, clock), time_of(said.get("valid_to"), "valid_to", clock)
         named = {k: v for k, v in row.items() if k not in said}
         for key in named.keys() - own - {"args"}:
             if own or "args" in row:
@@ -202,7 +203,8 @@ def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
     else:
         values = list(row) if isinstance(row, list | tuple) else [row]
     if declared is None:
-        return statement(name, tuple(value_of(v) for v in values), op, since, until)
+        args = tuple(argument(name, i, v) for i, v in enumerate(values, 1))
+        return statement(name, args, op, since, until)
     if len(values) != len(declared):
         raise DataError(f"`{name}` is declared with {counted(len(declared), 'argument')}, not {len(values)}")
     args = tuple(convert(v, a, plan.prefixes) for v, a in zip(values, declared, strict=True))
@@ -228,7 +230,8 @@ def _values(name: str, named: Mapping[str, Any], plan: Plan) -> list[Any]:
 def _since(said: Mapping[str, Any], clock: Clock) -> int | None:
     if said.get("time") is not None and said.get("valid_from") is not None:
         raise DataError("has both `time` and `valid_from`", hint="they mean the same: keep one of them")
-    return read_time(said.get("valid_from") if said.get("time") is None else said["time"], clock)
+    key = "valid_from" if said.get("time") is None else "time"
+    return time_of(said.get(key), key, clock)
 
 
 def facts_listed(given: Any) -> list[Any]:
@@ -245,16 +248,19 @@ def facts_listed(given: Any) -> list[Any]:
     for item in found:
         if not isinstance(item, Fact) and not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
             raise DataError(
-                f"facts are `Fact` objects, or rows by name, not {item!r:.60}",
+                f"facts are `Fact` objects, or rows by name, not {brief(item)}",
                 hint='facts={"store": [("s1", "north")]}',
             )
     return found
 
 
-def facts_from(given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Clock) -> Facts:
+def facts_from(
+    given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Clock, skipped: Skipped | None = None
+) -> Facts:
     """Facts from `Fact` objects, or from pairs of a name and what holds its rows.
 
-    That is a list of tuples or dicts, a table of Arrow, pandas or DuckDB, a connection and its query, or a path.
+    That is a list of tuples or dicts, a table of Arrow, pandas or DuckDB, a connection and its query, or a path. A wrong
+    row stops the run, unless `skipped` says otherwise.
     """
     if isinstance(given, Facts):
         return given
@@ -268,14 +274,14 @@ def facts_from(given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Cloc
         told += Facts.of(single).told
         single = []
         name, rows = item
-        told += _rows_from(full_name(name, plan), rows, plan, clock)
+        told += _rows_from(full_name(name, plan), rows, plan, clock, skipped or Skipped())
     return Facts((*told, *Facts.of(single).told))
 
 
-def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock) -> list[StatementTable]:
+def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     from augury.knowledge.sheets import facts_of_sheets
 
-    skipped, place = Skipped(), f"facts `{name}`"
+    place = f"facts `{name}`"
     if isinstance(rows, str | Path):
         return _from_path(name, str(rows), plan, clock, skipped)
     if isinstance(rows, SourceFile):

@@ -11,7 +11,7 @@ from augury.clock import Clock
 from augury.errors import DataError
 from augury.knowledge.table import ALWAYS, EVER, FactTable
 from augury.knowledge.timeline import Statement, StatementTable, statement, statement_tables
-from augury.sources.cells import MISSING, Cells, TextCells, read_time
+from augury.sources.cells import MISSING, Cells, TextCells, time_of
 from augury.sources.columns import Array, coded
 from augury.sources.heading import FactHeading
 from augury.sources.problems import OnError, Problem, Skipped
@@ -119,6 +119,6 @@ def one_by_one(
 
 def _statement(heading: FactHeading, sheet: Sheet, row: int, plan: Plan, clock: Clock) -> Statement:
     since, until, op = heading.said("time", "valid_from"), heading.said("valid_to"), heading.said("op")
-    values = tuple(sheet[h].value(row, attribute, plan.prefixes) for h, attribute in heading.args)
-    bounds = [None if key is None else read_time(sheet[key].cell(row), clock) for key in (since, until)]
-    return statement(heading.name, values, sheet[op].cell(row) if op else None, bounds[0], bounds[1])
+    values = tuple(sheet.value(h, row, attribute, plan.prefixes) for h, attribute in heading.args)
+    bounds = [None if key is None else time_of(sheet.cell(key, row), key, clock) for key in (since, until)]
+    return statement(heading.name, values, sheet.cell(op, row) if op else None, bounds[0], bounds[1])

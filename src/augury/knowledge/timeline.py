@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.errors import DataError
+from augury.errors import DataError, brief
 from augury.knowledge.table import ALWAYS, EVER, FactTable, tables_of
 from augury.model import Fact, Value, order_key, show_value
 from augury.sources.columns import column_of
@@ -75,7 +75,7 @@ def statement(name: str, args: tuple[Value, ...], op: object, since: int | None,
     if op in (None, "", "assert"):
         return Statement(Fact(name, args, since, until))
     if op != "retract":
-        raise DataError(f"unknown op {op!r}", hint="it is assert or retract")
+        raise DataError(f"unknown op {brief(op)}", hint="it is assert or retract")
     if since is None:
         raise DataError("a retract needs a time", hint="give it as `time`, or as `valid_from`")
     if until is not None:

@@ -384,8 +384,10 @@ class _EventRule:
                 return node.op not in OPERATORS or (left in labels and right in labels)
             case s.Binary(op="AND" | "OR"):
                 return self._is_condition(node.left) and self._is_condition(node.right)
-            case s.Call(name=name):
+            case s.Call(name=name, args=args):
                 if name == "sparql" and not symbols.is_event(name):
+                    return True
+                if symbols.is_property(name) and len(args) == 2:  # an event with such a name is declared, or derived
                     return True
                 return symbols.is_static(name) or (self._tests(name) and not symbols.is_event(name))
             case s.Name(text=name):

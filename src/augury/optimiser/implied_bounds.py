@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,11 @@ class Relation:
 
     bounds: tuple[Array, Array]
     reach: tuple[Array, Array]
+
+
+# The same, where it is known how long events last.
+Back = Callable[[Lengths | None], int]
+BoundsFor = Callable[[Lengths | None], tuple[Relation, tuple[Condition, ...]]]
 
 
 def implied_bounds(

@@ -7,7 +7,7 @@ it. The way for columns gives the same values, or raises a DataError without a p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from augury.algebra.program import Attribute
 from augury.clock import Clock, Duration, Timestamp
-from augury.errors import DataError
+from augury.errors import DataError, brief
 from augury.model import MAX_INT, MIN_INT, Value, from_json
 from augury.sources.columns import Array, Coded, Column, coded, column_of, spread, values_of
 from augury.sources.types import (
@@ -26,6 +26,7 @@ from augury.sources.types import (
     PLAIN_FLOAT,
     TYPES,
     Prefixes,
+    characters,
     convert,
     fits,
     from_numpy,
@@ -58,9 +59,16 @@ class Cells(ABC):
     def cell(self, row: int) -> Any:
         """A cell as it was read; None where it is empty."""
 
-    def first(self) -> tuple[int, Any] | None:
-        """The first cell that is not empty, after its row."""
-        return next(((row, cell) for row in self._rows() if not is_null(cell := self.cell(row)) and cell != ""), None)
+    def first(self, telling: Callable[[Any], object]) -> tuple[int, object] | None:
+        """What the first cell tells that tells something, after its row."""
+        for row in self._rows():
+            try:
+                told = telling(self.cell(row))
+            except DataError:  # a cell that cannot be read
+                continue
+            if told is not None:
+                return row, told
+        return None
 
     def _rows(self) -> Iterable[int]:
         """The rows that may have something."""
@@ -102,12 +110,20 @@ def read_time(value: Any, clock: Clock) -> int | None:
     if is_null(value) or (isinstance(value, str) and not value):
         return None
     if type(value) is int and not MIN_INT <= value <= MAX_INT:
-        raise DataError("a time beyond 64 bits")
+        raise DataError(f"a time beyond 64 bits: {brief(value)}")
     if isinstance(value, Timestamp):  # a calendar time, even where the clock takes no numbers for one
         return value.us if clock.kind == "timestamp" else clock.read(str(value))
     if type(value) is date:
         value = datetime.combine(value, time())
     return clock.read(value)
+
+
+def time_of(value: Any, column: str, clock: Clock) -> int | None:
+    """The time that a cell of a column says; what is wrong with it names the column."""
+    try:
+        return read_time(value, clock)
+    except DataError as error:
+        raise error.of(column) from None
 
 
 def time_points(column: Column, clock: Clock) -> Array:
@@ -218,7 +234,7 @@ class ArrowCells(Cells):
 
     def texts(self) -> list[str | None]:
         if is_text(self.array.type):
-            return [t or None for t in self.array.to_pylist()]
+            return [t or None for t in _listed(self.array)]
         return super().texts()
 
 
@@ -231,11 +247,25 @@ def _is_term(kind: Any) -> bool:
 
 def _without_views(array: Any) -> Any:
     """Text that is a view, as Polars has it, as plain text: most functions of Arrow do not know views."""
-    if pa.types.is_string_view(array.type):
-        return array.cast(pa.large_string())
-    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
-        return array.cast(pa.large_string())
-    return array
+    kind = _viewless(array.type)
+    return array if kind == array.type else array.cast(kind)
+
+
+def _viewless(kind: Any) -> Any:
+    """A type of Arrow with plain text in place of views, at any depth."""
+    t = pa.types
+    if t.is_string_view(kind):
+        return pa.large_string()
+    if t.is_dictionary(kind) and t.is_string_view(kind.value_type):
+        return pa.large_string()
+    if t.is_struct(kind):
+        return pa.struct([field.with_type(_viewless(field.type)) for field in kind])
+    if is_list(kind):
+        item = kind.value_field.with_type(_viewless(kind.value_type))
+        if t.is_fixed_size_list(kind):
+            return pa.list_(item, kind.list_size)
+        return pa.large_list(item) if t.is_large_list(kind) else pa.list_(item)
+    return kind
 
 
 def _valid_rows(array: Any) -> Iterable[int]:
@@ -268,7 +298,17 @@ def arrow_column(array: Any) -> Column:
         return _moments(_in_microseconds(array, pa.duration("us")), Duration)
     if t.is_null(kind):
         return Coded([], np.full(len(array), -1, np.int64))
-    return column_of([value_of(_as_json(v)) for v in array.to_pylist()])
+    return column_of([value_of(_as_json(v)) for v in _listed(array)])
+
+
+def _listed(array: Any) -> list[Any]:
+    """An array as values of Python. Not every one that Arrow has can be one."""
+    try:
+        return array.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        raise DataError("is not UTF-8 text") from None
+    except (ValueError, OverflowError):
+        raise DataError("a time beyond those of the calendar") from None
 
 
 def _as_json(value: Any) -> Any:
@@ -323,7 +363,7 @@ def _encoded(array: Any) -> tuple[list[Any], Array]:
         )
         if isinstance(found, pa.ChunkedArray):
             found = found.chunk(0) if found.num_chunks else pa.array([], array.type).dictionary_encode()
-    return found.dictionary.to_pylist(), _numbers_of(found.indices.cast(pa.int64()), -1)
+    return _listed(found.dictionary), _numbers_of(found.indices.cast(pa.int64()), -1)
 
 
 def _spread(array: Any) -> Column:
@@ -338,7 +378,7 @@ def _dictionary(array: Any) -> Column:
     found = array.unify_dictionaries().combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if isinstance(found, pa.ChunkedArray):
         return arrow_column(array.cast(array.type.value_type))
-    return spread(_numbers_of(found.indices.cast(pa.int64()), -1), found.dictionary.to_pylist())
+    return spread(_numbers_of(found.indices.cast(pa.int64()), -1), _listed(found.dictionary))
 
 
 def _floats(array: Any) -> Column:
@@ -527,7 +567,10 @@ class PlainCells(Cells):
     def times(self, clock: Clock) -> Array:
         kinds = set(map(type, self.values))
         if kinds == {str}:
-            found = text_times(pa.array(self.values, pa.string()), clock)
+            try:
+                found = text_times(pa.array(self.values, pa.string()), clock)
+            except UnicodeEncodeError:  # characters that are none, which a row is to name
+                found = None
             if found is not None:
                 return found
         if kinds <= _PLAIN:
@@ -572,5 +615,12 @@ def python_column(values: Sequence[Any]) -> Column:
             found = np.array(values, np.float64) + 0.0
             if not np.isinf(found).any():
                 return found
-        return column_of([from_json(v) if type(v) is float else v for v in values])
-    return column_of(values)
+        return _of_characters(column_of([from_json(v) if type(v) is float else v for v in values]))
+    return _of_characters(column_of(values))
+
+
+def _of_characters(column: Column) -> Column:
+    """A column, none of whose texts has half of a character."""
+    if isinstance(column, Coded):
+        characters("".join([v for v in column.values if type(v) is str]))
+    return column

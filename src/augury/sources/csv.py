@@ -136,7 +136,7 @@ class _Lines:
     @cached_property
     def numbers(self) -> list[int]:
         assert self.kept is not None
-        return [line for _, line, _ in _records(*self.kept)]
+        return [first for first, _, _ in _records(*self.kept)]
 
     def __call__(self, row: int) -> int:
         return self.first + row if self.kept is None else self.numbers[row]
@@ -146,22 +146,27 @@ def _one_by_one(block: Block, names: tuple[str, ...], separator: str, place: str
     rows: list[list[str]] = []
     lines: list[int] = []
     problems: list[Problem] = []
-    left: Block | None = _valid(block, place, problems)
+    left: Block | None
+    left, odd = _valid(block, place)
     while left is not None:
         given, left = left, None
         end = given.first + len(given.data.splitlines()) - 1
         for first, line, row in _records(given, separator, place):
             if line == end and _unclosed(given, first, separator):
                 # A quote that does not end is a mistake of its own line: those after it are read anew.
-                problems.append((first, DataError("malformed CSV: a quoted field does not end", f"{place}:{first}")))
+                error = DataError("malformed CSV: a quoted field does not end", f"{place}:{first}")
+                problems.append((first, odd.get(first, error)))
                 left = _after(given, first)
                 break
-            if len(row) != len(names):
+            number = next((n for n in range(first, line + 1) if n in odd), first) if odd else first
+            if number in odd:
+                problems.append((number, odd[number]))
+            elif len(row) != len(names):
                 wrong = f"{len(row)} fields where the header has {len(names)}"
-                problems.append((line, DataError(wrong, f"{place}:{line}")))
+                problems.append((first, DataError(wrong, f"{place}:{first}")))
             else:
                 rows.append(row)
-                lines.append(line)
+                lines.append(first)
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     cells: list[Cells] = [TextCells(_without(pa.array(column, pa.string()), nulls)) for column in columns]
     return Sheet(names, cells, len(rows), place, lines.__getitem__, f"{place}:1", problems)
@@ -178,17 +183,11 @@ def _unclosed(block: Block, first: int, separator: str) -> bool:
     return reader.line_num > len(lines)
 
 
-def _valid(block: Block, place: str, problems: list[Problem]) -> Block:
-    """A block whose lines are all UTF-8: the others are empty lines."""
+def _valid(block: Block, place: str) -> tuple[Block, dict[int, DataError]]:
+    """A block whose lines are all UTF-8, and what is wrong with those that were not: quotes are where they were."""
     try:
         block.data.decode()
     except UnicodeDecodeError:
-        kept: list[bytes] = []
-        for number, line in text_lines(block, place, ends=True):
-            if isinstance(line, DataError):
-                problems.append((number, line))
-                kept.append(b"\n")
-            else:
-                kept.append(line.encode())
-        return Block(b"".join(kept), block.first)
-    return block
+        odd = {number: line for number, line in text_lines(block, place) if isinstance(line, DataError)}
+        return Block(block.data.decode("utf-8", "replace").encode(), block.first), odd
+    return block, {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,5 +89,5 @@ def parse(line: str) -> Any:
         raise DataError("malformed JSON: nested too deeply") from None
     except UnicodeEncodeError:
         raise DataError("malformed JSON: half of a surrogate pair, which is no character") from None
-    except ValueError as error:
-        raise DataError(f"malformed JSON: {error}") from None
+    except ValueError:
+        raise DataError(f"malformed JSON: a number of more than {sys.get_int_max_str_digits()} digits") from None

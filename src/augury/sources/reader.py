@@ -5,8 +5,10 @@ A part is read column by column; only where that fails are its rows looked at on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from itertools import pairwise
 from math import isfinite
 from typing import Any
@@ -14,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.program import Plan, Predicate
-from augury.clock import Clock
-from augury.errors import DataError, RunError, misspelt, nearest
+from augury.clock import Clock, Timestamp, read_timestamp
+from augury.errors import DataError, RunError, brief, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources.blocks import uncollected
 from augury.sources.cells import MISSING, TextCells
@@ -30,6 +32,7 @@ from augury.sources.tables import is_table, sheets
 from augury.sources.types import from_numpy, is_null
 
 _CHUNK = 1 << 14  # objects that are read at a time: they should stay in the caches until they are columns
+_NUMBER = re.compile(r"\s*-?[0-9]+\s*")
 _type = type
 
 
@@ -174,11 +177,14 @@ class Reader:
         for one in objects:
             chunk.append(one)
             if len(chunk) == _CHUNK:
-                found.append(self.objects(Items(chunk)))
+                found.append(self._chunk(chunk, len(found)))
                 chunk = []
         if chunk or not found:
-            found.append(self.objects(Items(chunk)))
+            found.append(self._chunk(chunk, len(found)))
         return History.joined(found)
+
+    def _chunk(self, objects: list[Any], number: int) -> History:
+        return self.objects(Items(objects, "the events", lambda row: number * _CHUNK + row + 1))
 
     # One part
 
@@ -351,18 +357,18 @@ class Reader:
         names = heading.names
         said = (names.time, names.start, names.end, names.id, names.op, names.known)
         roles = [n for n in ((names.type,) if heading.type is None else ()) + said if n in sheet.names]
-        item: dict[str, Any] = {n: v for n in roles if (v := sheet[n].cell(row)) not in (None, "")}
+        item: dict[str, Any] = {n: v for n in roles if not _is_empty(v := sheet.cell(n, row))}
         if heading.type is not None:
             item[names.type] = heading.type
         type = item.get(names.type)
         if not isinstance(type, str):
             if item.get(names.op) != "revoke":
-                found = f"has {type!r}" if names.type in item else "is empty"
+                found = f"has {brief(type)}" if names.type in item else "is empty"
                 raise DataError("an event has a type", hint=f"the column `{names.type}` {found}")
             type = ""
         if item.get(names.op, "insert") == "insert" or names.op in heading.own(type, self.plan):
             args = heading.args(type, self.plan)
-            values = [sheet[column].value(row, attribute, self.plan.prefixes) for column, attribute in args]
+            values = [sheet.value(column, row, attribute, self.plan.prefixes) for column, attribute in args]
             item = {
                 k: v
                 for k, v in item.items()
@@ -370,6 +376,10 @@ class Reader:
             }
             item["args"] = values
         return item_from(item, self.plan, clock, names)
+
+
+def _is_empty(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and cell == "")
 
 
 def _interleave(history: History, firsts: Array) -> None:
@@ -430,27 +440,50 @@ def _columns_of(table: Any) -> list[str]:
 
 
 def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
-    """The first time that an input names."""
+    """The first time that an input names; where none can be read, the first thing that stands for one."""
+    said: object = None
     for item in items:
         if isinstance(item, Event):
             return item.end
         if isinstance(item, dict):
             for key in (names.time, "time", names.end, names.start):
-                if (told := _telling(item.get(key))) is not None:
+                if (told := telling(item.get(key))) is not None:
                     return told
-    return None
+                said = _said(item.get(key)) if said is None else said
+    return said
 
 
 def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
     names = heading.names
-    found = [first for n in (names.time, names.end, names.start) if n in sheet.names and (first := sheet[n].first())]
-    return _telling(min(found, key=lambda one: one[0])[1]) if found else None
+    columns = [sheet[n] for n in (names.time, names.end, names.start) if n in sheet.names]
+    for tells in (telling, _said):
+        found = [first for cells in columns if (first := cells.first(tells))]
+        if found:
+            return min(found, key=lambda one: one[0])[1]
+    return None
 
 
-def _telling(time: Any) -> object:
-    """What a time tells of the clock: nothing where it is missing; a number is one, however it is written."""
+def telling(time: Any) -> object:
+    """What a time tells of the clock: a number is one, however it is written. What is no time on any clock tells nothing."""
     if isinstance(time, np.generic):
         time = from_numpy(time)
-    if is_null(time) or time == "":
-        return None
-    return int(time) if isinstance(time, float) and isfinite(time) else time
+    match time:
+        case str() if _NUMBER.fullmatch(time):
+            return 0
+        case str():
+            try:
+                read_timestamp(time)
+            except ValueError:
+                return None
+            return time
+        case float():
+            return int(time) if isfinite(time) else None
+        case int():
+            return None if isinstance(time, bool) else time
+        case date() | Timestamp():
+            return None if is_null(time) else time
+    return None
+
+
+def _said(time: Any) -> object:
+    return None if is_null(time) or (isinstance(time, str) and time == "") else time

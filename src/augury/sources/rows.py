@@ -15,9 +15,9 @@ import numpy as np
 
 from augury.algebra.program import Attribute, Plan
 from augury.clock import Clock
-from augury.errors import DataError, nearest
+from augury.errors import DataError, brief, nearest
 from augury.model import Event, HistoryItem, Revocation, Value
-from augury.sources.cells import MISSING, Cells, PlainCells, declared, read_time
+from augury.sources.cells import MISSING, Cells, PlainCells, declared, time_of
 from augury.sources.columns import Array
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import History
@@ -38,23 +38,32 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
     if isinstance(item, Revocation):
         return item
     if not isinstance(item, Mapping):
-        raise DataError(f"not an event: {item!r:.60}", hint=f"an event is {FORM}")
+        raise DataError(f"not an event: {brief(item)}", hint=f"an event is {FORM}")
     name = item.get(names.type, type)
     # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
-    own = {a.name for a in plan.declared.get(str(name), ())} if "args" not in item else set()
+    declared = plan.declared.get(name, ()) if isinstance(name, str) else ()
+    own = {a.name for a in declared} if "args" not in item else set()
     op, id, known = (None if key in own else item.get(key) for key in (names.op, names.id, names.known))
-    since, id, op = read_time(known, clock), text_of(id) or "", text_of(op)
+    since, id, op = time_of(known, names.known, clock), _text(id, names.id) or "", _text(op, names.op)
     if op == "revoke":
         if not id:
             raise DataError("a revocation names the id of an event", hint='{"op": "revoke", "id": "e7"}')
         return Revocation(id, since)
     if op not in (None, "insert"):
-        raise DataError(f"unknown op {op!r}", hint="it is insert or revoke")
+        raise DataError(f"unknown op {brief(op)}", hint="it is insert or revoke")
     if not isinstance(name, str) or not name:
         raise DataError("an event has a type", hint=FORM)
+    _text(name, names.type)
     args = args_of(item, name, plan, names)
     start, end = _interval(item, clock, names)
     return Event(name, args, start, end, id, known=since)
+
+
+def _text(given: Any, column: str) -> str | None:
+    try:
+        return text_of(given)
+    except DataError as error:
+        raise error.of(column) from None
 
 
 def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: Names) -> tuple[Value, ...]:
@@ -86,14 +95,22 @@ def _converted(name: str, given: Sequence[Any], plan: Plan) -> tuple[Value, ...]
     """Arguments in order, of the declared types where there are any."""
     attributes = plan.declared.get(name)
     if attributes is None:
-        return tuple(value_of(a) for a in given)
+        return tuple(argument(name, i, a) for i, a in enumerate(given, 1))
     if len(given) != len(attributes):
         raise DataError(f"`{name}` is declared with {len(attributes)} arguments, not {len(given)}")
     return tuple(convert(v, a, plan.prefixes) for v, a in zip(given, attributes, strict=True))
 
 
+def argument(name: str, number: int, given: Any) -> Value:
+    """An argument that is not declared."""
+    try:
+        return value_of(given)
+    except DataError as error:
+        raise DataError(f"argument {number} of `{name}`: {error.message}", hint=error.hint) from None
+
+
 def _interval(item: Mapping[str, Any], clock: Clock, names: Names) -> tuple[int, int]:
-    time, start, end = (read_time(item.get(k), clock) for k in (time_key(item, names), names.start, names.end))
+    time, start, end = (time_of(item.get(k), k, clock) for k in (time_key(item, names), names.start, names.end))
     first, last = _first(start, time, end), _first(end, time, start)
     if first is None or last is None:
         raise DataError("an event has a time", hint='give "time", or "start" and "end"')

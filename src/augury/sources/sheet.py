@@ -9,8 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from augury.algebra.program import Attribute
+from augury.errors import DataError
+from augury.model import Value
 from augury.sources.cells import Cells, TextCells, kind_of_text
 from augury.sources.problems import Problem
+from augury.sources.types import Prefixes
 
 
 def _numbered(row: int) -> int:
@@ -37,6 +41,20 @@ class Sheet:
 
     def at(self, row: int) -> str:
         return f"{self.place}:{self.line(row)}"
+
+    def cell(self, name: str, row: int) -> Any:
+        """A cell as it was read."""
+        try:
+            return self[name].cell(row)
+        except DataError as error:
+            raise error.of(name) from None
+
+    def value(self, name: str, row: int, attribute: Attribute | None, prefixes: Prefixes) -> Value:
+        """The value of a cell; what is wrong with it names the column."""
+        try:
+            return self[name].value(row, attribute, prefixes)
+        except DataError as error:
+            raise error.of(name) from None
 
     def like(self, names: tuple[str, ...]) -> Sheet:
         """The sheet with its columns in the order that others have; what they do not have comes last."""

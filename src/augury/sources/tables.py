@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from augury.errors import DataError
@@ -67,9 +68,20 @@ def _pandas(frame: Any, place: str) -> Sheet:
     """The columns of a DataFrame, without its index; one of mixed objects is read object by object."""
     names = [str(c) for c in frame.columns]
     no_columns_twice(names, place)
-    try:
-        return sheet_of(pa.Table.from_pandas(frame, preserve_index=False).rename_columns(names), place)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        plain = frame.astype(object).where(frame.notna(), None)
-        cells: list[Cells] = [PlainCells(plain[c].tolist()) for c in frame.columns]
-        return Sheet(tuple(names), cells, len(frame), place, top=place)
+    if not any(
+        _has_nested(frame[c]) for c in frame.columns
+    ):  # of what is nested without end Arrow would make an end of the process
+        try:
+            return sheet_of(pa.Table.from_pandas(frame, preserve_index=False).rename_columns(names), place)
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError):
+            pass
+    plain = frame.astype(object).where(frame.notna(), None)
+    cells: list[Cells] = [PlainCells(plain[c].tolist()) for c in frame.columns]
+    return Sheet(tuple(names), cells, len(frame), place, top=place)
+
+
+def _has_nested(column: Any) -> bool:
+    """Whether a column of objects has lists, or anything else in which there is something."""
+    return column.dtype == object and any(
+        issubclass(kind, list | tuple | dict | np.ndarray) for kind in set(map(type, column.tolist()))
+    )

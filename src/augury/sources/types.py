@@ -19,13 +19,16 @@ import numpy as np
 
 from augury.algebra.program import Attribute
 from augury.clock import Duration, Timestamp, read_duration, read_timestamp
-from augury.errors import DataError
+from augury.errors import DataError, brief
 from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, from_json, show_value
 
 Prefixes = Mapping[str, str]
 Read = Callable[[Any, Prefixes], Value]
+_SHOWN = 100  # characters of a value in a message
 _DEEPEST = 100  # so that everything that goes through a value to its end gets there
+_DIGITS = 400
 _INT = re.compile(r"[+-]?[0-9]+")
+_MANY = re.compile(r"[1-9][0-9]{18}")  # digits of a number that no duration has
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -68,7 +71,9 @@ def _timestamp(value: Value, prefixes: Prefixes) -> Value:
 
 def _duration(value: Value, prefixes: Prefixes) -> Value:
     if type(value) is str:
-        return Duration(read_duration(value))
+        if _MANY.search(value) or not MIN_INT <= (length := read_duration(value)) <= MAX_INT:
+            raise ValueError(f"a duration beyond 64 bits: {brief(value)}")
+        return Duration(length)
     return value if type(value) is Duration else None
 
 
@@ -84,7 +89,17 @@ def _any(value: Value, prefixes: Prefixes) -> Value:
 
 
 def int_text(text: str, prefixes: Prefixes) -> Value:
-    return from_json(int(text)) if _INT.fullmatch(text.strip()) else None
+    return from_json(_whole(text)) if _INT.fullmatch(text.strip()) else None
+
+
+def _whole(text: str) -> int:
+    """An integer; of one with more digits than any has, Python would not make a number."""
+    if len(text) <= _DIGITS:
+        return int(text)
+    digits = text.strip().lstrip("+-0")
+    if len(digits) > _DIGITS:
+        raise DataError(f"an integer beyond 64 bits: {text.strip()[:40]}…")
+    return int(digits or "0") * (-1 if "-" in text else 1)
 
 
 def float_text(text: str, prefixes: Prefixes) -> Value:
@@ -138,14 +153,16 @@ def from_numpy(given: Any) -> Any:
 def value_of(given: Any, depth: int = 0) -> Value:
     """A value of Python or JSON: as `from_json` has it, and what NumPy and pandas have for numbers, times and null."""
     match given:
-        case bool() | str() | None:
+        case str():
+            return characters(given)
+        case bool() | None:
             return given
         case np.generic():
             return value_of(from_numpy(given), depth)
         case float() | datetime() if is_null(given):
             return None
         case int() if not MIN_INT <= given <= MAX_INT:
-            raise DataError(f"an integer beyond 64 bits{f': {given}' if given.bit_length() < 1000 else ''}")
+            raise DataError(f"an integer beyond 64 bits: {brief(given)}")
         case Decimal():
             raise DataError(f"a decimal number, which no value can be: {given}", hint="make it a float, or text")
         case Term(functor, args) | {"functor": str(functor), "args": [*args]}:
@@ -157,6 +174,16 @@ def value_of(given: Any, depth: int = 0) -> Value:
     return None if is_null(given) else from_json(given)
 
 
+def characters(text: str) -> str:
+    """A text, all of whose characters are some: half of a surrogate pair, as Python and JSON may have it, is none."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise DataError("half of a surrogate pair, which is no character") from None
+    return text
+
+
 def _values(given: Iterable[Any], depth: int) -> tuple[Value, ...]:
     if depth == _DEEPEST:
         raise DataError("nested too deeply", hint=f"lists and terms are nested up to {_DEEPEST} times")
@@ -166,16 +193,17 @@ def _values(given: Iterable[Any], depth: int) -> tuple[Value, ...]:
 def text_of(given: Any) -> str | None:
     """An id, or what is done, as text; None where nothing is said."""
     if isinstance(given, str):
-        return given or None
-    if type(given) is int:
-        return str(given)
-    found = value_of(given)
+        return characters(given) or None
+    found = value_of(given) if type(given) is not int or given.bit_length() > 1000 else given
     return None if found is None else str(found)
 
 
 def convert(value: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
     """A value of Python or JSON as one of the declared type."""
-    plain = value_of(value)
+    try:
+        plain = value_of(value)
+    except DataError as error:
+        raise _no_value(attribute, error) from None
     if plain is None:
         return None
     return _checked(TYPES[attribute.type].value, plain, attribute, prefixes)
@@ -189,13 +217,24 @@ def from_text(text: str, attribute: Attribute, prefixes: Prefixes) -> Value:
 def _checked(read: Read, given: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
     try:
         found = read(given, prefixes)
+    except DataError as error:
+        raise _no_value(attribute, error) from None
     except ValueError as error:
         if str(error):
             raise DataError(f"`{attribute.name}` is declared as {attribute.type}: {error}") from None
         found = None
     if found is None and not (read in (float_text, _number_text) and _is_nan(given)):
-        raise DataError(f"`{attribute.name}` is declared as {attribute.type}, but is {show_value(given)}")
+        raise DataError(f"`{attribute.name}` is declared as {attribute.type}, but is {_shown(given)}")
     return found
+
+
+def _no_value(attribute: Attribute, error: DataError) -> DataError:
+    return DataError(f"`{attribute.name}` is declared as {attribute.type}: {error.message}", hint=error.hint)
+
+
+def _shown(given: Any) -> str:
+    shown = show_value(given)
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
 
 
 def _is_nan(given: Any) -> bool:
@@ -209,7 +248,7 @@ def _plain_int(text: str) -> int:
     """A plain integer; what has leading zeros is a code, not a number."""
     if not re.fullmatch(r"-?(0|[1-9][0-9]*)", text):
         raise ValueError(text)
-    return int(text)
+    return _whole(text)
 
 
 def _plain_float(text: str) -> float:
@@ -233,6 +272,8 @@ def fits(cell: str, kind: str) -> bool:
     """Whether a cell of an undeclared column can be read as of a kind."""
     try:
         KINDS[kind](cell)
+    except DataError:  # of the kind, though there is no such value
+        return True
     except ValueError:
         return False
     return True

@@ -21,7 +21,7 @@ from augury.errors import DataError
 from augury.sources import csv
 from augury.sources.files import SourceFile, headerless
 from augury.sources.heading import EventHeading
-from augury.sources.reader import Known
+from augury.sources.reader import Known, telling
 from augury.sources.types import KINDS
 from augury.spark.conversions import CONVERSIONS, PLAIN, all_plain, from_text, misread_text
 from augury.spark.inputs import PATH, PROBLEM, ROW, Part, Source
@@ -280,8 +280,6 @@ def first_time(table: Table, frame: DataFrame) -> object:
     """A time that tells the clock."""
     names = table.source.names
     there = [n for n in (names.time, names.end, names.start) if n in table.names]
-    for row in frame.select(*(table.cell(n) for n in there)).limit(_SAMPLE).collect():
-        for text in row:
-            if text:
-                return int(text) if text.strip().lstrip("-").isdigit() else text
-    return 0
+    texts = [text for row in frame.select(*(table.cell(n) for n in there)).limit(_SAMPLE).collect() for text in row]
+    found = next((told for text in texts if (told := telling(text)) is not None), None)
+    return next((text for text in texts if text), 0) if found is None else found

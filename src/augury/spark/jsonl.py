@@ -24,6 +24,7 @@ from augury.engine.columns import tagged
 from augury.errors import DataError
 from augury.sources.files import SourceFile
 from augury.sources.reader import Known
+from augury.sources.reader import first_time as earliest
 from augury.sources.rows import args_of
 from augury.spark.conversions import CONVERSIONS, from_json, misread_json
 from augury.spark.inputs import PATH, PROBLEM, ROW, Part, Source
@@ -294,6 +295,9 @@ class Lines:
             )
             unnamed = F.col("list").isNull() & F.col("name").isin(undeclared) & insert & extra
             wrong.append((unnamed, "attributes by name, but the program does not declare the type"))
+        if not any("args" in (a.name for a in args) for args in self.plan.declared.values()):
+            named = F.col("list").isNull() & F.col("value").contains('"args"')
+            wrong.append((named & insert & F.get_json_object("value", "$.args").isNotNull(), "`args` is not a list"))
         keys = [_key(type) for type in self.args]
         narrow = sorted(self.known.arities if self.strict else self.plan.declared)
         odd = F.col("name").isin(narrow) & ~F.col("key").isin([*keys, *self.refused]) & insert
@@ -387,19 +391,15 @@ def lines_of(frame: DataFrame) -> DataFrame:
 
 def first_time(source: SourceFile, texts: Iterable[str]) -> object:
     """A time that tells the clock; nothing where no line has one."""
-    for item in _objects(texts):
-        for key in (source.names.time, "time", source.names.end, source.names.start):
-            if item.get(key) is not None:
-                found = item[key]
-                return int(found) if isinstance(found, str) and found.strip().lstrip("-").isdigit() else found
-    return 0
+    found = earliest(_objects(texts), source.names)
+    return 0 if found is None else found
 
 
 def _objects(texts: Iterable[str]) -> Iterator[dict[str, Any]]:
     for text in texts:
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             yield found

@@ -72,7 +72,7 @@ class Knowledge:
         self._reach: dict[Predicate, Reach] = {}
         self._whole: dict[Predicate, Distinct | None] = {}
         self.near: dict[tuple[str, int, int, int], tuple[int, Near | None]] = {}  # facts by places on the sphere
-        self._bounds: dict[Predicate, list[int]] = {}
+        self._bounds: dict[Predicate, Array] = {}
         self._asked: dict[Predicate, int] = {}
         self._edges: dict[Predicate, tuple[Array, Array] | None] = {}
         self._sizes: dict[Predicate, int | None] = {}
@@ -85,6 +85,8 @@ class Knowledge:
         for told in Facts.of(facts).told:
             self.take(told)
         self._kept_words = self.words.n
+        for relation in self.relations.values():
+            relation.given = relation.rows.n
 
     def take(self, table: FactTable | StatementTable) -> None:
         """Takes in a table of facts, or of statements about them, before anything is asked."""
@@ -147,28 +149,26 @@ class Knowledge:
             self._below[predicate] = found
         return found
 
-    def bounds(self, predicate: Predicate) -> list[int]:
-        """The times at which answers of a predicate may change."""
+    def bounds(self, predicate: Predicate) -> Array:
+        """The times at which answers of a predicate may change, in order."""
         found = self._bounds.get(predicate)
         if found is None:
-            lists = [r.bounds for p in self.below(predicate) if (r := self.relations.get(p)) is not None and r.bounds]
-            if len(lists) == 1:
-                return lists[0]
-            found = self._bounds[predicate] = sorted({time for bounds in lists for time in bounds})
+            parts = [r.bounds for p in self.below(predicate) if (r := self.relations.get(p)) is not None]
+            parts = [bounds for bounds in parts if len(bounds)]
+            found = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts)) if parts else NONE
+            self._bounds[predicate] = found
         return found
 
     def _epochs(self, predicate: Predicate, at: Array) -> Array:
         bounds = self.bounds(predicate)
-        if not bounds:
+        if not len(bounds):
             return np.full(len(at), FAR, np.int64)
-        if len(at) and int(at.min()) >= bounds[-1]:
-            return np.full(len(at), bounds[-1], np.int64)
-        times = np.array([FAR, *bounds], np.int64)
-        return times[np.searchsorted(times, at, side="right") - 1]
+        place = np.searchsorted(bounds, at, side="right") - 1
+        return np.where(place < 0, FAR, bounds[place])
 
     def _tip(self, predicate: Predicate) -> int:
         bounds = self.bounds(predicate)
-        return bounds[-1] if bounds else FAR
+        return int(bounds[-1]) if len(bounds) else FAR
 
     # Transitive closures
 
@@ -179,7 +179,12 @@ class Knowledge:
 
     def _odd(self, edge: Predicate, predicate: Predicate) -> bool:
         """Whether an index would not say exactly what the rules say: null joins with nothing, and 1.0 is written so."""
-        if edge in self.clauses and predicate not in self.relations and self.is_plain(edge) and not self.bounds(edge):
+        if (
+            edge in self.clauses
+            and predicate not in self.relations
+            and self.is_plain(edge)
+            and not len(self.bounds(edge))
+        ):
             return self._plain_edges(edge) is None
         facts = self.relations.get(edge)
         return (
@@ -243,7 +248,7 @@ class Knowledge:
         """All answers of a predicate, where they can be had without a call and are no more than the calls are worth."""
         if predicate in self._whole:
             return self._whole[predicate]
-        if not self.is_plain(predicate) or self.bounds(predicate):
+        if not self.is_plain(predicate) or len(self.bounds(predicate)):
             self._whole[predicate] = None
             return None
         if self._facts_below(predicate) <= FEW:
@@ -318,14 +323,13 @@ class Knowledge:
         """Forgets the values that no fact has: they came with calls."""
         self.forget()
         self.near.clear()
-        used = [r.data[:, : r.n].ravel() for f in self.relations.values() for r in (f.rows, f.again)]
-        smaller, moved = self.words.without(used)
-        for facts in self.relations.values():
-            for rows in (facts.rows, facts.again):
-                codes = rows.data[:, : rows.n]
-                odd = (codes & 1).astype(bool)
-                codes[odd] = moved[codes[odd] >> 1]
-                rows.data[:, : rows.n] = codes
+        tables = [facts.rows for facts in self.relations.values()]
+        smaller, moved = self.words.without([rows.data[:, : rows.n].ravel() for rows in tables])
+        for rows in tables:
+            codes = rows.data[:, : rows.n]
+            odd = (codes & 1).astype(bool)
+            codes[odd] = moved[codes[odd] >> 1]
+            rows.data[:, : rows.n] = codes
         self.words = self.context.dictionary = smaller
         for facts in self.relations.values():
             facts.rehash(smaller)

@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from augury.algebra.program import Predicate
+from augury.engine import kernels as k
 from augury.engine.kernels import Array
-from augury.engine.knowledge.relation import Interval, Relation, Said, difference
+from augury.engine.knowledge.relation import Relation, encoded
+from augury.engine.knowledge.timelines import Told
 from augury.knowledge.table import ALWAYS, EVER
-from augury.knowledge.timeline import Statement
-from augury.model import Fact, Value
+from augury.knowledge.timeline import Statement, StatementTable, statement_tables
+from augury.model import Value
 
 if TYPE_CHECKING:
     from augury.engine.knowledge import Knowledge
 
-Spans = dict[Predicate, list[Interval]]  # over which times facts of a predicate have changed
-Made = tuple[list[int], list[int]]
-
-
-@dataclass(frozen=True)
-class Before:
-    """What a fact was before a step changed it."""
-
-    relation: Relation
-    row: int
-    intervals: list[Interval]
-    said: list[Said] | None
-    made: Made | None
-
-
-@dataclass(frozen=True)
-class New:
-    """Facts that a step has made, of which nothing was known before."""
-
-    relation: Relation
-    rows: Array
+Spans = dict[
+    Predicate, tuple[Array, Array]
+]  # over which times facts of a predicate have changed: since, and up to when
 
 
 class Changing:
@@ -46,143 +29,86 @@ class Changing:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge
-        self.journal: list[Before | New] = []
+        self.journal: list[tuple[Relation, Told]] = []
 
-    def say(self, statements: Iterable[Statement]) -> Spans:
+    def say(self, statements: Iterable[Statement] | StatementTable) -> Spans:
         """Takes in what is said of facts; over which times that changes what holds."""
         spans: Spans = {}
-        groups: dict[Predicate, list[Statement]] = {}
-        for one in statements:
-            groups.setdefault((one.fact.name, len(one.fact.args)), []).append(one)
-        for predicate, said in groups.items():
-            columns = [self.knowledge.words.encode_all(one.fact.args[i] for one in said) for i in range(predicate[1])]
-            times = [(_since(one.fact), _until(one.fact)) for one in said]
-            plain = np.array([not one.retract for one in said], bool)
-            relation, rows, new = self._placed(predicate, columns, np.array(times, np.int64).T, plain, spans)
-            for i in np.flatnonzero(new).tolist():
-                relation.said[int(rows[i])] = [(*times[i], False)]
-            for i in np.flatnonzero(~new).tolist():
-                row = int(rows[i])
-                self._remember(relation, row)
-                if row not in relation.said:
-                    made = row in relation.made
-                    relation.said[row] = [] if made else [(a, b, False) for a, b in relation.intervals(row)]
-                relation.said[row].append((*times[i], said[i].retract))
-                self._settle(relation, row, spans)
-        return self._told(spans)
+        for table in [statements] if isinstance(statements, StatementTable) else statement_tables(statements):
+            facts, count = table.facts, len(table)
+            relation = self.knowledge.relation(*table.predicate)
+            rows = relation.places([encoded(c, relation.words) for c in facts.columns], count)
+            retract = np.zeros(count, bool) if table.retract is None else table.retract
+            since = np.full(count, ALWAYS) if facts.since is None else facts.since
+            until = np.full(count, EVER) if facts.until is None else facts.until
+            self._tell(relation, spans, rows, since, np.where(retract, k.RETRACT, k.ASSERT), until)
+        self._told(spans)
+        return spans
 
     def make(self, predicate: Predicate, columns: Sequence[Array], times: Array, ends: Array, come: Array) -> Spans:
         """Events that make facts, or end them: the arguments, when, whether each ends one, and whether it comes or goes."""
         spans: Spans = {}
-        bounds = np.stack([times, np.full(len(times), EVER)])
-        relation, rows, new = self._placed(predicate, columns, bounds, ~ends & come, spans)
-        for row, time in zip(rows[new].tolist(), times[new].tolist(), strict=True):
-            relation.made[row] = ([time], [])
-        for i in np.flatnonzero(~new).tolist():
-            row, time = int(rows[i]), int(times[i])
-            self._remember(relation, row)
-            if row not in relation.made:
-                if row not in relation.said and relation.rows.alive[row]:
-                    relation.said[row] = [(a, b, False) for a, b in relation.intervals(row)]
-                relation.made[row] = ([], [])
-            found = relation.made[row][int(ends[i])]
-            if come[i]:
-                found.append(time)
-            else:
-                found.remove(time)
-            self._settle(relation, row, spans)
-        return self._told(spans)
-
-    def _placed(
-        self, predicate: Predicate, columns: Sequence[Array], times: Array, plain: Array, spans: Spans
-    ) -> tuple[Relation, Array, Array]:
-        """The rows of facts, and which of them are new: those hold at once, where just one plain thing is said of each."""
         relation = self.knowledge.relation(*predicate)
-        before = relation.rows.n
-        rows = relation.places(columns, len(plain))
-        new = plain & (rows >= before) & (times[0] < times[1])
-        if new.any():
-            counts = np.bincount(rows - before if before == 0 else np.maximum(rows - before + 1, 0))
-            new &= counts[rows - before if before == 0 else np.maximum(rows - before + 1, 0)] == 1
-        fresh = rows[new]
-        if len(fresh):
-            since, until = times[0][new], times[1][new]
-            relation.begin(fresh, since, until)
-            self.journal.append(New(relation, fresh))
-            lasting = fresh[until == EVER]
-            self.knowledge.edge(predicate, relation.rows.data[:, lasting], True)
-            spans.setdefault(predicate, []).append((int(since.min()), int(until.max())))
-        return relation, rows, new
-
-    def _remember(self, relation: Relation, row: int) -> None:
-        said, made = relation.said.get(row), relation.made.get(row)
-        kept = None if made is None else (list(made[0]), list(made[1]))
-        self.journal.append(Before(relation, row, relation.intervals(row), None if said is None else list(said), kept))
-
-    def _settle(self, relation: Relation, row: int, spans: Spans) -> None:
-        before = relation.intervals(row)
-        after = relation.follows(row)
-        changed = difference(before, after)
-        if changed:
-            relation.hold(row, after)
-            self._follow(relation, row, before, after)
-            spans.setdefault((relation.name, relation.arity), []).extend(changed)
-
-    def _follow(self, relation: Relation, row: int, before: list[Interval], after: list[Interval]) -> None:
-        """Takes a change over into the indexes of what holds last."""
-        was, now = (any(until == EVER for _, until in found) for found in (before, after))
-        if was != now:
-            self.knowledge.edge((relation.name, relation.arity), relation.rows.data[:, row : row + 1], now)
-
-    def _told(self, spans: Spans) -> Spans:
-        if spans:
-            self.knowledge.forget(spans)
-            self.knowledge.version += 1
+        rows = relation.places(columns, len(times))
+        acts = np.where(ends, k.END_IT, k.MAKE) + ~come
+        self._tell(relation, spans, rows, times, acts, np.full(len(times), EVER))
+        self._told(spans)
         return spans
+
+    def _tell(self, relation: Relation, spans: Spans, rows: Array, times: Array, acts: Array, untils: Array) -> None:
+        if not len(rows):
+            return
+        told = relation.tell(rows, times, acts, untils)
+        self.journal.append((relation, told))
+        self._follow(relation, told)
+        changed = told.lo < told.hi
+        if changed.any():
+            spans[relation.name, relation.arity] = (told.lo[changed], told.hi[changed])
+
+    def _follow(self, relation: Relation, told: Told) -> None:
+        """Takes a change over into the indexes of what holds last."""
+        predicate = (relation.name, relation.arity)
+        for rows, holds in ((told.rows[told.ended], False), (told.rows[told.began], True)):
+            if len(rows):
+                self.knowledge.edge(predicate, relation.rows.data[:, rows], holds)
+
+    def _told(self, changed: Collection[Predicate]) -> None:
+        if changed:
+            self.knowledge.forget(changed)
+            self.knowledge.version += 1
 
     def unmake(self) -> None:
         """Forgets what events made of facts: they are told again."""
         for relation in self.knowledge.relations.values():
-            rows, relation.made = list(relation.made), {}
-            for row in rows:
-                relation.hold(row, relation.follows(row))
+            relation.settle(ALWAYS, unmade=True)
         self.knowledge.forget()
 
-    def prune(self, settled: int) -> None:
-        """Forgets what was said of times that can no longer change, and facts that no longer hold."""
+    def prune(self, floors: dict[str, int], settled: int) -> None:
+        """Forgets how it came that facts hold at a time before which nobody asks any more: `floors`, or `settled`."""
         for relation in self.knowledge.relations.values():
-            for row in {*relation.said, *relation.made}:
-                made, ended = relation.made.pop(row, ([], []))
-                said = [*((t, t, True) for t in ended), *((t, EVER, False) for t in made), *relation.said.get(row, ())]
-                relation.said[row] = _lasting(said, settled)
-            relation.prune(settled)
+            relation.settle(floors.get(relation.name, settled))
         self.knowledge.forget()
         self.knowledge.near.clear()
 
     # State
 
-    def state(self) -> list[tuple[str, int, list[tuple[tuple[Value, ...], list[Said], Made]]]]:
+    def state(self) -> list[tuple[str, int, list[tuple[Value, ...]], dict[str, Any]]]:
         """All that was said of facts, and made of them, beside what was given."""
         decode, found = self.knowledge.words.decode, []
         for relation in self.knowledge.relations.values():
-            rows = []
-            for row in sorted({*relation.said, *relation.made}):
-                args = tuple(decode(c) for c in relation.rows.data[:, row].tolist())
-                rows.append((args, relation.said.get(row, []), relation.made.get(row, ([], []))))
-            found.append((relation.name, relation.arity, rows))
+            state = relation.state()
+            codes = relation.rows.data[:, state.pop("rows")]
+            args = [tuple(decode(c) for c in row) for row in codes.T.tolist()]
+            found.append((relation.name, relation.arity, args, state))
         return found
 
     def fill(self, state: Iterable[Any]) -> None:
         """As it was when the state was taken."""
-        encode = self.knowledge.words.encode
-        for name, arity, rows in state:
-            relation = self.knowledge.relation(name, arity)
-            for args, said, (made, ended) in rows:
-                row = int(relation.places([np.array([encode(a)]) for a in args], 1)[0])
-                relation.said[row] = list(said)
-                if made or ended:
-                    relation.made[row] = (list(made), list(ended))
-                relation.hold(row, relation.follows(row))
+        encode = self.knowledge.words.encode_all
+        for name, arity, args, timelines in state:
+            if args:
+                columns = [encode(row[i] for row in args) for i in range(arity)]
+                self.knowledge.relation(name, arity).fill(columns, len(args), timelines)
         self.knowledge.forget()
         self.knowledge.version += 1
 
@@ -192,44 +118,9 @@ class Changing:
 
     def undo(self) -> None:
         """All facts as they were when the step began."""
-        spans: Spans = {}
-        for one in reversed(self.journal):
-            relation = one.relation
-            spans[relation.name, relation.arity] = []
-            if isinstance(one, New):
-                lasting = one.rows[relation.until[one.rows] == EVER] if relation.until is not None else one.rows
-                self.knowledge.edge((relation.name, relation.arity), relation.rows.data[:, lasting], False)
-                relation.rows.kill(one.rows)
-                for row in one.rows.tolist():
-                    relation.made.pop(row, None)
-                    relation.said.pop(row, None)
-                continue
-            before = relation.intervals(one.row)
-            relation.said.pop(one.row, None)
-            relation.made.pop(one.row, None)
-            if one.said is not None:
-                relation.said[one.row] = one.said
-            if one.made is not None:
-                relation.made[one.row] = one.made
-            relation.hold(one.row, one.intervals)
-            self._follow(relation, one.row, before, one.intervals)
+        touched: set[Predicate] = set()
+        for relation, told in reversed(self.journal):
+            touched.add((relation.name, relation.arity))
+            self._follow(relation, relation.tell(*told.undo))
         self.journal.clear()
-        self._told(spans)
-
-
-def _lasting(said: list[Said], settled: int) -> list[Said]:
-    """What still matters of statements, where none comes any more for a time up to `settled`."""
-    ends = [t for t, _, retract in said if retract and t <= settled]
-    return [
-        one
-        for one in said
-        if one[0] > settled or (not one[2] and one[1] > settled and not any(one[0] < t for t in ends))
-    ]
-
-
-def _since(fact: Fact) -> int:
-    return ALWAYS if fact.since is None else fact.since
-
-
-def _until(fact: Fact) -> int:
-    return EVER if fact.until is None else fact.until
+        self._told(touched)

@@ -13,6 +13,7 @@ from augury.engine.frame import Frame, View, frame_of, store
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, LEFT, NONE, RANK, START, Latest, Links
+from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -42,9 +43,10 @@ class Absence(Operator):
         shared: tuple[str, ...],
         where: tuple[Condition, ...],
         not_looked_for: tuple[str, ...],
-        back: int,
+        back: Back | None,
     ) -> None:
-        self.back = back  # how far before a row's end its window begins
+        # How far before a row's end its window begins, where inputs last so long.
+        self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
         self.window, self.keys, self.where = window, keys, where
         self.open = tuple(v for v in shared if v not in keys)
         self.not_looked_for = not_looked_for
@@ -70,24 +72,19 @@ class Absence(Operator):
 
     def step(self) -> None:
         self.drop_children(0)
-        lost = self.losses(1)
+        lost, stale = self.losses(1), self.stale(1)  # what facts say of has changed is as if it went and came
+        if len(stale):
+            lost = np.concatenate([lost, stale])
         again = self.unwatched(lost) if len(lost) else NONE
-        if len(self.stale(1)):
-            again = self.all_anew()
         new, absent = self.gains(0), self.gains(1)
+        if len(stale):
+            absent = np.sort(np.concatenate([absent, stale]))
         if len(absent):
             self.block(absent)
         if len(again):
             new = np.sort(np.concatenate([new, again]))
         if len(new):
             self.admit(new)
-
-    def all_anew(self) -> Array:
-        """Facts have changed by which occurrences block rows: all rows are looked at again."""
-        out = self.out.table
-        out.kill(np.flatnonzero(out.alive[: out.n]))
-        self.witness[:], self.watchers = -1, None
-        return np.flatnonzero(self.inputs[0].table.alive[: self.seen[0]])
 
     def unwatched(self, lost: Array) -> Array:
         """The rows that stand and whose witness is gone."""

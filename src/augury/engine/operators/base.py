@@ -9,7 +9,7 @@ import numpy as np
 
 from augury.engine.frame import Frame, View
 from augury.engine.kernels import Array
-from augury.engine.table import LEFT, NONE, RIGHT, Links, Table
+from augury.engine.table import END, LEFT, NONE, RIGHT, Links, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -31,7 +31,7 @@ class Operator(ABC):
         self.seen = [0] * len(inputs)
         self.lost: list[list[Array]] = [[] for _ in inputs]
         self.scheduled = False
-        self.revised: list[tuple[int, int]] = []  # over which times facts that it asks for have changed
+        self.revised: list[tuple[Array, Array]] = []  # over which times facts that it asks for have changed
         self.touched = 0  # how many rows it has looked at, so that tests can see what a step costs
         self.order = circuit.add(self)
         for port, view in enumerate(inputs):
@@ -52,19 +52,24 @@ class Operator(ABC):
         if not self.scheduled:
             self.circuit.schedule(self)
 
-    def revise(self, lo: int, hi: int) -> None:
-        """Facts that it asks for have changed from `lo` up to, not including, `hi`."""
+    def revise(self, lo: Array, hi: Array) -> None:
+        """Facts that it asks for have changed, each from `lo` up to, not including, `hi`."""
         self.revised.append((lo, hi))
         self.wake()
 
     def stale(self, port: int) -> Array:
         """The rows of an input that it has taken in, that stand, and for which facts have changed."""
         spans, self.revised = self.revised, []
-        if not spans:
+        if not spans or not self.seen[port]:
             return NONE
-        lo, hi = min(s[0] for s in spans), max(s[1] for s in spans)
-        rows = self.inputs[port].table.ending(lo, hi)
-        return rows[rows < self.seen[port]]
+        lo, hi = (np.concatenate(ends) for ends in zip(*spans, strict=True))
+        order = np.argsort(lo)
+        lo, hi = lo[order], np.maximum.accumulate(hi[order])
+        table = self.inputs[port].table
+        rows = table.ending(int(lo[0]), int(hi[-1]))
+        rows = rows[rows < self.seen[port]]
+        ends = table.data[END, rows]
+        return rows[ends < hi[np.searchsorted(lo, ends, side="right") - 1]]
 
     def losses(self, port: int) -> Array:
         """The rows of an input that have died since the last step."""

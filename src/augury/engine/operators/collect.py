@@ -22,6 +22,7 @@ from augury.engine.values import OPEN
 from augury.errors import RunError
 from augury.meaning.rows import Named
 from augury.model import OrderKey, Value, order_key
+from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -44,7 +45,7 @@ class Collect(Operator):
     def __init__(
         self, circuit: Circuit, rows: View, collected: View, out: View, rule: Rule, collect: CollectNode,
         keys: tuple[str, ...], shared: tuple[str, ...], several: bool, several_collected: bool,
-        back: int,
+        back: Back | None,
     ) -> None:  # fmt: skip
         self.collect, self.keys, self.head = collect, keys, rule
         self.open = tuple(v for v in shared if v not in keys)
@@ -56,7 +57,8 @@ class Collect(Operator):
         self.aggregated = sorted({v for p in self.aggregates for v in variables(p)})
         super().__init__(circuit, (rows, collected), out, rule.label)
         self.members: dict[int, tuple[int, ...]] = {}
-        self.several, self.back = several, back
+        self.several = several
+        self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
         self.longest = 0  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
@@ -66,6 +68,12 @@ class Collect(Operator):
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.room = np.empty((2, 64), np.int64)
+        plainly = not (self.open or collect.where or several_collected)
+        self.of_last = (  # the fields by which `last n` counts, where nothing else decides what is collected
+            [collected.vars[v] for v in dict.fromkeys((*keys, *self.others)) if v in collected.vars]
+            if collect.last is not None and collect.window is None and plainly
+            else None
+        )
         circuit.asks(self, collect.where)
 
     @property

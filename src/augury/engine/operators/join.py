@@ -13,7 +13,7 @@ from augury.engine.frame import Frame, View, store
 from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator
 from augury.engine.table import END, RANK, START, Latest
-from augury.optimiser.implied_bounds import FAR
+from augury.optimiser.implied_bounds import FAR, BoundsFor
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -50,6 +50,7 @@ class Join(Operator):
         absent_keys: tuple[str, ...] = (),
     ) -> None:
         self.nodes, self.absent, self.floor = nodes, absent, -1
+        self.bounds_for: BoundsFor | None = None  # the relation where inputs last so long
         self.keys, self.relation, self.where, self.gap = keys, relation, where, gap
         self.open = tuple(v for v in shared if v not in keys)
         super().__init__(circuit, (left, right) if absent is None else (left, right, absent), out, rule)

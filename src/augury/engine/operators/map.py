@@ -60,19 +60,18 @@ class Map(Operator):
         self.touched += len(rows)
         self.circuit.context.name_events = self.name_events
         frame = self.mapped(frame_of(self.inputs[0], rows))
-        before = [child for row in rows.tolist() for child in links.of(row)]
+        before = links.standing(rows)
         fields = [START, END, LEFT, *range(FIELDS, out.width)]
-        old = {out.data[fields, child].tobytes(): child for child in before}
-        kept, seen = np.ones(len(frame), bool), dict[bytes, None]()
-        columns = [frame.start, frame.end, frame.left, *self._given(frame)]
-        for i, row in enumerate(np.stack(columns, axis=1)):
-            content = row.tobytes()
-            kept[i] = content not in old and content not in seen
-            seen[content] = None
-        gone = np.array(sorted(child for content, child in old.items() if content not in seen), np.int64)
+        after = np.stack([frame.start, frame.end, frame.left, *self._given(frame)])
+        both = np.ascontiguousarray(np.concatenate([out.data[np.ix_(fields, before)], after], axis=1).T)
+        whole = both.view([("", both.dtype)] * both.shape[1]).ravel()
+        _, first, alike = np.unique(whole, return_index=True, return_inverse=True)
+        given = np.zeros(len(first), bool)
+        given[alike[len(before) :]] = True
+        gone = np.sort(before[~given[alike[: len(before)]]])
         if len(gone):
             out.kill(gone)
-        store(frame.where(kept), self.out)
+        store(frame.where(first[alike[len(before) :]] == np.arange(len(before), len(both))), self.out)
 
     def _given(self, frame: Frame) -> list[Array]:
         """What a frame stores, in the order of the fields."""

@@ -1,0 +1,146 @@
+"""When facts hold that change: for each of them what was said of it and what events made of it, in the order of time.
+
+The *timeline* of a fact has an entry for each time of which something was said: how many events made the fact then, how many
+ended it, what was said (asserted, up to when; retracted), and the *reach*: up to when the fact holds by this entry and by
+those before it, back to the last retraction. It holds at `x` if the last entry up to `x` reaches beyond `x`. So a change
+is told where it belongs and looks no further than to where the reach is what it was.
+
+Timelines lie one after the other in one array; one that outgrows its room moves to the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from augury.engine import kernels as k
+from augury.engine.kernels import Array
+from augury.engine.table import capacity, grown
+from augury.errors import RunError
+
+_FEW = 1024  # entries that are not worth packing
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a step did to timelines: over which times facts changed, and how it is undone."""
+
+    rows: Array  # the facts, each once
+    lo: Array  # since when it holds and did not before, or the reverse; `hi` where nothing changed
+    hi: Array
+    began: Array  # whether it holds without end now, and did not before
+    ended: Array
+    undo: tuple[Array, ...]
+
+
+class Timelines:
+    """The timelines of the facts of one predicate, by row."""
+
+    def __init__(self) -> None:
+        self.places = np.full((3, 16), -1, np.int64)
+        self.entries = np.empty((6, 16), np.int64)
+        self.used = 0
+        self._tail = np.empty((6, 16), np.int64)
+
+    def __len__(self) -> int:
+        """How many entries there are."""
+        return int(self.places[k.COUNT][self.places[k.FIRST] >= 0].sum())
+
+    def room(self, rows: int) -> None:
+        """Makes room for so many facts, which have no timeline."""
+        if rows > self.places.shape[1]:
+            self.places = grown(self.places, capacity(rows), self.places.shape[1], -1)
+
+    def known(self, rows: Array) -> Array:
+        """Which facts have a timeline."""
+        return self.places[k.FIRST, rows] >= 0
+
+    def tell(
+        self, rows: Array, times: Array, acts: Array, untils: Array, since: Array, until: Array, alive: Array
+    ) -> Told:
+        """Takes in changes, in this order. `since` and `until` become bounds for the times at which facts hold."""
+        order = np.lexsort((times, rows))
+        rows, times, acts, untils = rows[order], times[order], acts[order], untils[order]
+        begins = np.concatenate([[0], np.flatnonzero(rows[1:] != rows[:-1]) + 1, [len(rows)]])
+        touched = rows[begins[:-1]]
+        groups = self._moves(touched, np.diff(begins))
+        olds, spans = np.zeros((2, len(rows)), np.int64), np.empty((4, len(touched)), np.int64)
+        wrong = k.tell(
+            groups, begins, times, acts, untils, self.places, self.entries, self._tail, since, until, alive, olds, spans
+        )
+        if wrong >= 0:
+            raise RunError("a fact was ended that nothing had made")
+        said = acts >= k.ASSERT
+        inverse = np.where(said, k.SET + olds[0], acts ^ 1)
+        back = np.argsort(order)[::-1]  # the last change is undone first
+        undo = tuple(a[back] for a in (rows, times, inverse, olds[1]))
+        lasting = spans[2:].astype(bool)
+        return Told(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1], undo)
+
+    def _moves(self, touched: Array, more: Array) -> Array:
+        """The facts with the places to which those timelines move that have no room for so many entries more."""
+        first, count, room = self.places[:, touched]
+        new = first < 0
+        count, room = np.where(new, 0, count), np.where(new, 0, room)
+        self.places[:, touched[new]] = 0  # a timeline without entries
+        need = count + more
+        moved = need > room
+        size = np.where(moved, np.where(count == 0, need, 2 * need), 0)
+        ends = self.used + np.cumsum(size)
+        total = int(ends[-1])
+        if total > self.entries.shape[1]:
+            self.entries = grown(self.entries, capacity(total), self.used)
+        self.used = total
+        if len(count) and int(count.max()) > self._tail.shape[1]:
+            self._tail = np.empty((6, capacity(int(count.max()))), np.int64)
+        return np.stack([touched, np.where(moved, ends - size, -1), size])
+
+    def settle(self, n: int, floor: int, since: Array, until: Array, alive: Array, unmade: bool = False) -> None:
+        """Forgets how it came that facts hold at a time up to which nothing changes any more."""
+        k.retell(self.places, n, self.entries, floor, unmade, since, until, alive)
+        count = int(self.places[k.COUNT, :n][self.places[k.FIRST, :n] >= 0].sum())
+        if self.used > 2 * count + _FEW:
+            packed = np.empty((6, capacity(count)), np.int64)
+            self.used = k.repack(self.places, n, self.entries, packed)
+            self.entries = packed
+
+    def keep(self, rows: Array, places: Array) -> None:
+        """Goes on with some of the facts, at other places."""
+        kept = self.places[:, rows]
+        self.places = np.full((3, capacity(int(places.max(initial=0)) + 1)), -1, np.int64)
+        self.places[:, places] = kept
+
+    def holding(self, rows: Array, at: Array, held: Array) -> Array:
+        """Which facts hold at times; `held` is what is known of those without a timeline."""
+        k.holding(rows, at, self.places, self.entries, held)
+        return held
+
+    # State
+
+    def state(self, rows: Array) -> dict[str, Any]:
+        """The timelines of some facts, one after the other."""
+        first, count, _ = self.places[:, rows]
+        at = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+        return {"counts": count.copy(), "entries": self.entries[: k.REACH, at]}
+
+    def fill(self, rows: Array, state: dict[str, Any]) -> None:
+        """Timelines for facts that have none, or others."""
+        counts, entries = np.asarray(state["counts"], np.int64), np.asarray(state["entries"], np.int64)
+        total = int(counts.sum()) if counts.ndim == 1 else -1
+        sizes = counts.ndim == 1 and len(counts) == len(rows) and entries.shape == (k.REACH, total)
+        if not sizes or (counts < 0).any() or (counts > total).any():  # so that their sum is what it seems to be
+            raise ValueError("timelines of other sizes")
+        ends = np.cumsum(counts)
+        inside = np.ones(total, bool)
+        inside[(ends - counts)[counts > 0]] = False
+        times, said = entries[k.TIME], entries[k.SAID]
+        if (times[1:] <= times[:-1])[inside[1:]].any() or (said < k.UNSAID).any() or (said > k.RETRACTED).any():
+            raise ValueError("entries of a timeline in disorder")
+        if (entries[k.MADE] < 0).any() or (entries[k.ENDED] < 0).any():
+            raise ValueError("a fact that was made less than never")
+        self.entries = grown(self.entries, max(self.entries.shape[1], capacity(self.used + total)), self.used)
+        self.entries[: k.REACH, self.used : self.used + total] = entries
+        self.places[:, rows] = np.stack([self.used + ends - counts, counts, counts])
+        self.used += total
