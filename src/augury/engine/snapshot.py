@@ -10,6 +10,7 @@ import gc
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +152,7 @@ def _ragged(items: Iterable[tuple[int, Sequence[int]]]) -> dict[str, Array]:
     return {
         "row": _whole(row for row, _ in given),
         "count": _whole(len(some) for _, some in given),
-        "of": _whole(n for _, some in given for n in some),
+        "of": _whole(chain.from_iterable(some for _, some in given)),
     }
 
 
@@ -275,7 +276,8 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     for collect, given in zip([o for o in named if isinstance(o, Collect)], state["members"], strict=True):
         members = _sorted_out(given, collect.out.table.n)
         check_numbers(given["of"], 0, collect.inputs[1].table.n, "something collected that is not there")
-        collect.members = {row: tuple(given["of"][lo:hi].tolist()) for row, lo, hi in members}
+        collected = given["of"].tolist()
+        collect.members = {row: tuple(collected[lo:hi]) for row, lo, hi in members}
     inputs = np.array([isinstance(o, Events) for o in named], bool)
     sizes = np.array([table.n for table in tables], np.int64)
     for derived, given in zip([o for o in named if isinstance(o, Derived)], state["kept"], strict=True):
