@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import signal
 import struct
 import subprocess
@@ -406,19 +407,23 @@ def test_what_is_forged_is_refused(name: str) -> None:
     refused(program, forged(data, change))
 
 
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, Any]]:
+def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
     """All places in a state at which something else could stand."""
     if isinstance(value, dict | list):
         for key in list(value) if isinstance(value, dict) else range(len(value)):
             yield value, key
-            yield from leaves(value[key], (*path, key))
+            yield from leaves(value[key])
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from leaves(one)
 
 
 def mangled(state: Any, chance: random.Random) -> None:
     """Changes one thing somewhere."""
     holder, key = chance.choice(list(leaves(state)))
     value = holder[key]
-    if isinstance(value, np.ndarray) and len(value) and chance.random() < 0.8:
+    if isinstance(value, np.ndarray) and value.size and chance.random() < 0.8:
+        value = value.reshape(-1)  # the same numbers
         if value.dtype.kind == "f":
             value[chance.randrange(len(value))] = chance.choice([0.0, 1e300, -1e-300, float("nan"), 2.5])
         else:
@@ -561,6 +566,23 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, failing: str, monkeypat
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["state"]
     session.save(path)
     assert program.restore(path).snapshot() == session.snapshot()
+
+
+def test_a_file_that_may_not_grow_leaves_the_old_one(tmp_path: Path) -> None:
+    program, data = sample()
+    path = tmp_path / "state"
+    program.restore(data).save(path)
+    path.chmod(0o640)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(data) // 2, before[1]))
+    try:
+        with pytest.raises(DataError, match="cannot be written: File too large"):
+            program.restore(data).save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == data and os.listdir(tmp_path) == ["state"]
+    program.restore(data).save(path)
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_two_do_not_write_one_file_at_once(tmp_path: Path) -> None:

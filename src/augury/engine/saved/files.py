@@ -24,6 +24,8 @@ def write_file(path: str | Path, pieces: Iterable[bytes | memoryview]) -> None:
         handle = _alone(aside, str(path))
         try:
             os.ftruncate(handle, 0)
+            if target.exists():  # who may read it stays as it is
+                os.fchmod(handle, target.stat().st_mode & 0o777)
             with open(handle, "wb", closefd=False) as file:
                 file.writelines(pieces)
             os.fsync(handle)
@@ -45,7 +47,7 @@ def write_file(path: str | Path, pieces: Iterable[bytes | memoryview]) -> None:
 def _alone(aside: Path, path: str) -> int:
     """The file to write to, which is ours until it is closed."""
     while True:
-        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             found = os.stat(aside)
