@@ -33,3 +33,15 @@ def test_imports_point_one_way() -> None:
 def test_no_text_is_left_unfinished() -> None:
     for path in SOURCE.rglob("*.py"):
         assert "TODO" not in path.read_text(encoding="utf-8"), path
+
+
+def test_nothing_is_read_that_could_run() -> None:
+    """State, checkpoints and what goes to workers is written as plain data, and never as pickled objects."""
+    for path in SOURCE.rglob("*.py"):
+        assert not {"pickle", "marshal", "shelve", "dill", "cloudpickle"} & _modules(path), path
+
+
+def _modules(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {alias.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
+    return names | {n.module.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}

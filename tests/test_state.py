@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 
 import augury
 from augury.engine.answers import Changes
+from augury.engine.saved import packed
 from augury.engine.session import Session
+from augury.errors import SnapshotError
 from augury.spark import state
 from augury.spark.state import Bucket, Told
 
@@ -91,3 +94,59 @@ def test_a_large_state_is_looked_at_rarely(monkeypatch: pytest.MonkeyPatch) -> N
     for n in range(200, 240):
         store.take(b"a%d" % n)
     assert looks < 10
+
+
+def test_whatever_is_wrong_with_a_checkpoint_is_said() -> None:
+    def break_bit(kept: Kept, key: Any) -> None:
+        data = bytearray(kept.held[key][0])
+        data[len(data) // 2] ^= 4
+        kept.held[key] = (bytes(data),)
+
+    def missing(kept: Kept, key: Any) -> None:
+        kept.held[key] = None
+
+    def old(kept: Kept, key: Any) -> None:
+        kept.held[key] = (b"\x80\x04\x95" + b"x" * 100,)
+
+    def said(what: str, data: bytes) -> Any:
+        def change(kept: Kept, key: Any) -> None:
+            kept.held[key] = (data,)
+
+        return change
+
+    wrong: list[tuple[Any, Any, str]] = [
+        (break_bit, (0,), "S101"), (missing, (1,), "S101"), (old, (0,), "S102"), (said("step", b""), (0,), "S101"),
+        (said("kind", packed("session", [1])), (0,), "S101"), (said("form", packed("step of a stream", [1])), (0,), "S101"),
+        (said("types", packed("step of a stream", ["", 1, [b""], None])), (0,), "S101"),
+        (said("head", b"{"), None, "S101"), (said("head", b"[]"), None, "S101"), (said("head", b'{"name": 5}'), None, "S101"),
+    ]  # fmt: skip
+    for change, key, code in wrong:
+        store = Store()
+        store.take(b"a1")
+        store.take(b"b2")
+        change(store.head if key is None else store.log, key)
+        state._LIVE.clear()
+        with pytest.raises(SnapshotError, match="the checkpoint cannot be gone on with") as failure:
+            store.bucket()
+        assert failure.value.code == code and "new checkpoint" in failure.value.hint
+
+
+def test_a_snapshot_in_a_checkpoint_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "ENTRIES", 1)
+    store = Store()
+    for n in range(4):
+        store.take(b"a%d" % n)
+    state._LIVE.clear()
+    assert store.take(b"b9") == 4
+    assert (-1,) in store.log.held
+    piece = store.log.held[(-1,)][0]
+    store.log.held[(-1,)] = (piece[:-9],)
+    state._LIVE.clear()
+    with pytest.raises(SnapshotError, match="the checkpoint cannot be gone on with"):
+        store.bucket()
+
+
+def test_errors_travel_from_workers() -> None:
+    error = SnapshotError("broken", "mend it", "S102")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) == "broken [S102]\n  hint: mend it" and again.code == "S102"

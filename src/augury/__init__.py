@@ -2,7 +2,7 @@
 
 from augury.algebra.register import aggregate, function
 from augury.engine.session import Session
-from augury.errors import AuguryError, DataError, Diagnostic, ProgramError, RunError
+from augury.errors import AuguryError, DataError, Diagnostic, ProgramError, RunError, SnapshotError
 from augury.knowledge.graphs import rdf
 from augury.knowledge.timeline import Statement
 from augury.model import Change, Event, Fact, Iri, Revocation, Term
@@ -12,5 +12,5 @@ from augury.sources import read
 
 __all__ = [
     "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Result",
-    "Revocation", "RunError", "Session", "Statement", "Term", "aggregate", "compile", "function", "rdf", "read", "run",
+    "Revocation", "RunError", "Session", "SnapshotError", "Statement", "Term", "aggregate", "compile", "function", "rdf", "read", "run",
 ]  # fmt: skip

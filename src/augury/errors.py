@@ -4,6 +4,7 @@ AuguryError                 anything that Augury raises on purpose
 ├── ProgramError            the program is wrong; carries every diagnostic found
 ├── DataError               an event or fact file is wrong; names the file and the line
 └── RunError                a run cannot go on: a user's function raised, an option does not fit
+    └── SnapshotError       bytes are not the snapshot that they should be
 """
 
 from __future__ import annotations
@@ -176,6 +177,17 @@ class RunError(AuguryError):
     def __init__(self, message: str, hint: str = "") -> None:
         self.message, self.hint = message, hint
         super().__init__(message + (f"\n  hint: {hint}" if hint else ""))
+
+
+class SnapshotError(RunError):
+    """A snapshot or a checkpoint cannot be gone on with. `code` says of what kind the reason is."""
+
+    def __init__(self, message: str, hint: str = "", code: str = "S101") -> None:
+        self.given, self.code = message, code
+        super().__init__(f"{message} [{code}]", hint)
+
+    def __reduce__(self) -> tuple[type[SnapshotError], tuple[str, str, str]]:
+        return type(self), (self.given, self.hint, self.code)
 
 
 _SHALLOW = reprlib.Repr()

@@ -120,8 +120,11 @@ class Program:
         known = settings.pop("clock") if isinstance(settings.get("clock"), Clock) else None
         return Session(program, Settings.of(program, **settings), clock=known, facts=facts, rdf=rdf, late=late)
 
-    def restore(self, snapshot: bytes, **settings: Any) -> Session:
-        """The session that `session.snapshot()` was taken of, to go on with; `late` may be given anew."""
+    def restore(self, snapshot: bytes | str | Path, **settings: Any) -> Session:
+        """The session that `session.snapshot()` was taken of, or that was saved to a path, to go on with.
+
+        `late` may be given anew. Raises SnapshotError where the snapshot is damaged, or of another program or version.
+        """
         from augury.engine.snapshot import give
 
         return give(self, snapshot, **settings)

@@ -434,6 +434,14 @@ class Session:
         with self._turn:
             return snapshot.take(self)
 
+    def save(self, path: str | Path) -> None:
+        """Writes the state to a file; `program.restore` goes on from it.
+
+        The file appears once it is whole: one that is there already stays as it is until then, whatever happens.
+        """
+        with self._turn:
+            snapshot.save(self, path)
+
     def on(self, type: str, callback: Callable[[Change], None]) -> None:
         """Calls a function with every change of an event type."""
         known = {name for name, _ in self.program.plan.derived}

@@ -275,6 +275,31 @@ class Dictionary:
         n = self.n
         return {"n": n, "kind": self.kind[:n].copy(), "numbers": self.numbers[:n].copy(), "values": dict(self.values)}
 
+    def saved(self) -> dict[str, Any]:
+        """The state for a snapshot: where floats stand, these, and all other values in the order of their numbers."""
+        kinds = self.kind[: self.n]
+        others = [self.values[n] for n in np.flatnonzero(kinds != _FLOAT).tolist()]
+        return {"kind": kinds, "floats": self.numbers[: self.n][kinds == _FLOAT], "values": others}
+
+    @staticmethod
+    def restored(state: dict[str, Any]) -> Dictionary | None:
+        """The dictionary of such a state; None where there can be none."""
+        kinds, floats, others = state["kind"], state["floats"], state["values"]
+        if kinds.dtype != np.uint8 or floats.dtype != np.float64 or floats.ndim != 1:
+            return None
+        places = np.flatnonzero(kinds != _FLOAT)
+        if kinds.ndim != 1 or int(kinds.max(initial=0)) > _FLOAT or len(kinds) - len(places) != len(floats):
+            return None
+        if len(places) != len(others) or places[:2].tolist() != [0, 1] or others[:2] != [None, None]:
+            return None
+        if not (np.isfinite(floats) & (floats != np.floor(floats))).all():  # the others are not in the dictionary
+            return None
+        numbers = np.zeros(len(kinds), np.float64)
+        numbers[kinds == _FLOAT] = floats
+        values = dict(zip(places.tolist(), others, strict=True))
+        found = Dictionary.of({"n": len(kinds), "kind": kinds, "numbers": numbers, "values": values})
+        return found if found.values.keys() == values.keys() else None  # each has a number of its own
+
     @staticmethod
     def of(state: dict[str, Any]) -> Dictionary:
         """A dictionary with the same numbers."""

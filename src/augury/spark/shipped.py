@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections.abc import Iterable
 from functools import cached_property
 
 from augury.algebra.program import Plan, static_calls
 from augury.clock import Clock
 from augury.engine.knowledge import Knowledge
+from augury.engine.saved import packed, unpacked
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.meaning.rows import Scalars
 from augury.model import Fact
 
+_KIND = "facts"
 _KEPT = 4  # how many bodies of knowledge a worker keeps
 _facts: dict[str, Facts] = {}
 _knowledge: dict[tuple[str, str], Knowledge] = {}
@@ -24,14 +25,14 @@ class Shipped:
     """The facts of a run as bytes, which a worker reads once, however many tasks and buckets it works for."""
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
-        self.data = pickle.dumps(Facts.of(facts), protocol=5)
+        self.data = packed(_KIND, Facts.of(facts))
         self.digest = hashlib.blake2b(self.data, digest_size=16).hexdigest()
 
     @cached_property
     def facts(self) -> Facts:
         if self.digest not in _facts:
             _make_room(_facts)
-            _facts[self.digest] = pickle.loads(self.data)
+            _facts[self.digest] = unpacked(_KIND, self.data)[1]
         return _facts[self.digest]
 
     def __getstate__(self) -> tuple[bytes, str]:

@@ -2,27 +2,29 @@
 
 A step writes what it was told, not what the session holds; a snapshot is written once the log has grown as large as the
 last one. A worker keeps the sessions it has run. It goes on with one that is behind by taking in the rest of the log, so
-that a step costs what its events cost, whichever worker a bucket comes to.
+that a step costs what its events cost, whichever worker a bucket comes to. What is read back is checked like a snapshot.
 """
 
 from __future__ import annotations
 
 import json
-import pickle
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from augury.engine.answers import Changes
+from augury.engine.saved import Unsound, not_whole, packed, require, unpacked
 from augury.engine.session import Session
-from augury.errors import RunError
+from augury.errors import RunError, SnapshotError
 
 PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
 LEAST = 1 << 20  # bytes of log that are not worth a snapshot
 ENTRIES = 1000  # steps that are replayed at most
 KEPT = 4_000_000  # rows of state that a worker keeps in sessions
+_STEP = "step of a stream"
 
 
 class Value(Protocol):
@@ -60,6 +62,7 @@ class Told:
 
     payloads: list[bytes]
     frontier: int | None
+    stored: bool = False  # whether it was read from a checkpoint
 
 
 @dataclass
@@ -88,10 +91,11 @@ class Bucket:
     ) -> None:  # fmt: skip
         self.head_state, self.log, self.make, self.restore, self.tell = head, log, make, restore, tell
         known = head.get() if head.exists() else None
-        self.head = Head(**json.loads(bytes(known[0]).decode())) if known is not None else Head(secrets.token_hex(8))
         if known is None:
             about_state.update((json.dumps(about).encode(),))
-        self.live = self._live(about, about_state)
+        with _of_a_checkpoint():
+            self.head = _head(bytes(known[0])) if known is not None else Head(secrets.token_hex(8))
+            self.live = self._live(about, about_state)
 
     def _live(self, about: dict[str, Any], about_state: Value) -> Live:
         """The session as of the last step: as this worker has it, brought up to date, or from the state.
@@ -106,7 +110,7 @@ class Bucket:
         if live is None:
             if head.steps:
                 found = about_state.get()
-                check_program(json.loads(bytes(found[0]).decode()) if found is not None else {}, about)
+                check_program(_json(bytes(found[0])) if found is not None else {}, about)
             live = self._restored()
             live.about = about
         return live
@@ -127,8 +131,7 @@ class Bucket:
     def _restored(self) -> Live:
         head, late = self.head, list[Any]()
         if head.pieces:
-            data = b"".join(bytes(self.log.getValue((-1 - n,))[0]) for n in range(head.pieces))
-            session = self.restore(data, late)
+            session = self.restore(b"".join(self._kept(-1 - n) for n in range(head.pieces)), late)
         else:
             session = self.make(late)
         live = Live(session, "", head.first, late)
@@ -145,8 +148,20 @@ class Bucket:
         live.errors, live.rejected = dict(live.session.errors), len(live.session.rejected)
 
     def _entry(self, n: int) -> tuple[str, str, Told]:
-        before, token, payloads, frontier = pickle.loads(bytes(self.log.getValue((n,))[0]))
-        return before, token, Told(payloads, frontier)
+        try:
+            before, token, payloads, frontier = unpacked(_STEP, self._kept(n))[1]
+            require(isinstance(before, str) and isinstance(token, str), "tokens that are none")
+            require(isinstance(payloads, list) and all(isinstance(one, bytes) for one in payloads), "no packages")
+            require(frontier is None or type(frontier) is int, "a time that is none")
+        except (Unsound, ValueError, TypeError) as error:
+            raise not_whole(str(error)) from None
+        return before, token, Told(payloads, frontier, stored=True)
+
+    def _kept(self, n: int) -> bytes:
+        found = self.log.getValue((n,))
+        if found is None:
+            raise not_whole("a step or a piece is missing")
+        return bytes(found[0])
 
     def step(self, told: Told) -> Changes:
         return self.tell(self.live.session, told)
@@ -160,7 +175,7 @@ class Bucket:
         """The step is taken: it goes to the log, and now and then all becomes a snapshot."""
         head, live = self.head, self.live
         before, head.token = head.token, secrets.token_hex(8)
-        entry = pickle.dumps((before, head.token, told.payloads, told.frontier))
+        entry = packed(_STEP, [before, head.token, told.payloads, told.frontier])
         head.log_bytes += len(entry)
         if self._worth_a_snapshot():
             self._snapshot()
@@ -211,6 +226,43 @@ def _trim() -> None:
     while rows > KEPT and len(_LIVE) > 1:
         _, live = _LIVE.popitem(last=False)
         rows -= live.session.circuit.words.rows
+
+
+@contextmanager
+def _of_a_checkpoint() -> Iterator[None]:
+    """What is wrong with saved state, said of the checkpoint."""
+    try:
+        yield
+    except SnapshotError as error:
+        raise SnapshotError(
+            f"the checkpoint cannot be gone on with: {error.given}",
+            hint="start with a new checkpoint directory and all events, or put a copy of the old one in its place",
+            code=error.code,
+        ) from None
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+        require(isinstance(found, dict), "it does not say where it stands")
+    except (Unsound, ValueError, RecursionError) as error:
+        raise not_whole(str(error)) from None
+    return found  # type: ignore[no-any-return]
+
+
+def _head(data: bytes) -> Head:
+    """Where a bucket stands, as it was saved."""
+    found = _json(data)
+    texts, timer = (found.get("name"), found.get("token")), found.get("timer")
+    numbers = [found.get(one.name) for one in fields(Head) if one.type == "int"]
+    if (
+        found.keys() != {one.name for one in fields(Head)}
+        or not all(isinstance(one, str) for one in texts)
+        or not all(type(one) is int and one >= 0 for one in numbers)
+        or not (timer is None or type(timer) is int)
+    ):
+        raise not_whole("it does not say where it stands")
+    return Head(**found)
 
 
 def check_program(old: dict[str, Any], new: dict[str, Any]) -> None:

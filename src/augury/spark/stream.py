@@ -25,6 +25,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from augury.algebra.program import Predicate
 from augury.algebra.stages import Stage, Stages, stages
 from augury.engine.answers import Changes
+from augury.engine.saved import not_whole
 from augury.engine.session import Session
 from augury.errors import RunError
 from augury.language.show import Printer
@@ -461,10 +462,21 @@ def origin_of(table: pa.Table, code: int) -> list[int]:
     return table.filter(pc.equal(table.column("type"), code)).column("origin").to_pylist()  # type: ignore[no-any-return]
 
 
+def _checked(payloads: list[bytes]) -> list[pa.Table]:
+    """Packages that were kept in a checkpoint: what Arrow does not look at when it reads is looked at here."""
+    try:
+        tables = [pa.ipc.open_stream(p).read_all() for p in payloads]
+        for table in tables:
+            table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise not_whole(f"a package cannot be read ({type(error).__name__})") from None
+    return tables
+
+
 def tell(session: Session, told: Told, work: Work) -> Changes:
     """One step of a session: what the packages say, and the frontier."""
     plan = work.plan
-    tables = [pa.ipc.open_stream(p).read_all() for p in told.payloads]
+    tables = _checked(told.payloads) if told.stored else [pa.ipc.open_stream(p).read_all() for p in told.payloads]
     table = pa.concat_tables(tables, promote_options="default") if tables else None
     if table is None or not len(table):
         return session.take({}, told.frontier)

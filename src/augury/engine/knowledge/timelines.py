@@ -129,7 +129,8 @@ class Timelines:
         """Timelines for facts that have none, or others."""
         counts, entries = np.asarray(state["counts"], np.int64), np.asarray(state["entries"], np.int64)
         total = int(counts.sum()) if counts.ndim == 1 else -1
-        if len(counts) != len(rows) or entries.shape != (k.REACH, total) or (counts < 0).any():
+        sizes = counts.ndim == 1 and len(counts) == len(rows) and entries.shape == (k.REACH, total)
+        if not sizes or (counts < 0).any() or (counts > total).any():  # so that their sum is what it seems to be
             raise ValueError("timelines of other sizes")
         ends = np.cumsum(counts)
         inside = np.ones(total, bool)

@@ -1,0 +1,12 @@
+"""State as bytes, and back. Nothing that is read here runs, and nothing is believed before it has been checked.
+
+What is saved is plain: numbers, texts, arrays, lists, tuples and dicts of them, and the values and facts of the language.
+It is written as a few long columns, whatever its shape (`writing.py`), between a head that describes them and a digest of
+everything (`envelope.py`). `forms.py` says how the values and facts of the language are made of plain things.
+"""
+
+from augury.engine.saved.envelope import Head, packed, pieces, unpacked
+from augury.engine.saved.files import read_file, write_file
+from augury.engine.saved.unsound import Unsound, not_whole, require
+
+__all__ = ["Head", "Unsound", "not_whole", "packed", "pieces", "read_file", "require", "unpacked", "write_file"]
