@@ -43,6 +43,16 @@ def test_a_step_beyond_a_limit_is_undone(limit: str) -> None:
         assert len(session.push(events(2, 20))) == 42  # it goes on
 
 
+def test_a_restored_session_has_the_limits_that_it_is_given() -> None:
+    program = augury.compile(PROGRAM)
+    session = program.session(clock="logical", limits={"pairs": 50})
+    session.push(events(5))
+    data = session.snapshot()
+    with pytest.raises(RunError, match="more than 60 pairs"):
+        program.restore(data, limits={"pairs": 60}).push(events(20, 10))
+    assert program.restore(data).push(events(20, 10))
+
+
 def test_runs_and_the_command_line_take_limits(tmp_path: Any) -> None:
     from click.testing import CliRunner
 

@@ -32,7 +32,7 @@ from augury.program import Program
 from augury.sources.columns import Coded
 
 FLIPS = int(os.environ.get("AUGURY_FLIPS", "300"))
-FORGED = int(os.environ.get("AUGURY_FORGED", "300"))
+FORGED = int(os.environ.get("AUGURY_FORGED", "60"))
 
 
 def event(type: str, time: int, *args: Any, id: str = "") -> Event:
@@ -629,5 +629,5 @@ def killed_saves(path: Path, kills: int) -> int:
 
 
 def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
-    assert killed_saves(tmp_path / "state", 4) == 4
+    assert killed_saves(tmp_path / "state", 2) == 2
     assert set(os.listdir(tmp_path)) <= {"state", ".state.saving"}

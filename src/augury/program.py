@@ -123,7 +123,7 @@ class Program:
     def restore(self, snapshot: bytes | str | Path, **settings: Any) -> Session:
         """The session that `session.snapshot()` was taken of, or that was saved to a path, to go on with.
 
-        `late` may be given anew. Raises SnapshotError where the snapshot is damaged, or of another program or version.
+        `late` and `limits` may be given anew. Raises SnapshotError where the snapshot is damaged, or of another program or version.
         """
         from augury.engine.snapshot import give
 

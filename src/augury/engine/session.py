@@ -480,7 +480,7 @@ class Session:
                 self._grow(program, after)
             except BaseException:
                 shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
-                self._take_over(snapshot.give(self.opened, before, **shared))
+                self._take_over(snapshot.give(self.opened, before, limits=self.settings.limits, **shared))
                 raise
             self.grown.append(("add", _text_of(rules), after))
             return self._finish()

@@ -10,6 +10,7 @@ import gc
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from augury.engine.values import Dictionary
 from augury.errors import AuguryError, SnapshotError
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement
+from augury.limits import Limits
 from augury.model import Event, Revocation
 from augury.settings import Settings
 
@@ -170,6 +172,7 @@ def _kept(events: Derived, circuit: Circuit, place: dict[int, int]) -> dict[str,
 def give(program: Program, data: Any, **given: Any) -> Session:
     """A session that goes on where another stopped; of a snapshot, or of the file of one."""
     found = read_file(data) if isinstance(data, str | Path) else data
+    given["limits"] = Limits.of(given.get("limits"))
     with _undisturbed():
         return _given(program, found, given)
 
@@ -221,7 +224,8 @@ def _session(program: Program, head: Head, state: Any, given: dict[str, Any]) ->
         require(isinstance(facts, Facts), "no facts")
         given = {**given, "facts": facts}
     try:
-        session = Session(program, _settings(state["settings"]), clock=clock, **given)
+        limits = given.pop("limits")
+        session = Session(program, replace(_settings(state["settings"]), limits=limits), clock=clock, **given)
         _grow(session, state["grown"])
     except AuguryError as error:  # rules or facts that do not fit the program
         raise Unsound(str(error).splitlines()[0]) from None

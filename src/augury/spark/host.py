@@ -63,7 +63,7 @@ class Work:
         """The session of a snapshot; what its worker knows already is not in it."""
         knowledge = self.facts.knowledge(self.plan, self.clock)
         known = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
-        return give(Program(self.plan), data, late=late, **known)
+        return give(Program(self.plan), data, late=late, limits=self.limits, **known)
 
     @property
     def extra(self) -> tuple[str, ...]:
