@@ -1,6 +1,6 @@
 PY := .venv/bin/python
 
-.PHONY: help run test test-long setup check fuzz bench mutants docs lock fmt clean
+.PHONY: help run test test-long setup check fuzz bench mutants faults docs lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list what there is
@@ -31,6 +31,9 @@ bench: setup ## measure the engine (make bench ARGS="P1 latency" for some of it)
 
 mutants: setup ## whether the tests notice when the engine is broken
 	@$(PY) scripts/mutants $(ARGS)
+
+faults: setup ## kills, full disks, flipped bits, poisoned rows, races: whether what is promised holds
+	@$(PY) scripts/faults $(ARGS)
 
 fmt: setup ## format the code
 	@$(PY) -m ruff check --fix -q . ; $(PY) -m ruff format -q .

@@ -26,24 +26,28 @@ class Guard:
         self.rows = sys.maxsize if limits.rows is None else limits.rows
         self.bytes = limits.bytes
         self._most_pairs = sys.maxsize if limits.pairs is None else limits.pairs
-        self._pairs, self._until = 0, None if limits.time is None else 0.0
+        self._pairs, self._until = 0, float("inf")
+        self._watching = False
 
     def begin(self) -> None:
         """A step begins."""
-        self._pairs = 0
+        self._pairs, self._watching = 0, True
         if self.limits.time is not None:
             self._until = monotonic() + self.limits.time / 1e6
+
+    def end(self) -> None:
+        """The step is over, or about to be undone, which has no limits."""
+        self._watching = False
 
     def paired(self, count: int) -> None:
         """So many pairs of rows are looked at."""
         self._pairs += count
-        if self._pairs > self._most_pairs:
+        if self._pairs > self._most_pairs and self._watching:
             raise self._exceeded("pairs", f"looks at more than {self._most_pairs:,} pairs of events in one step")
         self.timely()
 
     def timely(self) -> None:
-        if self._until is not None and monotonic() > self._until:
-            assert self.limits.time is not None
+        if self.limits.time is not None and self._watching and monotonic() > self._until:
             raise self._exceeded("time", f"takes longer than {self.limits.time / 1e6:g} s for one step")
 
     def too_many_rows(self) -> Exceeded:

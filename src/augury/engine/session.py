@@ -325,6 +325,7 @@ class Session:
                 sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers)
             )
         except BaseException as error:
+            circuit.words.guard.end()
             circuit.undo()
             self.arrivals.undo(arrived)
             for one in self.answers:
@@ -333,6 +334,7 @@ class Session:
             if isinstance(error, Exceeded | MemoryError):
                 raise self._too_much(error) from None
             raise
+        circuit.words.guard.end()
         if arrived.greatest is not None:
             self.greatest = arrived.greatest if self.greatest is None else max(self.greatest, arrived.greatest)
         if frontier is not None:

@@ -1,0 +1,191 @@
+"""Faults that are made on purpose, many of each: what is promised has to hold after every one.
+
+A fault is a function of a number of trials and a seed; it yields for each trial what went wrong, or nothing. `make faults`
+makes many of all, the tests a few of each.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import augury
+from augury.errors import AuguryError, RunError
+from augury.model import Event
+from tests import malformed, test_malformed, test_snapshots, test_threads
+
+Trials = Iterator[str | None]  # of each trial what went wrong
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`many` trials in `make faults`, `few` in the tests."""
+
+    make: Callable[[int, int], Trials]
+    many: int
+    few: int
+
+
+def flipped_bits(count: int, seed: int) -> Trials:
+    """One bit of a snapshot is another: one clear error, and nothing is restored."""
+    said = None
+    try:
+        for text in test_snapshots.bit_flips(count, seed):
+            said = said or text
+            yield None if text == said else f"another message: {text}"
+    except BaseException as error:  # restored, or not our error
+        yield f"{type(error).__name__}: {error}"
+
+
+def forged_snapshots(count: int, seed: int) -> Trials:
+    """A snapshot with a right digest and a wrong state: refused, or it stays within its tables."""
+    for held in test_snapshots.forgeries(count, seed):
+        yield None if held else "a refusal without a code or a hint"
+
+
+def killed_saves(count: int, seed: int) -> Trials:
+    """A process is killed while it saves: the file is whole, and not older than what was reported."""
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(count):
+            good = test_snapshots.killed_saves(Path(folder) / "state", 1)
+            yield None if good else "a file that is not whole, or too old"
+
+
+_PUSH = """
+import sys, augury
+from augury.model import Event
+program = augury.compile("p(X) <- (a(X) SEQ b(X)).10.")
+session = program.session(clock="logical")
+session.push([Event("ab"[i % 2], (i % 7,), i) for i in range(200)])
+session.save(sys.argv[1])
+"""
+
+
+def full_disks(count: int, seed: int) -> Trials:
+    """There is room for some bytes only: an error, the exit code says so, and what was there before is still there."""
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "p.aug").write_text("p(X) <- (a(X) SEQ b(X)).10.")
+        lines = "".join(f"{'ab'[i % 2]},{i % 7},{i}\n" for i in range(4000))
+        (folder / "e.csv").write_text("type,x,time\n" + lines)
+        for number in range(count):
+            form = ("jsonl", "csv", "arrow", "save")[number % 4]
+            target = folder / f"out.{form}"
+            target.write_bytes(b"before")
+            room = chance.randrange(0, 3000)
+            if form == "save":
+                command = [sys.executable, "-c", _PUSH, str(target)]
+            else:
+                where = ["--output", str(target)] if form != "jsonl" else []
+                command = [sys.executable, "-m", "augury.cli", "run", str(folder / "p.aug"), "--events", str(folder / "e.csv"), "--engine", "embedded", *where]  # fmt: skip
+            with open(folder / "stdout", "wb") as out:
+                done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+                                      preexec_fn=lambda room=room: _limit_files(room), env={**os.environ, "PYTHONUNBUFFERED": "1"})  # fmt: skip
+            if done.returncode == 0:
+                yield f"{form} with room for {room} bytes: it says that all went well"
+            elif "Traceback" in done.stderr and form != "save":
+                yield f"{form} with room for {room} bytes: {done.stderr[-300:]}"
+            elif form == "save" and target.read_bytes() != b"before":
+                yield f"a save with room for {room} bytes: the old file is gone"
+            else:
+                yield None
+
+
+def _limit_files(room: int) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+
+def poisoned_rows(count: int, seed: int) -> Trials:
+    """A wrong row of every kind in every form: an error of its own line, and the rest goes on where it is skipped."""
+    cases = [
+        (fault, form) for fault in malformed.FAULTS for form in malformed.FORMS.values() if malformed.holds(form, fault)
+    ]
+    random.Random(seed).shuffle(cases)
+    with tempfile.TemporaryDirectory() as name:
+        for number in range(count):
+            fault, form = cases[number % len(cases)]
+            try:
+                test_malformed.test_a_wrong_row(fault, form, Path(name))
+                yield None
+            except BaseException as error:
+                yield f"{fault.name} in {form.name}: {type(error).__name__}: {error}"
+
+
+def racing_threads(count: int, seed: int) -> Trials:
+    """Others look at a session while one thread tells it: its answers are what they are alone."""
+    chance, program = random.Random(seed), augury.compile(test_threads.PROGRAM)
+    alone = {late: test_threads.told(program.session(clock="logical", lateness=late)) for late in (None, "8s")}
+    usual = sys.getswitchinterval()
+    for _ in range(count):
+        late = chance.choice([None, "8s"])
+        session, done = program.session(clock="logical", lateness=late), threading.Event()
+        looks = [chance.choice(list(test_threads.LOOKS.values())) for _ in range(3)]
+
+        def watch(look: Any, session: Any = session, done: threading.Event = done) -> None:
+            while not done.is_set():
+                with suppress(RunError):  # an event that was taken back since
+                    look(session)
+                time.sleep(1e-4)
+
+        watchers = [threading.Thread(target=watch, args=(look,)) for look in looks]
+        sys.setswitchinterval(chance.choice([1e-6, 1e-5, 1e-4]))
+        for one in watchers:
+            one.start()
+        try:
+            found = test_threads.told(session)
+        finally:
+            done.set()
+            for one in watchers:
+                one.join()
+            sys.setswitchinterval(usual)
+        yield None if found == alone[late] else "other answers than alone"
+
+
+def exceeded_limits(count: int, seed: int) -> Trials:
+    """Some steps go beyond a limit: they are undone, and the others have the answers that they have without them."""
+    chance = random.Random(seed)
+    program = augury.compile("p(X, Y) <- (a(X) AND b(Y)).20.\nq(X) <- o: a(X), w: extend(o, 5s), while w: not b(X).")
+    for _ in range(count):
+        limit = chance.choice(["pairs", "rows", "answers", "bytes"])
+        most = chance.randrange(20, 400) * (200 if limit == "bytes" else 1)
+        session, free = (program.session(clock="logical", limits=given) for given in ({limit: most}, None))
+        refused, wrong = 0, None
+        for number in range(25):
+            size = chance.choice([1, 3, 40])
+            step = [Event(chance.choice("ab"), (chance.randrange(4),), number * 3 + i // 8) for i in range(size)]
+            try:
+                found = [(c.op, c.event.content) for c in session.push(step)]
+            except AuguryError as error:
+                refused += 1
+                wrong = wrong or (None if "undone" in str(error) else str(error))
+                continue
+            if found != [(c.op, c.event.content) for c in free.push(step)]:
+                wrong = wrong or f"other changes with {limit}={most}"
+        if [e.content for e in session.events()] != [e.content for e in free.events()]:
+            wrong = wrong or f"other answers with {limit}={most}"
+        yield wrong
+
+
+FAULTS = {
+    "flipped bits": Fault(flipped_bits, 2000, 40),
+    "forged snapshots": Fault(forged_snapshots, 2000, 20),
+    "killed saves": Fault(killed_saves, 40, 1),
+    "full disks": Fault(full_disks, 40, 4),
+    "poisoned rows": Fault(poisoned_rows, 1000, 20),
+    "racing threads": Fault(racing_threads, 60, 1),
+    "exceeded limits": Fault(exceeded_limits, 500, 20),
+}
