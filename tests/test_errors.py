@@ -2,6 +2,7 @@
 
 import random
 import tomllib
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,59 @@ def test_every_code_has_a_case(code: str) -> None:
 )
 def test_nothing_but_diagnostics_comes_out(text: str) -> None:
     message(text)
+
+
+LARGE = {
+    "a chain of patterns": "e(X) <- (" + " SEQ ".join(["a(X)"] * 3000) + ").10.",
+    "a list of patterns": "e(X) <- " + ", ".join(["a(X)"] * 3000) + ".",
+    "alternatives": "e(X) <- " + " OR ".join(["a(X)"] * 3000) + ".",
+    "a sum": "e(X" + " + 1" * 3000 + ") <- a(X).",
+    "a nested term": "e(X) <- a(X, " + "f(" * 3000 + "1" + ")" * 3000 + ").",
+    "negations": "e(X) <- a(X) WHERE " + "not " * 3000 + "X = 1.",
+    "windows": "e(X) <- (a(X))" + ".10" * 3000 + ".",
+    "a repetition": "e(X) <- (a(X) ^ 201).10.",
+    "a static rule": "f(X) :- " + ", ".join(["g(X)"] * 3000) + ".\ng(1).\ne(X) <- a(X) WHERE f(X).",
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_is_too_large_is_said_so(name: str) -> None:
+    with pytest.raises(augury.ProgramError) as error:
+        augury.compile(LARGE[name])
+    assert {d.code for d in error.value.diagnostics if d.severity == "error"} == {"E108"}
+
+
+GENERATED = {
+    "alternatives": "e(X) <- a(X) WHERE " + " or ".join(f"X = {i}" for i in range(1, 3000)) + ".",
+    "conditions": "e(X) <- a(X) WHERE " + " and ".join(f"X != {i}" for i in range(2, 3000)) + ".",
+    "literals": "e(X) <- a(X), " + ", ".join(f"X != {i}" for i in range(2, 3000)) + ".",
+    "facts": "\n".join(f"f({i})." for i in range(3000)) + "\ne(X) <- a(X) WHERE f(X).",
+    "rules": "\n".join(f"e(X) <- a(X) WHERE X = {i}." for i in range(1000)),
+    "parentheses": "e(X) <- " + "(" * 3000 + "a(X)" + ")" * 3000 + ".",
+    "a repetition": "e(X) <- (a(X) ^ 1).10.",
+}
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_long_programs_run(name: str) -> None:
+    program = augury.compile(GENERATED[name])
+    program.explain()
+    assert [e.args for e in augury.run(program, [{"type": "a", "args": [1], "time": 1}])] == [(1,)]
+
+
+def test_a_long_literal_costs_what_it_is_long() -> None:
+    text = "x" * 1_000_000
+    tracemalloc.start()
+    program = augury.compile(f"e('{text}') <- a(X).")
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+    assert [e.args for e in augury.run(program, [{"type": "a", "args": [1], "time": 1}])] == [(text,)]
+
+
+def test_no_recursion_error_comes_out() -> None:
+    chain = "g0(1).\n" + "\n".join(f"g{i + 1}(X) :- g{i}(X)." for i in range(1000))
+    program = augury.compile(chain + "\np(X) <- a(X) WHERE g1000(X).")
+    with pytest.raises(augury.RunError, match="nested too deeply"):
+        augury.run(program, [{"type": "a", "args": [1], "time": 1}])
+    with pytest.raises(augury.RunError, match="nested too deeply"):
+        program.session(clock="logical").push({"type": "a", "args": [1], "time": 1})

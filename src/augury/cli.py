@@ -22,7 +22,7 @@ import click
 from augury import sinks
 from augury.clock import Clock, Kind
 from augury.engine.batch import Answer
-from augury.errors import AuguryError, DataError, Findings, ProgramError, RunError, Source, counted
+from augury.errors import AuguryError, DataError, Findings, ProgramError, RunError, Source, counted, too_deep
 from augury.explain import FORMATS as EXPLAIN_FORMATS
 from augury.job import Follower, Job, check_registered, load_functions, report
 from augury.knowledge.graphs import Graph
@@ -158,6 +158,9 @@ def main() -> None:
         sys.exit(1)
     except AuguryError as error:
         click.echo(coloured("error", "red") + f": {error}", err=True)
+        sys.exit(1)
+    except RecursionError:
+        click.echo(coloured("error", "red") + f": {too_deep()}", err=True)
         sys.exit(1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

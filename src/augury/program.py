@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,18 @@ from augury.algebra.nodes import Policy
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
-from augury.errors import DataError, Diagnostic, Findings, RunError, Source, Span, counted, nearest
+from augury.errors import (
+    NOWHERE,
+    DataError,
+    Diagnostic,
+    Findings,
+    ProgramError,
+    RunError,
+    Source,
+    Span,
+    counted,
+    nearest,
+)
 from augury.language import syntax as s
 from augury.language.checks import check
 from augury.language.checks.types import check_types
@@ -153,9 +165,11 @@ def compile_sources(
     """Compiles several sources as one program."""
     findings = Findings()
     modules: list[s.Module] = []
-    for source in sources:
-        known = {m.span.source.name for m in modules}
-        modules += [m for m in read(source, findings, _loader(findings)) if m.span.source.name not in known]
+    given = list(sources)
+    with _not_too_deep(given):
+        for source in given:
+            known = {m.span.source.name for m in modules}
+            modules += [m for m in read(source, findings, _loader(findings)) if m.span.source.name not in known]
     registered = tuple(functions)
     for item in registered:
         if not isinstance(item, Function | AggregateFunction):
@@ -170,21 +184,33 @@ def _compiled(
     facts: tuple[str, ...],
     policy: str | None,
 ) -> Program:
-    plan = translate(
-        modules,
-        findings,
-        {f.name: f for f in functions if isinstance(f, Function)},
-        {f.name: f for f in functions if isinstance(f, AggregateFunction)},
-        facts,
-        _read_policy(policy, findings) if policy else None,
-    )
-    check(plan, findings)
+    with _not_too_deep([m.span.source for m in modules]):
+        plan = translate(
+            modules,
+            findings,
+            {f.name: f for f in functions if isinstance(f, Function)},
+            {f.name: f for f in functions if isinstance(f, AggregateFunction)},
+            facts,
+            _read_policy(policy, findings) if policy else None,
+        )
+        check(plan, findings)
     if plan.queries:
         from augury.knowledge.sparql import check_queries
 
         check_queries(plan, findings)
     findings.raise_errors()
     return Program(plan, findings.sorted(), tuple(modules), functions, facts)
+
+
+@contextmanager
+def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
+    """Where Python's stack does not reach for a program, that is a finding like any other."""
+    try:
+        yield
+    except RecursionError:
+        first = sources[-1] if sources else NOWHERE.source
+        raise ProgramError([Diagnostic("E108", "the program is nested too deeply to be compiled", Span(first, 0, 1),
+                                       hint="derive events, or define predicates, from parts of it")]) from None  # fmt: skip
 
 
 def check_clock(program: Program, clock: Kind) -> None:

@@ -22,7 +22,7 @@ from augury.engine.horizon import compact, unsettled
 from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
 from augury.engine.table import END
-from augury.errors import DataError, RunError, nearest
+from augury.errors import DataError, RunError, nearest, too_deep
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
@@ -550,5 +550,7 @@ class _Alone:
         if not self.lock.acquire(blocking=False):
             raise RunError("the session is in use", hint="a session belongs to one thread; a callback must not push")
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.lock.release()
+        if kind is not None and issubclass(kind, RecursionError):
+            raise too_deep() from None
