@@ -21,10 +21,10 @@ from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
 from augury.settings import Settings
-from augury.sources import Reader, read_history
+from augury.sources import Reader, SourceFile, read_history
 from augury.why import derivation_tree, show_tree
 
-EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any]
+EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
 ENGINES = ("embedded", "reference")
 
