@@ -41,6 +41,23 @@ error[E107]: cannot include `rules/heat.aug`: no such file
   hint: it was looked for at rules/heat.aug
 """,
     ),
+    "an included file lies elsewhere": (
+        "E107",
+        {"fire.aug": 'include "/etc/passwd".\ninclude "../other.aug".\nfire(L) <- smoke(L).\n'},
+        """
+error[E107]: may not include `/etc/passwd`: it lies outside the program's folder
+ --> fire.aug:1:1
+1 | include "/etc/passwd".
+  | ^^^^^^^^^^^^^^^^^^^^^
+  hint: allow its folder: --allow-include /etc, or include_from=[…] from Python
+
+error[E107]: may not include `../other.aug`: it lies outside the program's folder
+ --> fire.aug:2:1
+2 | include "../other.aug".
+  | ^^^^^^^^^^^^^^^^^^^^^^
+  hint: allow its folder: --allow-include .., or include_from=[…] from Python
+""",
+    ),
     "a mistake in an included file": (
         "E301",
         {"fire.aug": 'include "heat.aug".\n', "heat.aug": "hot(L, T) <- heat(L).\n"},
@@ -168,3 +185,26 @@ def test_no_recursion_error_comes_out() -> None:
         augury.run(program, [{"type": "a", "args": [1], "time": 1}])
     with pytest.raises(augury.RunError, match="nested too deeply"):
         program.session(clock="logical").push({"type": "a", "args": [1], "time": 1})
+
+
+def test_a_link_lies_where_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "rules.aug").write_text("hunter2 hunter2", encoding="utf-8")
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link.aug").symlink_to(tmp_path / "outside" / "rules.aug")
+    program = tmp_path / "inside" / "fire.aug"
+    program.write_text('include "link.aug".\nfire(L) <- smoke(L).\n', encoding="utf-8")
+    said = message(program)
+    assert "E107" in said and "hunter2" not in said
+
+
+def test_folders_that_are_allowed(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "rules.aug").write_text("hot(L) <- heat(L).", encoding="utf-8")
+    (tmp_path / "mine").mkdir()
+    program = tmp_path / "mine" / "fire.aug"
+    program.write_text('include "../shared/rules.aug".\nfire(L) <- hot(L).\n', encoding="utf-8")
+    with pytest.raises(augury.ProgramError, match="E107"):
+        augury.compile(program)
+    for folders in ([tmp_path / "shared"], str(tmp_path / "shared")):
+        assert augury.compile(program, include_from=folders).outputs == ("hot", "fire")

@@ -57,4 +57,8 @@ CODES: dict[str, str] = {
     "W305": "an event type looks like a misspelling of another",
     "W306": "a comparison with null, which never holds",
     "W307": "facts are made that nothing asks for",
+    "W308": "a name with a small letter stands where a variable may be meant",
+    "W309": "an event that nothing declares looks like a window",
+    "W310": "a string is joined with the subject of a graph's property",
+    "W311": "a program without rules",
 }
