@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 import augury
+from augury.algebra import relations
 from augury.algebra.nodes import Either, Follow, Join, Kleene, Node, Scan
 from augury.algebra.properties import Properties, all_properties, operator_key
 from augury.algebra.relations import Bounds, Contradiction, Limit, Reason
@@ -30,6 +33,31 @@ def properties_of(text: str) -> Properties:
 
 
 # Bounds
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_large_table_is_closed_as_a_small_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By columns or by lists, with strict bounds and with the longest ones, the implied bounds are the same."""
+    random = Random(seed)
+    points = range(random.randint(2, 30))
+    longest = random.choice([3, 10**6, 2**40, 2**62])
+    said: list[tuple[int, int, Limit]] = []
+    for _ in range(random.randint(1, 60)):
+        x, y = random.sample(points, 2)
+        said.append((x, y, Limit(random.randint(-longest // 9, longest), random.random() < 0.4)))
+
+    def closed(many: int) -> list[Limit | None] | set[str]:
+        monkeypatch.setattr(relations, "_MANY", many)
+        table = Bounds[int]()
+        for n, (x, y, limit) in enumerate(said):
+            table.add(x, y, limit, Reason(str(n)))
+        try:
+            table.close()
+        except Contradiction as found:
+            return {reason.text for reason in found.reasons}
+        return [table.limit(x, y) for x in points for y in points]
+
+    assert closed(0) == closed(1000)
 
 
 def test_bounds_add_up() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -484,3 +485,37 @@ def test_codes_with_leading_zeros_stay_text(shell: Shell) -> None:
     shell.file("p.aug", "e(X) <- a(X).")
     shell.file("a.csv", "type,card,time\na,0012,1\n")
     assert answers(shell.augury("run", "p.aug", "--events", "a.csv")) == [("e", "0012", 1, 1)]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "options",
+    [("--format", "jsonl"), ("--format", "csv"), ("--format", "table"), ("--format", "arrow"), ("--changes",)],
+)
+def test_a_full_disk_is_said_so(shell: Shell, unbuffered: str, options: tuple[str, ...]) -> None:
+    """A disk that takes a part of the answers: the limit on the size of a file stands for it."""
+    shell.file("wide.csv", "place,time\n" + "".join(f"{i},{i}\n" for i in range(3000)))
+    shell.file("copy.aug", "found(P) <- seen(P).")
+    with (shell.folder / "out").open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "augury", "run", "copy.aug", "--events", "seen=wide.csv", "--engine", "embedded", *options],
+            cwd=shell.folder, stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)),
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "error: cannot write: File too large\n")
+
+
+def test_folders_to_include_from(shell: Shell) -> None:
+    (shell.folder / "shared").mkdir()
+    (shell.folder / "mine").mkdir()
+    shell.file("shared/hot.aug", "hot(P) <- heat(P).")
+    shell.file("mine/fire.aug", 'include "../shared/hot.aug".')
+    failed(shell.augury("check", "mine/fire.aug"), "E107", "--allow-include mine/../shared")
+    assert shell.augury("check", "mine/fire.aug", "--allow-include", "shared").code == 0
+
+
+def test_a_program_without_rules_says_so(shell: Shell) -> None:
+    shell.file("none.aug", "")
+    done = shell.augury("run", "none.aug", "--events", "events.jsonl")
+    assert "the program has no rules, so that nothing is detected" in done.err

@@ -2,6 +2,7 @@
 
 import random
 import tomllib
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,23 @@ error[E107]: cannot include `rules/heat.aug`: no such file
 1 | include "rules/heat.aug".
   | ^^^^^^^^^^^^^^^^^^^^^^^^
   hint: it was looked for at rules/heat.aug
+""",
+    ),
+    "an included file lies elsewhere": (
+        "E107",
+        {"fire.aug": 'include "/etc/passwd".\ninclude "../other.aug".\nfire(L) <- smoke(L).\n'},
+        """
+error[E107]: may not include `/etc/passwd`: it lies outside the program's folder
+ --> fire.aug:1:1
+1 | include "/etc/passwd".
+  | ^^^^^^^^^^^^^^^^^^^^^
+  hint: allow its folder: --allow-include /etc, or include_from=[…] from Python
+
+error[E107]: may not include `../other.aug`: it lies outside the program's folder
+ --> fire.aug:2:1
+2 | include "../other.aug".
+  | ^^^^^^^^^^^^^^^^^^^^^^
+  hint: allow its folder: --allow-include .., or include_from=[…] from Python
 """,
     ),
     "a mistake in an included file": (
@@ -111,3 +129,82 @@ def test_every_code_has_a_case(code: str) -> None:
 )
 def test_nothing_but_diagnostics_comes_out(text: str) -> None:
     message(text)
+
+
+LARGE = {
+    "a chain of patterns": "e(X) <- (" + " SEQ ".join(["a(X)"] * 3000) + ").10.",
+    "a list of patterns": "e(X) <- " + ", ".join(["a(X)"] * 3000) + ".",
+    "alternatives": "e(X) <- " + " OR ".join(["a(X)"] * 3000) + ".",
+    "a sum": "e(X" + " + 1" * 3000 + ") <- a(X).",
+    "a nested term": "e(X) <- a(X, " + "f(" * 3000 + "1" + ")" * 3000 + ").",
+    "negations": "e(X) <- a(X) WHERE " + "not " * 3000 + "X = 1.",
+    "windows": "e(X) <- (a(X))" + ".10" * 3000 + ".",
+    "a repetition": "e(X) <- (a(X) ^ 201).10.",
+    "a static rule": "f(X) :- " + ", ".join(["g(X)"] * 3000) + ".\ng(1).\ne(X) <- a(X) WHERE f(X).",
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_is_too_large_is_said_so(name: str) -> None:
+    with pytest.raises(augury.ProgramError) as error:
+        augury.compile(LARGE[name])
+    assert {d.code for d in error.value.diagnostics if d.severity == "error"} == {"E108"}
+
+
+GENERATED = {
+    "alternatives": "e(X) <- a(X) WHERE " + " or ".join(f"X = {i}" for i in range(1, 3000)) + ".",
+    "conditions": "e(X) <- a(X) WHERE " + " and ".join(f"X != {i}" for i in range(2, 3000)) + ".",
+    "literals": "e(X) <- a(X), " + ", ".join(f"X != {i}" for i in range(2, 3000)) + ".",
+    "facts": "\n".join(f"f({i})." for i in range(3000)) + "\ne(X) <- a(X) WHERE f(X).",
+    "rules": "\n".join(f"e(X) <- a(X) WHERE X = {i}." for i in range(1000)),
+    "parentheses": "e(X) <- " + "(" * 3000 + "a(X)" + ")" * 3000 + ".",
+    "a repetition": "e(X) <- (a(X) ^ 1).10.",
+}
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_long_programs_run(name: str) -> None:
+    program = augury.compile(GENERATED[name])
+    program.explain()
+    assert [e.args for e in augury.run(program, [{"type": "a", "args": [1], "time": 1}])] == [(1,)]
+
+
+def test_a_long_literal_costs_what_it_is_long() -> None:
+    text = "x" * 1_000_000
+    tracemalloc.start()
+    program = augury.compile(f"e('{text}') <- a(X).")
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+    assert [e.args for e in augury.run(program, [{"type": "a", "args": [1], "time": 1}])] == [(text,)]
+
+
+def test_no_recursion_error_comes_out() -> None:
+    chain = "g0(1).\n" + "\n".join(f"g{i + 1}(X) :- g{i}(X)." for i in range(1000))
+    program = augury.compile(chain + "\np(X) <- a(X) WHERE g1000(X).")
+    with pytest.raises(augury.RunError, match="nested too deeply"):
+        augury.run(program, [{"type": "a", "args": [1], "time": 1}])
+    with pytest.raises(augury.RunError, match="nested too deeply"):
+        program.session(clock="logical").push({"type": "a", "args": [1], "time": 1})
+
+
+def test_a_link_lies_where_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "rules.aug").write_text("hunter2 hunter2", encoding="utf-8")
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link.aug").symlink_to(tmp_path / "outside" / "rules.aug")
+    program = tmp_path / "inside" / "fire.aug"
+    program.write_text('include "link.aug".\nfire(L) <- smoke(L).\n', encoding="utf-8")
+    said = message(program)
+    assert "E107" in said and "hunter2" not in said
+
+
+def test_folders_that_are_allowed(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "rules.aug").write_text("hot(L) <- heat(L).", encoding="utf-8")
+    (tmp_path / "mine").mkdir()
+    program = tmp_path / "mine" / "fire.aug"
+    program.write_text('include "../shared/rules.aug".\nfire(L) <- hot(L).\n', encoding="utf-8")
+    with pytest.raises(augury.ProgramError, match="E107"):
+        augury.compile(program)
+    for folders in ([tmp_path / "shared"], str(tmp_path / "shared")):
+        assert augury.compile(program, include_from=folders).outputs == ("hot", "fire")

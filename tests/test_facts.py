@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -573,3 +573,70 @@ def test_many_facts_are_fast(tmp_path: Path) -> None:
         check_facts(facts, plan_of())
         assert len(facts) == n and without_facts(facts, plan_of()) == []
     assert time.process_time() - start < 2
+
+
+FORBIDDEN = {
+    "duckdb": [
+        "COPY t TO '{out}'",
+        "COPY (SELECT 1) TO '{out}' (FORMAT csv)",
+        "SELECT 1; COPY t TO '{out}'",
+        "SELECT * FROM read_csv('{secret}')",
+        "SELECT * FROM read_text('{secret}')",
+        "SELECT * FROM '{secret}'",
+        "SELECT * FROM read_parquet('http://127.0.0.1:9/x.parquet')",
+        "SELECT * FROM glob('{secret}')",
+        "ATTACH '{out}' AS other",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "PRAGMA enable_profiling",
+        "EXPORT DATABASE '{out}'",
+        "DROP TABLE t",
+        "INSERT INTO t VALUES (2)",
+        "CREATE TABLE u AS SELECT 1",
+    ],
+    "sqlite": [
+        "ATTACH '{out}' AS other",
+        "VACUUM INTO '{out}'",
+        "SELECT 1; DROP TABLE t",
+        "SELECT load_extension('{secret}')",
+        "PRAGMA journal_mode = DELETE",
+        "PRAGMA table_info(t)",
+        "DROP TABLE t",
+        "INSERT INTO t VALUES (2)",
+        "INSERT INTO t VALUES (2) RETURNING x",
+        "CREATE TEMP TABLE u AS SELECT 1",
+    ],
+}
+
+
+def small_database(kind: str, folder: Path) -> Path:
+    """A database with one table of one row."""
+    path = folder / f"shop.{kind}"
+    connect = duckdb.connect if kind == "duckdb" else sqlite3.connect
+    with closing(connect(str(path))) as connection:
+        connection.execute("CREATE TABLE t (x INTEGER)")
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.commit()
+    return path
+
+
+@pytest.mark.parametrize(("kind", "query"), [(kind, query) for kind, all in FORBIDDEN.items() for query in all])
+def test_a_query_of_a_database_only_reads_it(kind: str, query: str, tmp_path: Path) -> None:
+    path, out, secret = small_database(kind, tmp_path), tmp_path / "out", tmp_path / "secret.csv"
+    secret.write_text("a\nhunter2\n", encoding="utf-8")
+    before = path.read_bytes()
+    with pytest.raises(augury.DataError) as error:
+        augury.run("e(X) <- a(X) WHERE t(X).", [{"type": "a", "args": [1], "time": 1}],
+                   facts={"t": f"{path}:{query.format(out=out, secret=secret)}"})  # fmt: skip
+    assert "hunter2" not in str(error.value)
+    assert not out.exists() and path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", FORBIDDEN)
+@pytest.mark.parametrize(
+    "query", ["", ":SELECT x FROM t", ":WITH u AS (SELECT x FROM t) SELECT max(x) FROM u", ":select abs(x) from t;"]
+)
+def test_a_query_of_a_database_reads_it(kind: str, query: str, tmp_path: Path) -> None:
+    facts = {"t": f"{small_database(kind, tmp_path)}{query}"}
+    assert len(augury.run("e(X) <- a(X) WHERE t(X).", [{"type": "a", "args": [1], "time": 1}], facts=facts)) == 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import heapq
+import json
 import os
 import shutil
 import tempfile
@@ -15,13 +18,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import augury
 from augury.clock import Clock, Duration, Timestamp
-from augury.errors import AuguryError
+from augury.errors import AuguryError, DataError
 from augury.model import Event, HistoryItem, Iri, Revocation, Term
 from augury.notation import read_event
 from augury.program import Program
@@ -601,3 +607,59 @@ def read_text(
 
 def args_of(items: Iterable[HistoryItem]) -> list[Any]:
     return [item.args for item in items if isinstance(item, Event)]
+
+
+# A table of one type whose rows name types
+
+TYPED = [{"type": "payment", "amount": 5, "time": 1}, {"type": "login", "amount": 7, "time": 2}]
+
+
+def typed_file(form: str, folder: Path) -> Path:
+    """Rows of two types in a file."""
+    path = folder / f"tx.{form}"
+    table = pa.Table.from_pylist(TYPED)
+    match form:
+        case "csv":
+            pyarrow.csv.write_csv(table, path)
+        case "parquet":
+            pyarrow.parquet.write_table(table, path)
+        case "arrow":
+            pyarrow.feather.write_feather(table, path)
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_a_table_of_one_type_does_not_name_types(form: str, tmp_path: Path) -> None:
+    path = typed_file(form, tmp_path)
+    with pytest.raises(DataError, match="has a column `type`, but all its events are to be `payment`"):
+        augury.run("e(A) <- payment(A).", augury.read(path, type="payment"))
+    assert [e.args for e in augury.run("e(A) <- payment(A). f(A) <- login(A).", augury.read(path))] == [(5,), (7,)]
+    declared = "event payment(amount: int, type: string).\ne(A, T) <- payment(A, T)."
+    assert len(augury.run(declared, augury.read(path, type="payment"))) == 2
+
+
+def test_a_frame_of_one_type_does_not_name_types() -> None:
+    with pytest.raises(DataError, match="has a column `type`"):
+        augury.run("e(A) <- payment(A).", {"payment": pa.Table.from_pylist(TYPED)})
+
+
+def test_an_object_is_of_the_type_that_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "tx.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*TYPED, {"amount": 9, "time": 3}])), encoding="utf-8")
+    rules = "event payment(amount: int).\nevent login(amount: int).\ne(A) <- payment(A)."
+    assert [e.args for e in augury.run(rules, augury.read(path, type="payment"))] == [(5,), (9,)]
+    declared = "event payment(amount: int, type: string).\ne(A, T) <- payment(A, T)."
+    path.write_text("\n".join(map(json.dumps, TYPED)), encoding="utf-8")
+    found = augury.run(declared, augury.read(path, type="payment"))
+    assert [e.args for e in found] == [(5, "payment"), (7, "login")]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json", "parquet", "arrow"])
+@pytest.mark.parametrize("packed", ["", ".gz", ".bz2"])
+def test_an_empty_file_is_an_empty_history(ending: str, packed: str, tmp_path: Path) -> None:
+    path = tmp_path / f"none.{ending}{packed}"
+    pack: Any = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[packed]
+    for data in {b"", pack(b"")}:
+        path.write_bytes(data)
+        for type in (None, "a"):
+            assert len(augury.run("e(X) <- a(X).", augury.read(path, type=type))) == 0

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import augury
 from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError, RunError
 from augury.knowledge import rdf
@@ -399,3 +400,41 @@ def test_arrays_find_what_the_rules_find_in_a_larger_graph() -> None:
         rows |= {(chance.choice(properties), k, chance.choice(classes)) for k in (DOMAIN, RANGE) for _ in range(3)}
         rows |= {(chance.choice(things), chance.choice(properties), chance.choice(things)) for _ in range(15)}
         assert entailed(rows) == closure(rows)
+
+
+NESTED = {
+    "deep.jsonld": lambda n: '{"@id": "http://e/a", "http://e/p": ' * n + '"{"' + "}" * n,
+    "deep.rdf": lambda n: (
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
+        + "<e:C><e:p>" * n
+        + "</e:p></e:C>" * n
+        + "</rdf:RDF>"
+    ),
+    "deep.ttl": lambda n: "@prefix e: <http://e/>.\ne:a e:p " + "<<( e:a e:p " * n + "1" + ")>>" * n + " .",
+    "deep.nt": lambda n: "<http://e/a> <http://e/p> " + "<<( <http://e/a> <http://e/p> " * n + '"x"' + ")>>" * n + " .",
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_deep_nesting_is_said_so(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(NESTED[name](30_000), encoding="utf-8")
+    with pytest.raises(augury.DataError, match="nested more than 500 deep"):
+        augury.run("e(X) <- a(X).", [{"type": "a", "args": [1], "time": 1}], rdf=str(path))
+
+
+@pytest.mark.parametrize("name", ["deep.jsonld", "deep.rdf"])
+def test_some_nesting_is_fine(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(NESTED[name](200), encoding="utf-8")
+    rule = "prefix e: <http://e/>.\nfound(X) <- a(X) WHERE e:p(_, _)."
+    assert len(augury.run(rule, [{"type": "a", "args": [1], "time": 1}], rdf=str(path))) == 1
+
+
+def test_angle_brackets_in_text_are_no_nesting(tmp_path: Path) -> None:
+    path = tmp_path / "text.ttl"
+    path.write_text(
+        "@prefix e: <http://e/>.\n" + 'e:a e:p \'<<<<<<<\', """<< \' <<""" . # <<\n' * 300, encoding="utf-8"
+    )
+    rule = "prefix e: <http://e/>.\nfound(X) <- a(_) WHERE e:p(_, X)."
+    assert len(augury.run(rule, [{"type": "a", "args": [1], "time": 1}], rdf=str(path))) == 2

@@ -7,10 +7,13 @@ import gzip
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow.parquet import write_table
 from pyspark.sql import SparkSession
 
 from augury import compile
@@ -48,9 +51,17 @@ class Case:
     strict: bool = False
 
 
+def parquet(columns: dict[str, list[Any]]) -> bytes:
+    """A Parquet file."""
+    data = BytesIO()
+    write_table(pa.table(columns), data)
+    return data.getvalue()
+
+
 HEAD = "type,i,f,s,b,t,d,r,time\n"
 ROW = "e,1,2.5,x,true,2026-01-01 10:00,1h 30min,wt:a,2026-01-01T00:00:00Z\n"
 GOOD = [
+    Case("empty files", SMOKE, {"a.parquet": b"", "b.arrow": b"", "c.csv": "", "d.jsonl": ""}, ("smoke=a.parquet", "b.arrow", "smoke=c.csv", "d.jsonl")),
     Case("typed", TYPED, {"e.csv": HEAD + ROW + "e,+7,.5,\" y,\"\"z\"\"\",FALSE,20260131T1000,1.5h,http://x,2026-01-02\ne,,nan,,,,,,2026-01-03\n"}, ("e.csv",)),
     Case("separators", SMOKE, {"a.csv": "type;place;level;time\nsmoke;a,b;3;1\n", "b.tsv": "type\tplace\tlevel\ttime\nsmoke\t\"q\"\t4\t2\n"}, ("a.csv", "b.tsv")),
     Case("newlines in quotes", SMOKE, {"a.csv": 'type,place,level,time\r\nsmoke,"one\ntwo",3,1\r\nsmoke,"5,""x""",4,2\r\n'}, ("a.csv",)),
@@ -126,6 +137,8 @@ WHOLE = [  # what is wrong with a file as a whole stops the run in any case
     Case("a column twice", SMOKE, {"a.csv": "place,place,time\na,b,1\n"}, ("smoke=a.csv",)),
     Case("no time at all", SMOKE, {"a.csv": "place,level,when\na,1,1\n"}, ("smoke=a.csv",)),
     Case("no type at all", SMOKE, {"a.csv": "place,level,time\na,1,1\n"}, ("a.csv",)),
+    Case("rows that name types", SMOKE, {"a.csv": "type,place,level,time\nheat,a,1,1\n"}, ("smoke=a.csv",)),
+    Case("rows of Parquet that name types", SMOKE, {"a.parquet": parquet({"type": ["heat"], "place": ["a"], "level": [1], "time": [1]})}, ("smoke=a.parquet",)),
     Case("no file", SMOKE, {}, ("smoke=a.csv",)),
     Case("no such type", SMOKE, {"a.csv": "place,level,time\na,1,1\n"}, ("smok=a.csv",)),
 ]  # fmt: skip

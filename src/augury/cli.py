@@ -5,6 +5,7 @@ Exit codes: 0 fine, 1 the program or the data is wrong (diagnostics on standard 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -22,7 +23,7 @@ import click
 from augury import sinks
 from augury.clock import Clock, Kind
 from augury.engine.batch import Answer
-from augury.errors import AuguryError, DataError, Findings, ProgramError, RunError, Source, counted
+from augury.errors import AuguryError, DataError, Findings, ProgramError, RunError, Source, counted, too_deep
 from augury.explain import FORMATS as EXPLAIN_FORMATS
 from augury.job import Follower, Job, check_registered, load_functions, report
 from augury.knowledge.graphs import Graph
@@ -39,7 +40,25 @@ from augury.sources import OnError, SourceFile
 from augury.terminal import coloured, is_terminal, progress, say, show_diagnostics, tell, working
 from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 
-program_files = click.argument("program", nargs=-1, required=True, metavar="FILE...")
+files_argument = click.argument("program", nargs=-1, required=True, metavar="FILE...")
+_INCLUDE_FROM = "augury.include_from"
+
+
+def _keep_folders(context: click.Context, option: click.Parameter, folders: tuple[str, ...]) -> None:
+    context.meta[_INCLUDE_FROM] = folders
+
+
+include_option = click.option(
+    "--allow-include", multiple=True, metavar="DIR", expose_value=False, callback=_keep_folders,
+    help="A folder that programs may include files of, beside their own.",
+)  # fmt: skip
+
+
+def program_files(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The files of a program, and where those that they include may be."""
+    return files_argument(include_option(command))
+
+
 events_option = click.option(
     "--events",
     multiple=True,
@@ -149,8 +168,13 @@ def main() -> None:
     """Runs the command line; a user's mistake is a message and exit code 1, never a traceback."""
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    elif isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # With PYTHONUNBUFFERED a full disk takes a part of what is written, and nobody is told.
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding, line_buffering=True)
     try:
-        sys.exit(cli(standalone_mode=False))
+        code = cli(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
@@ -163,6 +187,9 @@ def main() -> None:
         sys.exit(1)
     except AuguryError as error:
         click.echo(coloured("error", "red") + f": {error}", err=True)
+        sys.exit(1)
+    except RecursionError:
+        click.echo(coloured("error", "red") + f": {too_deep()}", err=True)
         sys.exit(1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -197,7 +224,18 @@ def _graphs(rdf: Iterable[str], plain: Iterable[str]) -> list[Graph]:
 
 def _compile(paths: Iterable[str], facts: Iterable[str], functions: Iterable[str], policy: str | None) -> Program:
     names = [name for name, _ in _fact_sources(facts)]
-    return compile_sources(_sources(paths), functions=load_functions(functions), facts=names, policy=policy)
+    folders = click.get_current_context().meta.get(_INCLUDE_FROM, ())
+    return compile_sources(_sources(paths), functions=load_functions(functions), facts=names, policy=policy, include_from=folders)  # fmt: skip
+
+
+def _say_warnings(program: Program) -> None:
+    """How many warnings there are; that nothing can be detected at all is shown here, too."""
+    if not program.plan.rules:
+        show_diagnostics(program.warnings)
+        return
+    number = sum(warning.code != "W304" for warning in program.warnings)  # a finished history is bounded in any case
+    if number:
+        say(f"{counted(number, 'warning')}; `augury check` shows {'it' if number == 1 else 'them'}")
 
 
 def _settings(program: Program, **given: Any) -> Settings:
@@ -231,7 +269,7 @@ def check(program: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str
 
 
 @cli.command()
-@program_files
+@files_argument
 @click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
 def fmt(program: tuple[str, ...], only_check: bool) -> None:
     """Format programs in place; - formats standard input to standard output."""
@@ -310,9 +348,7 @@ def run(
     if show_changes and as_of is not None:
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
     compiled = _compile(program, facts, functions, policy)
-    number = sum(w.code != "W304" for w in compiled.warnings)  # a finished history is bounded in any case
-    if number:
-        say(f"{counted(number, 'warning')}; `augury check` shows {'it' if number == 1 else 'them'}")
+    _say_warnings(compiled)
     format_ = format_ or _format_of(output)
     _check_output(output, events, format_ == "parquet")
     if format_ == "arrow" and output == "-" and is_terminal():

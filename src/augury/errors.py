@@ -208,6 +208,11 @@ def brief(value: object, most: int = 60) -> str:
     return shown if len(shown) <= most else shown[:most] + "…"
 
 
+def too_deep(what: str = "the rules, or the values that they handle, are") -> RunError:
+    """What is said where Python's stack does not reach."""
+    return RunError(f"{what} nested too deeply", hint="derive events, or define predicates, from fewer parts each")
+
+
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:
     """Every finding, in the order of the text, a blank line between two."""
     return "\n\n".join(d.render() for d in diagnostics)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,21 @@ from augury.algebra.nodes import Policy
 from augury.algebra.program import Plan
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
-from augury.errors import DataError, Diagnostic, Findings, RunError, Source, Span, counted, nearest
+from augury.errors import (
+    NOWHERE,
+    DataError,
+    Diagnostic,
+    Findings,
+    ProgramError,
+    RunError,
+    Source,
+    Span,
+    counted,
+    nearest,
+)
 from augury.language import syntax as s
 from augury.language.checks import check
-from augury.language.checks.types import check_types
+from augury.language.checks.types import check_subjects, check_types
 from augury.language.read import Loader, read
 from augury.language.translate import read_policy, translate
 
@@ -52,7 +64,9 @@ class Program:
         source = _source(rules, None)
         if source.name in known:
             source = Source(f"<rules {len(known)}>", source.text)
-        added = [m for m in read(source, findings, _loader(findings)) if m.span.source.name not in known]
+        folders = [Path(name).parent for name in known if name != "<program>"]
+        loader = _loader(findings, [_folder(source), *folders])
+        added = [m for m in read(source, findings, loader) if m.span.source.name not in known]
         return _compiled([*self._labelled(), *added], findings, self.functions, self.facts, None)
 
     def without_rule(self, label: str) -> Program:
@@ -137,14 +151,16 @@ def compile(
     facts: Iterable[str] = (),
     policy: str | None = None,
     name: str | None = None,
+    include_from: Iterable[str | Path] = (),
 ) -> Program:
     """Compiles a program from a path or from text; raises ProgramError with everything that is wrong.
 
     `functions` are Python functions and aggregates made by `augury.function` and `augury.aggregate`; `facts` names static
-    predicates whose facts come with the run; `policy` stands in where the program names none.
+    predicates whose facts come with the run; `policy` stands in where the program names none. A program includes files of
+    its own folder and those below it, and of the folders in `include_from`.
     """
     sources = [_source(program, name)]
-    return compile_sources(sources, functions=functions, facts=facts, policy=policy)
+    return compile_sources(sources, functions=functions, facts=facts, policy=policy, include_from=include_from)
 
 
 def compile_sources(
@@ -153,13 +169,18 @@ def compile_sources(
     functions: Iterable[Function | AggregateFunction] = (),
     facts: Iterable[str] = (),
     policy: str | None = None,
+    include_from: Iterable[str | Path] = (),
 ) -> Program:
     """Compiles several sources as one program."""
     findings = Findings()
     modules: list[s.Module] = []
-    for source in sources:
-        known = {m.span.source.name for m in modules}
-        modules += [m for m in read(source, findings, _loader(findings)) if m.span.source.name not in known]
+    given = list(sources)
+    listed = [include_from] if isinstance(include_from, str | Path) else include_from
+    loader = _loader(findings, [*map(_folder, given), *map(Path, listed)])
+    with _not_too_deep(given):
+        for source in given:
+            known = {m.span.source.name for m in modules}
+            modules += [m for m in read(source, findings, loader) if m.span.source.name not in known]
     registered = tuple(functions)
     for item in registered:
         if not isinstance(item, Function | AggregateFunction):
@@ -174,21 +195,38 @@ def _compiled(
     facts: tuple[str, ...],
     policy: str | None,
 ) -> Program:
-    plan = translate(
-        modules,
-        findings,
-        {f.name: f for f in functions if isinstance(f, Function)},
-        {f.name: f for f in functions if isinstance(f, AggregateFunction)},
-        facts,
-        _read_policy(policy, findings) if policy else None,
-    )
-    check(plan, findings)
+    with _not_too_deep([m.span.source for m in modules]):
+        plan = translate(
+            modules,
+            findings,
+            {f.name: f for f in functions if isinstance(f, Function)},
+            {f.name: f for f in functions if isinstance(f, AggregateFunction)},
+            facts,
+            _read_policy(policy, findings) if policy else None,
+        )
+        check(plan, findings)
+        check_subjects(plan, findings, facts)
+    if not findings.errors and not any(isinstance(x, s.EventRule) for m in modules for x in m.statements):
+        where = modules[-1].span if modules else NOWHERE
+        findings.add("W311", "the program has no rules, so that nothing is detected", Span(where.source, 0, 0),
+                     hint="a rule is written `name(arguments) <- body.`")  # fmt: skip
     if plan.queries:
         from augury.knowledge.sparql import check_queries
 
         check_queries(plan, findings)
     findings.raise_errors()
     return Program(plan, findings.sorted(), tuple(modules), functions, facts)
+
+
+@contextmanager
+def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
+    """Where Python's stack does not reach for a program, that is a finding like any other."""
+    try:
+        yield
+    except RecursionError:
+        first = sources[-1] if sources else NOWHERE.source
+        raise ProgramError([Diagnostic("E108", "the program is nested too deeply to be compiled", Span(first, 0, 1),
+                                       hint="derive events, or define predicates, from parts of it")]) from None  # fmt: skip
 
 
 def check_clock(program: Program, clock: Kind) -> None:
@@ -221,12 +259,23 @@ def read_text(path: Path) -> str:
         raise DataError(f"is not UTF-8 text (byte {error.start})", str(path)) from None
 
 
-def _loader(findings: Findings) -> Loader:
-    """Included files are looked for beside the file that includes them."""
+def _folder(source: Source) -> Path:
+    return Path(source.name).parent if source.name != "<program>" else Path()
+
+
+def _loader(findings: Findings, folders: Iterable[Path]) -> Loader:
+    """Included files are looked for beside the file that includes them, and read only below one of the folders.
+
+    So a program from elsewhere cannot have files of its user read, and shown in messages. A link lies where it leads to.
+    """
+    allowed = {folder.resolve() for folder in folders}
 
     def load(path: str, span: Span) -> Source | None:
-        base = Path(span.source.name).parent if span.source.name != "<program>" else Path()
-        target = base / path
+        target = _folder(span.source) / path
+        if not any(target.resolve().is_relative_to(folder) for folder in allowed):
+            findings.add("E107", f"may not include `{path}`: it lies outside the program's folder", span,
+                         hint=f"allow its folder: --allow-include {target.parent}, or include_from=[…] from Python")  # fmt: skip
+            return None
         if not target.is_file():
             findings.add("E107", f"cannot include `{path}`: no such file", span, hint=f"it was looked for at {target}")
             return None

@@ -14,17 +14,17 @@ from augury.algebra.stages import needed
 from augury.clock import Clock, Kind
 from augury.engine import batch
 from augury.engine.answers import Detected
-from augury.errors import RunError, counted
+from augury.errors import RunError, counted, too_deep
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import Model, evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
 from augury.settings import Settings
-from augury.sources import Reader, read_history
+from augury.sources import Reader, SourceFile, read_history
 from augury.why import derivation_tree, show_tree
 
-EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any]
+EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
 ENGINES = ("embedded", "reference")
 
@@ -181,7 +181,10 @@ def run(
     graphs = Graphs.of(rdf)
     known += graphs.facts(program.plan, known) if engine == "embedded" else graphs.closed(program.plan)
     given = (chosen, known, time["until"], time["as_of"], settings.retention)
-    if engine == "embedded":
-        return Result(program, batch.evaluate(program, history, *given, limits=settings.limits), chosen)
-    plan = needed(program.plan, program.plan.outputs)
-    return Result(program, evaluate(plan, history.items(), *given), chosen)
+    try:
+        if engine == "embedded":
+            return Result(program, batch.evaluate(program, history, *given, limits=settings.limits), chosen)
+        plan = needed(program.plan, program.plan.outputs)
+        return Result(program, evaluate(plan, history.items(), *given), chosen)
+    except RecursionError:
+        raise too_deep() from None

@@ -10,6 +10,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, Literal, NamedTuple, TypeVar
 
+import numpy as np
+
 from augury.errors import NOWHERE, Span
 
 P = TypeVar("P", bound=Hashable)
@@ -125,6 +127,8 @@ class Contradiction(Exception):
 # A limit as one number that adds up: the value, less a little for each strict bound on the way.
 _STRICT = 1 << 20
 _NONE = 1 << 120
+_NO_PATH = 1 << 62
+_MANY = 24  # points from which on a table is closed by columns
 
 
 def _number(limit: Limit) -> int:
@@ -175,6 +179,9 @@ class Bounds(Generic[P]):
     def close(self) -> None:
         """All implied bounds (shortest paths). Raises Contradiction where a point would come before itself."""
         count = self._count
+        if count >= _MANY and (scale := self._scale()) is not None:
+            self._closed = self._closed_by_columns(scale)
+            return
         table = [[_NONE] * count for _ in range(count)]
         for point in range(count):
             table[point][point] = 0
@@ -189,6 +196,31 @@ class Bounds(Generic[P]):
             if any(table[x][x] < 0 for x in range(count)):
                 raise Contradiction(self._cycle())
         self._closed = table
+
+    def _scale(self) -> int | None:
+        """What stands for `_STRICT` such that the sum of bounds on any path fits 64 bits; None where nothing does."""
+        scale = 1 << self._count.bit_length()
+        longest = max((abs(number) // _STRICT + 1 for number, _ in self._said.values()), default=0) * self._count
+        return scale if longest * scale < _NO_PATH // 2 else None
+
+    def _closed_by_columns(self, scale: int) -> list[list[int]]:
+        """The closure of a large table: the same steps, a whole table at a time."""
+        table = np.full((self._count, self._count), _NO_PATH, np.int64)
+        np.fill_diagonal(table, 0)
+        for (x, y), (number, _) in self._said.items():
+            limit = _limit(number)
+            table[x, y] = min(int(table[x, y]), limit.value * scale - limit.strict)
+        for via in range(self._count):
+            rows, columns = (np.flatnonzero(part < _NO_PATH) for part in (table[:, via], table[via]))
+            cells = np.ix_(rows, columns)
+            table[cells] = np.minimum(table[cells], table[rows, via][:, None] + table[via, columns])
+            if (table.diagonal() < 0).any():
+                raise Contradiction(self._cycle())
+        # Back to numbers that further bounds can be added to: the value, less one for each strict bound.
+        return [
+            [_NONE if n == _NO_PATH else (v := -(-n // scale)) * _STRICT - (v * scale - n) for n in row]
+            for row in table.tolist()
+        ]
 
     def _cycle(self) -> tuple[Reason, ...]:
         """The reasons on a cycle whose bounds add up to less than nothing (Bellman and Ford)."""

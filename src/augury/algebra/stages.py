@@ -238,20 +238,32 @@ _Keys = dict[Predicate, Positions]
 
 def _assigned(rules: tuple[Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys, _Keys] | None:
     """Keys under which all rules can run beside those that are there already; the first that are found."""
-    if not rules:
-        ok = all(at & heads[t] for t, at in keys.items() if t in heads)
-        return ({t: at & heads[t] if t in heads else at for t, at in keys.items()}, heads) if ok else None
-    rule = rules[0]
+    ways = [_ways(rules, 0, keys, heads)]  # for each rule that has one, the ways that are left to try
+    while ways:
+        found = next(ways[-1], None)
+        if found is None:
+            ways.pop()
+        elif len(ways) <= len(rules):
+            ways.append(_ways(rules, len(ways), *found))
+        else:
+            return found
+    return None
+
+
+def _ways(rules: tuple[Rule, ...], number: int, keys: _Keys, heads: _Keys) -> Iterator[tuple[_Keys, _Keys]]:
+    """The ways in which one rule can have a key beside those before it; behind the last one, whether all fit."""
+    if number == len(rules):
+        if all(at & heads[t] for t, at in keys.items() if t in heads):
+            yield {t: at & heads[t] if t in heads else at for t, at in keys.items()}, heads
+        return
+    rule = rules[number]
     for reads, held in _options(rule):
         new_keys, new_heads = dict(keys), dict(heads)
         for type, at in reads.items():
             new_keys[type] = new_keys[type] & at if type in new_keys else at
         new_heads[rule.predicate] = new_heads[rule.predicate] & held if rule.predicate in new_heads else held
         if all(new_keys.values()):
-            found = _assigned(rules[1:], new_keys, new_heads)
-            if found is not None:
-                return found
-    return None
+            yield new_keys, new_heads
 
 
 def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:

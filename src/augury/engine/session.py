@@ -23,7 +23,7 @@ from augury.engine.horizon import compact, unsettled
 from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
 from augury.engine.table import END
-from augury.errors import DataError, RunError, nearest
+from augury.errors import DataError, RunError, nearest, too_deep
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
@@ -593,6 +593,8 @@ class _Alone:
             )
         self.turn.acquire()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.turn.release()
         self.entered.release()
+        if kind is not None and issubclass(kind, RecursionError):
+            raise too_deep() from None

@@ -43,6 +43,8 @@ class Database:
         """The rows of the query."""
         query = self.query or f'SELECT * FROM "{name}"'
         with self._opened() as connection:
+            if not isinstance(connection, sqlite3.Connection):  # which takes one statement only
+                _check_select(query, self.path)
             return query_sheet(connection, query, self.path)
 
     @contextmanager
@@ -57,10 +59,29 @@ class Database:
             connection: Any = _open_duckdb(self.path)
         elif magic.startswith(b"SQLite format 3"):
             connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
+            connection.set_authorizer(_may)
         else:
             raise DataError("is empty" if not magic else "is neither a DuckDB nor a SQLite database", self.path)
         with closing(connection):
             yield connection
+
+
+_READING = {
+    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE
+}  # fmt: skip
+# A query sees the database and nothing else: no other file, no extension, no network, and no way to undo that.
+_ALONE: Any = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "lock_configuration": "true",
+}
+
+
+def _may(action: int, *about: str | None) -> int:
+    """What SQLite lets a query do: read, and compute with what it has read."""
+    loads = action == sqlite3.SQLITE_FUNCTION and "load_extension" in about
+    return sqlite3.SQLITE_OK if action in _READING and not loads else sqlite3.SQLITE_DENY
 
 
 def _open_duckdb(path: str) -> Any:
@@ -69,9 +90,25 @@ def _open_duckdb(path: str) -> Any:
     except ImportError:
         raise RunError("the database is read with DuckDB, which is not installed", "pip install duckdb") from None
     try:
-        return duckdb.connect(path, read_only=True)
+        return duckdb.connect(path, read_only=True, config=_ALONE)
     except duckdb.Error as error:
         raise DataError(f"cannot be opened: {_first_line(error)}", path) from None
+
+
+def _check_select(query: str, place: str) -> None:
+    """Refuses all that DuckDB would run beside one SELECT, or instead of it."""
+    import duckdb
+
+    try:
+        found = duckdb.extract_statements(query)
+    except duckdb.Error:
+        return  # the database says what is wrong with it
+    if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
+        raise _no_reading(query, place)
+
+
+def _no_reading(query: str, place: str) -> DataError:
+    return DataError("a database is read only, by one SELECT", place, f"not by {query.strip()[:60]!r}")
 
 
 def query_sheet(connection: Any, query: str, place: str) -> Sheet:
@@ -127,6 +164,8 @@ def _asked(fetch: Callable[[], Sheet], query: str, place: str, tables: Callable[
     except DataError:
         raise
     except Exception as error:  # every driver has exceptions of its own
+        if str(error).startswith("not authorized"):
+            raise _no_reading(query, place) from None
         raise DataError(f"the query fails: {_first_line(error)}", place, _hint(str(error), query, tables)) from None
 
 

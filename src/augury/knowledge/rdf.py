@@ -37,6 +37,7 @@ Pairs: TypeAlias = tuple[Array, Array]  # the subjects and the objects of one pr
 Split: TypeAlias = tuple[Array, Array]  # a row of four words a line, and the different words
 CHUNK = 1 << 24  # bytes of lines at a time
 BATCH = 100_000  # statements at a time
+DEEPEST = 500  # elements of RDF/XML, or objects and lists of JSON-LD, inside one another
 
 
 # Triples
@@ -162,6 +163,7 @@ def read_rdf(path: str, skipped: Skipped, form: Form | None = None) -> Triples:
     reading = _Reading(place, form)
     with _opened(path) as file:
         try:
+            _check_triple_terms(file, place)
             for part in _lines(file, reading, skipped) if form in _LINED else _statements(file, path, reading, skipped):
                 reading.take(part)
         except DataError as error:
@@ -169,6 +171,8 @@ def read_rdf(path: str, skipped: Skipped, form: Form | None = None) -> Triples:
                 raise
             skipped.handle(error)
             return _Reading(place, form).triples()
+        except RecursionError:
+            raise _too_deep(place) from None
     return reading.triples()
 
 
@@ -373,15 +377,72 @@ def _checked(data: bytes, place: str, form: Form) -> bytes:
     """A document that is not empty, and well-formed XML where it should be: the parser takes one that is cut off."""
     if not data.strip():
         raise DataError("is empty", place)
+    if form == "JSON-LD" and _depth_of_json(data) > DEEPEST:
+        raise _too_deep(place)
     if form == "RDF/XML":
         from xml.parsers import expat
 
         try:
-            expat.ParserCreate().Parse(data, True)
+            _xml_parser(place).Parse(data, True)
         except expat.ExpatError as error:
             text = expat.errors.messages[error.code]
             raise DataError(f"malformed XML: {text} at column {error.offset + 1}", f"{place}:{error.lineno}") from None
     return data
+
+
+def _too_deep(place: str) -> DataError:
+    return DataError(
+        f"is nested more than {DEEPEST} deep", place, "give nodes an id, and say of each where it stands alone"
+    )
+
+
+_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
+_LONG_STRING = rb'"{3}(?:[^"\\]|\\.|"(?!""))*"{3}|\'{3}(?:[^\'\\]|\\.|\'(?!\'\'))*\'{3}'
+_IRI_OR_COMMENT = rb"<[^<>\s]*>|#[^\n]*"
+
+
+def _depth_of_json(data: bytes) -> int:
+    """How deep objects and lists are nested; brackets inside strings are none."""
+    return _depth(re.sub(_STRING, b"", data, flags=re.DOTALL), "[{", "]}")
+
+
+def _check_triple_terms(file: IO[bytes], place: str) -> None:
+    """Refuses triples inside triples beyond measure, `<<( … <<( …`; only a file with very many is looked at closely."""
+    begin = file.tell()
+    count = sum(block.count(b"<<") for block in iter(lambda: file.read(CHUNK), b""))
+    file.seek(begin)
+    if count > DEEPEST:
+        bare = re.sub(b"|".join([_LONG_STRING, _STRING, _STRING.replace(b'"', b"'"), _IRI_OR_COMMENT]), b"", file.read(), flags=re.DOTALL)  # fmt: skip
+        file.seek(begin)
+        if _depth(bare.replace(b"<<", b"{").replace(b">>", b"}"), "{", "}") > DEEPEST:
+            raise _too_deep(place)
+
+
+def _depth(bare: bytes, opening: str, closing: str) -> int:
+    """The greatest number of brackets that are open at one place."""
+    data = np.frombuffer(bare, np.uint8)
+    steps = np.isin(data, list(opening.encode())).astype(np.int8) - np.isin(data, list(closing.encode()))
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
+
+
+def _xml_parser(place: str) -> Any:
+    """A parser that only looks whether XML is well-formed, and not nested too deeply."""
+    from xml.parsers import expat
+
+    parser, depth = expat.ParserCreate(), 0
+
+    def opened(name: str, attributes: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            raise _too_deep(f"{place}:{parser.CurrentLineNumber}")
+
+    def closed(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartElementHandler, parser.EndElementHandler = opened, closed
+    return parser
 
 
 class _ByLine:

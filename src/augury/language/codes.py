@@ -7,7 +7,8 @@ CODES: dict[str, str] = {
     "E104": "NOT does not stand between two patterns",
     "E105": "a number or a duration is beyond 64 bits",
     "E106": "a time or a duration is not written as one",
-    "E107": "an included file cannot be found",
+    "E107": "an included file cannot be found, or may not be read",
+    "E108": "a rule is too large: nested too deeply, repeated too often",
     "E201": "a name is unknown",
     "E202": "a predicate is both event and static",
     "E203": "a name is declared twice",
@@ -56,4 +57,8 @@ CODES: dict[str, str] = {
     "W305": "an event type looks like a misspelling of another",
     "W306": "a comparison with null, which never holds",
     "W307": "facts are made that nothing asks for",
+    "W308": "a name with a small letter stands where a variable may be meant",
+    "W309": "an event that nothing declares looks like a window",
+    "W310": "a string is joined with the subject of a graph's property",
+    "W311": "a program without rules",
 }

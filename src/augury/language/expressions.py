@@ -168,9 +168,9 @@ class Expressions:
             case s.Group():
                 return [c for item in node.items for c in self.conditions(item)]
             case s.Binary(op="AND"):
-                return self.conditions(node.left) + self.conditions(node.right)
+                return [c for operand in s.joined(node) for c in self.conditions(operand)]
             case s.Binary(op="OR"):
-                options = tuple(tuple(self.conditions(side)) for side in (node.left, node.right))
+                options = tuple(tuple(self.conditions(operand)) for operand in s.joined(node))
                 return [AnyOf(options, node.span)]
             case s.Binary() if (
                 node.op.lower() in ALLEN and isinstance(node.left, s.Name) and isinstance(node.right, s.Name)

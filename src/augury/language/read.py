@@ -18,6 +18,7 @@ from augury.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import Findings, Note, Source, Span
 from augury.language import syntax as s
 from augury.language.grammar import parser
+from augury.language.limits import too_large
 from augury.language.regroup import regroup
 from augury.language.statements import COLON, Chunk, chunks
 from augury.language.syntax_errors import explain, next_statement
@@ -29,7 +30,6 @@ KNOWN_PREFIXES = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "owl": "http://www.w3.org/2002/07/owl#",
 }
-DEEPEST = 200
 Integer: TypeAlias = int  # inside the reader, `int` is a rule of the grammar
 
 Loader = Callable[[str, Span], Source | None]
@@ -116,21 +116,11 @@ def _transform(tree: Tree[Token], reader: _Reader) -> s.Statement | None:
             return None
         raise
     assert isinstance(statement, s.Statement)
-    if isinstance(statement, s.EventRule | s.StaticRule) and _too_deep(statement):
-        reader.findings.add("E101", f"more than {DEEPEST} parts are nested in one another", statement.head.span,
-                            hint="derive an event from some of them")  # fmt: skip
+    if isinstance(statement, s.EventRule | s.StaticRule) and (problem := too_large(statement)) is not None:
+        message, span, hint = problem
+        reader.findings.add("E108", message, span, hint=hint)
         return None
     return statement
-
-
-def _too_deep(statement: s.EventRule | s.StaticRule) -> bool:
-    """Whether later passes, which follow the nesting, might run out of stack."""
-    level: list[s.Node] = [statement.head, *statement.body]
-    for _ in range(DEEPEST):
-        level = [child for node in level for child in s.children(node)]
-        if not level:
-            return len(statement.body) > DEEPEST
-    return True
 
 
 def _unread(chunk: Chunk, findings: Findings) -> None:

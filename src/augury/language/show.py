@@ -173,12 +173,18 @@ class Printer:
 
     def _binary(self, node: s.Binary) -> str:
         op = node.op.lower() if node.op in _LABEL_RELATIONS else node.op
-        policy = f"[{self.policy(node.policy)}]" if node.policy else ""
+        operands: list[str] = []
+        part: s.Node = node
+        while isinstance(part, s.Binary) and part.op == node.op:
+            policy = f"[{self.policy(part.policy)}]" if part.policy else ""
+            operands.append(f"{op}{policy} {self.node(part.right, _COMPARISON)}")
+            part = part.left
         # Mixed operators keep their parentheses, so that the text says its own reading.
-        left = node.left
-        mixed = isinstance(left, s.Binary) and (self.explicit or left.op != node.op)
-        first = f"({self.node(left)})" if mixed else self.node(left, _PATTERN)
-        return f"{first} {op}{policy} {self.node(node.right, _COMPARISON)}"
+        first = f"({self.node(part)})" if isinstance(part, s.Binary) else self.node(part, _PATTERN)
+        operands.reverse()
+        if self.explicit:  # every step but the last stands in parentheses
+            return f"{'(' * (len(operands) - 1)}{first} {') '.join(operands)}"
+        return " ".join([first, *operands])
 
     def _length(self, length: Const) -> str:
         return self.node(length)

@@ -11,7 +11,7 @@ from augury.language.syntax import Comments
 
 COLON = "\ua789"  # stands for the colon of a prefixed name: same length, so spans stay true
 PIECES = re.compile(
-    r"""(?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
+    r"""(?P<string>'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*")
       | (?P<comment>[%\#][^\n]*|/\*.*?\*/)
       | (?P<iri><[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"{}|\\^`]*>)
       | (?P<end>\.(?!\s*\[)(?=\s|$|[%\#]|/\*))

@@ -180,12 +180,13 @@ def _collect_functors(modules: list[s.Module], symbols: Symbols) -> None:
 
 
 def _functors_in(literal: s.Node, symbols: Symbols) -> None:
-    if isinstance(literal, s.Call) and literal.name not in symbols.functions and literal.name not in RELATIVE:
-        _functors_of(literal.args, symbols)
-        return
-    for child in s.children(literal):
-        if not isinstance(literal, s.Chain | s.Arith):
-            _functors_in(child, symbols)
+    left = [literal]
+    while left:
+        node = left.pop()
+        if isinstance(node, s.Call) and node.name not in symbols.functions and node.name not in RELATIVE:
+            _functors_of(node.args, symbols)
+        elif not isinstance(node, s.Chain | s.Arith):
+            left.extend(s.children(node))
 
 
 def _functors_of(args: tuple[s.Node, ...], symbols: Symbols) -> None:

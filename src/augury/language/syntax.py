@@ -341,6 +341,19 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    """A node and all that is inside, from left to right; however long a chain is."""
+    left = [node]
+    while left:
+        node = left.pop()
+        yield node
+        left.extend(reversed(list(children(node))))
+
+
+def joined(node: Binary) -> list[Node]:
+    """The operands of a chain of one operator: `a or b or c` has three."""
+    operands: list[Node] = []
+    part: Node = node
+    while isinstance(part, Binary) and part.op == node.op:
+        operands.append(part.right)
+        part = part.left
+    return [part, *reversed(operands)]

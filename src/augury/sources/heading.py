@@ -50,6 +50,11 @@ def missing_column(type: str, missing: str, known: Iterable[str], place: str = "
                      f"there is `{close}`" if close else f"the columns are {', '.join(listed)}")  # fmt: skip
 
 
+def declares_type(type: str | None, plan: Plan, names: Names) -> bool:
+    """Whether a type is given that has an attribute of the name that else says the type of an event."""
+    return type is not None and any(a.name == names.type for a in plan.declared.get(type, ()))
+
+
 @dataclass(frozen=True)
 class EventHeading:
     """The columns of a table of events. `type` is that of all its rows; without it, a column names the type of each."""
@@ -59,10 +64,11 @@ class EventHeading:
     type: str | None = None
     place: str = ""
 
-    def check(self) -> None:
-        """Refuses a table that names neither type nor time, or has a column twice."""
+    def check(self, plan: Plan) -> None:
+        """Refuses a table that names neither type nor time, that names its type twice, or has a column twice."""
         names = self.names
         no_columns_twice(self.columns, self.place)
+        self.check_type(plan)
         if self.type is None and names.type not in self.columns:
             path = self.place.rpartition(":")[0] or self.place
             raise DataError(
@@ -75,6 +81,13 @@ class EventHeading:
                 f"is it `{close}`? Say --time {close}" if close else "name the column that holds the time with --time"
             )
             raise DataError(f"has no column `{names.time}` (or `{names.start}` and `{names.end}`)", self.place, hint)
+
+    def check_type(self, plan: Plan) -> None:
+        """Refuses a table of one type whose rows name types of their own: both cannot be meant."""
+        column = self.names.type
+        if self.type is not None and column in self.columns and column not in self.own(self.type, plan):
+            raise DataError(f"has a column `{column}`, but all its events are to be `{self.type}`", self.place,
+                            f"leave out `{self.type}`, and each row is of the type that it names; if it is an attribute, declare it: `event {self.type}(…, {column}: string).`")  # fmt: skip
 
     def own(self, type: str, plan: Plan) -> set[str]:
         """The attributes of a declared type: no column of such a name says anything else of its events."""

@@ -23,7 +23,7 @@ from augury.sources.blocks import uncollected
 from augury.sources.cells import MISSING, TextCells
 from augury.sources.columns import Array, coded
 from augury.sources.files import SourceFile
-from augury.sources.heading import NAMES, EventHeading, Names
+from augury.sources.heading import NAMES, EventHeading, Names, declares_type
 from augury.sources.history import Batch, History
 from augury.sources.problems import Problem, Skipped
 from augury.sources.rows import FORM, Irregular, by_shape, interval, item_from, of_events
@@ -31,6 +31,7 @@ from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.tables import is_table, sheets
 from augury.sources.types import from_numpy, is_null
 
+_NO_KEY = " type"  # which no object of JSON has: its type is given, and `type` is an attribute
 _CHUNK = 1 << 14  # objects that are read at a time: they should stay in the caches until they are columns
 _NUMBER = re.compile(r"\s*-?[0-9]+\s*")
 _type = type
@@ -193,6 +194,8 @@ class Reader:
         if not len(items):
             self.skipped.handle_all(items.problems)
             return History()
+        if declares_type(type, self.plan, names):
+            names = replace(names, type=_NO_KEY)
         clock, problems = self._begin(first_time(items.objects, names)), items.problems
         try:
             with uncollected():
@@ -216,7 +219,7 @@ class Reader:
     def sheet(self, sheet: Sheet, names: Names = NAMES, type: str | None = None) -> History:
         """Rows under a header."""
         heading = EventHeading(sheet.names, names, type, sheet.top)
-        heading.check()
+        heading.check(self.plan)
         self._check_cells(sheet, heading)
         if not len(sheet):
             self.skipped.handle_all(sheet.problems)

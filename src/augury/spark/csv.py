@@ -117,7 +117,7 @@ def _table(source: SourceFile, file: SourceFile, head: bytes, plan: Plan) -> Tab
     if sheet is None:
         return None
     table = Table(source, (file,), sheet.names, csv.separator_of(head), named)
-    table.heading.check()
+    table.heading.check(plan)
     return table
 
 

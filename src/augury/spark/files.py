@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from augury.errors import DataError
 from augury.program import Program
 from augury.sources.cells import ArrowCells
 from augury.sources.files import ENDINGS, Form, SourceFile, is_data
-from augury.sources.heading import EventHeading
+from augury.sources.heading import EventHeading, declares_type
 from augury.sources.reader import Known
 from augury.sources.sheet import Sheet
 from augury.spark import csv, jsonl
@@ -60,6 +61,10 @@ class Opened:
                     file.place,
                     "pack it with gzip, or say --engine embedded",
                 )
+        if form in ("parquet", "arrow") and files and not self.streaming:
+            files = [file for file in files if Path(file.path).stat().st_size]
+            if not files:
+                return []
         match form:
             case "csv":
                 return self._csv(source, files)
@@ -81,13 +86,7 @@ class Opened:
         if not path.is_dir() and not source.pattern:
             raise DataError("is not a directory" if path.exists() else "no such directory", source.place,
                             "a stream reads a directory of files that grows, or - for standard input")  # fmt: skip
-        found = sorted(
-            path.rglob("*")
-            if path.is_dir()
-            else Path().glob(source.path)
-            if not path.is_absolute()
-            else Path("/").glob(source.path[1:])
-        )
+        found = sorted(path.rglob("*") if path.is_dir() else map(Path, glob.glob(source.path, recursive=True)))
         return [
             replace(source, path=str(p))
             for p in found
@@ -152,6 +151,9 @@ class Opened:
         return csv.Tables(frames, self.plan, look, False, self.strict).sources(numbers)
 
     def _jsonl(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
+        if declares_type(source.type, self.plan, source.names):
+            raise DataError(f"`{source.names.type}` says the type of an object of JSON, and is an attribute of `{source.type}`", source.place,
+                            "call the attribute something else, use a table, or say --engine embedded")  # fmt: skip
         paths = self._paths(source, files)
         there = self.spark.read.text(paths) if files or not self.streaming else None
         texts = [] if there is None else [row[0] for row in there.limit(_SAMPLE).collect()]
@@ -203,7 +205,7 @@ class Opened:
         """A DataFrame of a file. One pass over its type column tells the types that are there."""
         names = source.names if source.time in frame.columns else replace(source.names, time="time")
         place = files[0].place if len(files) == 1 else source.place
-        EventHeading(tuple(frame.columns), source.names, source.type, place).check()
+        EventHeading(tuple(frame.columns), source.names, source.type, place).check(self.plan)
         if source.type is not None:
             return sources(self.program, {source.type: frame}, names)
         found = sources(self.program, frame, names)

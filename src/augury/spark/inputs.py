@@ -194,7 +194,9 @@ def sources(program: Program, events: Any, names: Names) -> list[Source]:
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
         if name not in known and (close := misspelt(name, known)):
             raise DataError(f"unknown event type `{name}`", hint=f"did you mean `{close}`?")
-        part = _part(EventHeading(tuple(frame.columns), names, name), name, frame, plan)
+        heading = EventHeading(tuple(frame.columns), names, name)
+        heading.check_type(plan)
+        part = _part(heading, name, frame, plan)
         found.append(Source(frame, (part,), names, prefixes=plan.prefixes))
     return found
 

@@ -50,6 +50,7 @@ _Chain: TypeAlias = tuple[Scan, tuple[Label | Select | Within, ...]]
 _EXACT = 2**53 - 1  # integers up to here are doubles without loss
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = ((t.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1) for t in (datetime.min, datetime.max))
+_MOST_OPTIONS = 200  # of an `or`: Catalyst follows the nesting of what it is given
 _NUMBERS = ("int", "number")
 _TIMELY = ("+", "-", "min", "max")  # functions in which a time point may meet a duration
 _AS_DOUBLES = ("/", "//", "floor", "ceil")
@@ -205,7 +206,7 @@ class _Scope:
         match condition:
             case Compare():
                 return self.compare(condition)
-            case AnyOf():
+            case AnyOf() if len(condition.options) <= _MOST_OPTIONS:
                 inner = (replace(self, values=dict(self.values), foreign=set(self.foreign)) for _ in condition.options)
                 tests = [scope.conjunction(option) for scope, option in zip(inner, condition.options, strict=True)]
                 return _Test(_any_of(*(t.keeps for t in tests)), _any_of(*(t.errs for t in tests)))

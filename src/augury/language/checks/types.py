@@ -14,6 +14,7 @@ from augury.algebra.program import Attribute, Plan
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild, show
 from augury.clock import Kind
 from augury.errors import Findings, Note, Span
+from augury.language.checks.arity import static_atoms
 from augury.model import show_value, type_name
 
 Kinds = frozenset[str]
@@ -67,6 +68,30 @@ def check_types(plan: Plan, findings: Findings, clock: Kind | None = None) -> No
         checker.rule(rule)
     checker.clauses(plan.clauses)
     checker.report()
+
+
+def check_subjects(plan: Plan, findings: Findings, given: Iterable[str] = ()) -> None:
+    """A subject of a property is an IRI, which no string equals; `given` are predicates whose facts are of no graph."""
+    aside = {
+        *given,
+        *plan.static,
+        *plan.queries,
+        *(clause.name for clause in plan.clauses),
+        *(rule.makes for rule in plan.rules),
+    }
+    checker = _Types(plan, Findings(), None)
+    for rule in plan.rules:
+        checker.rule(rule)
+    checker.clauses(plan.clauses)
+    for atom, asking in static_atoms(plan):
+        subject = atom.args[0] if len(atom.args) == 2 and ":" in atom.name and atom.name not in aside else None
+        if not isinstance(subject, Var) or asking is None:
+            continue
+        uses = checker.classes.uses.get(checker.classes.find((("rule", asking.label), subject.name)), [])
+        text = next((use for use in uses if use.declared and use.kinds == {"string"} and use.span in asking.span), None)
+        if text is not None:
+            findings.add("W310", f"`{subject.name}` is a string, and the subject of a property is an IRI: they are never equal", subject.span,
+                         Note(text.why, text.span), hint="declare it as `iri`, and text in the data is read as IRIs")  # fmt: skip
 
 
 class _Types:

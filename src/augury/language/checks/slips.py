@@ -1,0 +1,68 @@
+"""What is legal, and most likely a slip: a small letter for a variable, a window of another language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from augury.algebra.nodes import Holds, Rule, Scan, Unless
+from augury.algebra.program import Plan
+from augury.algebra.terms import Const, Expr, Var, Wild, show, walk
+from augury.clock import Duration, show_duration
+from augury.errors import Findings, Note
+from augury.language.checks.arity import scans, static_atoms
+
+_LETTER = re.compile(r"[a-z]\d*")
+
+
+def check_slips(plan: Plan, findings: Findings) -> None:
+    atoms: dict[str, list[Holds | Unless]] = {}
+    for atom, rule in static_atoms(plan):
+        if rule is not None:
+            atoms.setdefault(rule.label, []).append(atom)
+    known = {*plan.declared, *(rule.type for rule in plan.rules)}
+    for rule in plan.rules:
+        found = scans(rule)
+        _check_small_letters(
+            rule.args, [a for atom in (*found, *atoms.get(rule.label, ())) for a in atom.args], findings
+        )
+        for scan in found:
+            if scan.type not in known:
+                _check_window(scan, rule, findings)
+    for clause in plan.clauses:
+        body = [a for c in clause.body if isinstance(c, Holds | Unless) for a in c.args]
+        if clause.body:
+            _check_small_letters(clause.args, body, findings)
+
+
+def _check_small_letters(head: tuple[Expr, ...], body: list[Expr], findings: Findings) -> None:
+    """`a(x) <- b(x)`: one bare name on both sides, a single letter, or in a rule that has no variable at all.
+
+    Other bare names are mostly meant as strings, `alert(P, high) <- level(P, high)`.
+    """
+    places = {const.value: const for const in reversed(list(_bare(body)))}
+    plain = not any(isinstance(part, Var | Wild) for arg in (*head, *body) for part in walk(arg))
+    plain = plain and all(isinstance(arg, Const) and arg.value in places for arg in (*head,))
+    for const in _bare(head):
+        name = const.value
+        if name in places and (plain or _LETTER.fullmatch(str(name))):
+            findings.add("W308", f"`{name}` is a string here; a variable begins with a capital", const.span,
+                         Note("the same string", places[name].span),
+                         hint=f"write `{str(name)[0].upper()}{str(name)[1:]}`, or `'{name}'` if the string is meant")  # fmt: skip
+
+
+def _bare(args: Iterable[Expr]) -> Iterator[Const]:
+    """The strings that are written without quotes."""
+    for arg in args:
+        if isinstance(arg, Const) and isinstance(arg.value, str) and arg.span.text == arg.value:
+            yield arg
+
+
+def _check_window(scan: Scan, rule: Rule, findings: Findings) -> None:
+    """`tumbling(1h)` would be an event with a duration for its argument, which never comes."""
+    lengths = [arg.value for arg in scan.args if isinstance(arg, Const) and isinstance(arg.value, Duration)]
+    if not lengths or any(isinstance(arg, Var) for arg in scan.args):
+        return
+    length = show_duration(lengths[0].us)
+    findings.add("W309", f"`{scan.type}({', '.join(map(show, scan.args))})` is an event here, which nothing declares or derives", scan.span,
+                 hint=f"a window is written `(…).{length}`, `{{o, s}} within {length}` or `w: extend(o, {length})`; if it is an event, declare it: `event {scan.type}(length: duration).`")  # fmt: skip
