@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def full_disks(count: int, seed: int) -> Trials:
                 command = [sys.executable, "-m", "augury.cli", "run", str(folder / "p.aug"), "--events", str(folder / "e.csv"), "--engine", "embedded", *where]  # fmt: skip
             with open(folder / "stdout", "wb") as out:
                 done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False,
-                                      preexec_fn=lambda room=room: _limit_files(room), env={**os.environ, "PYTHONUNBUFFERED": "1"})  # fmt: skip
+                                      preexec_fn=partial(_limit_files, room), env={**os.environ, "PYTHONUNBUFFERED": "1"})  # fmt: skip
             if done.returncode == 0:
                 yield f"{form} with room for {room} bytes: it says that all went well"
             elif "Traceback" in done.stderr and form != "save":
@@ -187,5 +188,5 @@ FAULTS = {
     "full disks": Fault(full_disks, 40, 4),
     "poisoned rows": Fault(poisoned_rows, 1000, 20),
     "racing threads": Fault(racing_threads, 60, 1),
-    "exceeded limits": Fault(exceeded_limits, 500, 20),
+    "exceeded limits": Fault(exceeded_limits, 200, 5),
 }

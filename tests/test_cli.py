@@ -424,7 +424,7 @@ def test_several_sources_are_one_stream(shell: Shell) -> None:
     shell.file("p.aug", "e <- a(X) SEQ b(X).")
     done = shell.augury("run", "p.aug", "--events", "a=a.csv", "--events", "b=b.csv", "--lateness", "0")
     assert answers(done) == [("e", 1, 3)]
-    assert done.err == "1 warning; `augury check` shows it\n"
+    assert done.err == ""  # a rule without a bound, over a history that has an end
     late = shell.augury(
         "run", "p.aug", "--events", "-", "--lateness", "1", stdin="type,x,time\na,1,1\nb,1,9\na,1,2\nb,1,8\n"
     )
@@ -437,7 +437,7 @@ def test_numbers_among_calendar_times(shell: Shell) -> None:
     shell.file(
         "m.jsonl", '{"type": "a", "args": [1], "time": "2026-01-01"}\n{"type": "a", "args": [2], "time": 1772323200}\n'
     )
-    failed(shell.augury("run", "p.aug", "--events", "m.jsonl"), "m.jsonl:2: the number 1772323200 among calendar times")
+    failed(shell.augury("run", "p.aug", "--events", "m.jsonl"), "m.jsonl:2: `time`: the number 1772323200 among calendar times")
     shell.file("n.csv", "type,x,time\na,1,1772323200000000\n")
     done = shell.augury("run", "p.aug", "--events", "n.csv", "--clock", "timestamp")
     assert answers(done) == [("e", 1, "2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z")]
