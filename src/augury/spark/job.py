@@ -34,6 +34,10 @@ from augury.spark.pipeline import Pipeline
 from augury.spark.places import Places
 
 _LISTED = 100  # wrong rows of a file elsewhere that are shown
+FULL = "No space left on device"
+# What a file system says, as Java passes it on: with the path ahead, or without one.
+_REFUSED = re.compile(rf"{FULL}|Disk quota exceeded|Read-only file system|Permission denied|File too large|Not a directory|Input/output error|Too many open files|Stale file handle")  # fmt: skip
+_NO_FOLDER = re.compile(r"(?:Mkdirs failed to create|Failed to create directory|mkdir of|Parent path is not a directory:|Unable to create directory) (?:file:)?(/\S+)")  # fmt: skip
 
 
 @dataclass
@@ -230,7 +234,9 @@ def plain(error: BaseException, places: Places | None) -> AuguryError:
     A worker that raises ends its traceback with `augury.errors.RunError: …`; a wrong row of a DataFrame is
     `[USER_RAISED_EXCEPTION] a malformed row: …`, that of a file `a malformed row of file:///…: … in …`.
     """
-    text = str(error)
+    if isinstance(error, AuguryError):
+        return error
+    text = _story(error)
     ours = re.search(r"^augury\.errors\.\w+: (.*(?:\n {2}\S.*)*)", text, re.MULTILINE)
     if ours is not None:
         return RunError(ours[1])
@@ -242,6 +248,9 @@ def plain(error: BaseException, places: Places | None) -> AuguryError:
         return DataError(re.sub(r" SQLSTATE: \w+$", "", wrong[1].strip()))
     if re.search(r"Connection refused|Py4JNetworkError|SparkContext was shut down|stopped SparkContext|Answer from Java side is empty", text):  # fmt: skip
         return RunError("Spark has stopped", "its Java process ended; was there enough memory? --conf spark.driver.memory=4g")  # fmt: skip
+    refused = _refused(text)
+    if refused is not None:
+        return refused
     missing = re.search(r"Path does not exist: (\S+)", text)
     if missing is not None:
         return DataError("no such file", missing[1])
@@ -250,3 +259,26 @@ def plain(error: BaseException, places: Places | None) -> AuguryError:
         said = f"{raised[-1][0].split('.')[-1]}: {raised[-1][1]}" if raised else first_line(error)
         return RunError(f"Spark could not finish: {said}")
     return RunError(f"{type(error).__name__}: {first_line(error)}")
+
+
+def _story(error: BaseException) -> str:
+    """What an error says, and what the Java exceptions behind it say."""
+    said = [str(error)]
+    cause = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    try:
+        while cause is not None and len(said) < 20:
+            said.append(str(cause.toString()))
+            cause = cause.getCause()
+    except Exception:  # the JVM may have ended meanwhile
+        pass
+    return "\n".join(said)
+
+
+def _refused(text: str) -> AuguryError | None:
+    """What a file system refused to do, and where."""
+    found = _REFUSED.search(text)
+    if found is None:
+        folder = _NO_FOLDER.search(text)
+        return None if folder is None else DataError("cannot be written: no folder can be made there", folder[1])
+    where = re.search(rf"(?:file:)?(/[^\s:()]+)(?: \(|: (?:error=\d+, )?){re.escape(found[0])}", text)
+    return RunError(found[0]) if where is None else DataError(found[0], where[1])
