@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -38,6 +38,7 @@ FULL = "No space left on device"
 # What a file system says, as Java passes it on: with the path ahead, or without one.
 _REFUSED = re.compile(rf"{FULL}|Disk quota exceeded|Read-only file system|Permission denied|File too large|Not a directory|Input/output error|Too many open files|Stale file handle")  # fmt: skip
 _NO_FOLDER = re.compile(r"(?:Mkdirs failed to create|Failed to create directory|mkdir of|Parent path is not a directory:|Unable to create directory) (?:file:)?(/\S+)")  # fmt: skip
+_NO_LONGER = re.compile(r"(?:file:)?(/\S+) is not a directory")
 
 
 @dataclass
@@ -265,12 +266,10 @@ def _story(error: BaseException) -> str:
     """What an error says, and what the Java exceptions behind it say."""
     said = [str(error)]
     cause = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
-    try:
+    with suppress(Exception):  # the JVM may have ended meanwhile
         while cause is not None and len(said) < 20:
             said.append(str(cause.toString()))
             cause = cause.getCause()
-    except Exception:  # the JVM may have ended meanwhile
-        pass
     return "\n".join(said)
 
 
@@ -278,7 +277,9 @@ def _refused(text: str) -> AuguryError | None:
     """What a file system refused to do, and where."""
     found = _REFUSED.search(text)
     if found is None:
-        folder = _NO_FOLDER.search(text)
-        return None if folder is None else DataError("cannot be written: no folder can be made there", folder[1])
+        if (folder := _NO_FOLDER.search(text)) is not None:
+            return DataError("cannot be written: no folder can be made there", folder[1])
+        file = _NO_LONGER.search(text)
+        return None if file is None else DataError("is not a directory", file[1])
     where = re.search(rf"(?:file:)?(/[^\s:()]+)(?: \(|: (?:error=\d+, )?){re.escape(found[0])}", text)
     return RunError(found[0]) if where is None else DataError(found[0], where[1])

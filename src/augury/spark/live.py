@@ -133,7 +133,7 @@ def remembered(checkpoint: Path) -> dict[str, Any]:
     path = checkpoint / "augury.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if (checkpoint / "spark").exists():
             raise RunError(f"{checkpoint} is a checkpoint, but has no augury.json", "start with a new directory") from None  # fmt: skip
         return {}
@@ -181,6 +181,7 @@ class Spool(threading.Thread):
     def run(self) -> None:
         ticking = threading.Thread(target=self._tick, daemon=True)
         ticking.start()
+        unreadable: AuguryError | None = None
         try:
             for line in self.lines:
                 with self.lock:
@@ -190,12 +191,13 @@ class Spool(threading.Thread):
                 if self.failed is not None:
                     break
         except (OSError, ValueError) as error:
-            self.failed = DataError(f"cannot be read: {error}", "standard input")
+            unreadable = DataError(f"cannot be read: {error}", "standard input")
         finally:
             self.over.set()
             ticking.join()
             with self.lock:
                 self._write()
+            self.failed = self.failed or unreadable
 
     def _tick(self) -> None:
         """A line does not wait for many others."""
@@ -211,6 +213,8 @@ class Spool(threading.Thread):
             self._spool()
         except OSError as error:
             self.failed = DataError(f"cannot be written: {error.strerror}", str(self.folder), _ROOM)
+        except ValueError as error:  # half a character
+            self.failed = DataError(f"cannot be read: {error}", "standard input")
 
     def _spool(self) -> None:
         text = "".join(self.held)
@@ -314,8 +318,9 @@ class Live:
     def _located(self, error: AuguryError) -> AuguryError:
         """An error of a full disk says which one it is, where Spark did not."""
         if isinstance(error, RunError) and error.message == FULL:
-            places = [str(self.order.checkpoint), *self.order.places.values(), os.environ.get("SPARK_LOCAL_DIRS", gettempdir())]  # fmt: skip
-            full = [place for place in places if "://" not in place and shutil.disk_usage(place).free < _SCARCE]
+            asked = (str(self.order.checkpoint), self.order.output, self.order.late or "-", gettempdir())
+            places = [place for place in asked if os.path.isdir(place)]
+            full = [place for place in places if shutil.disk_usage(place).free < _SCARCE]
             return DataError(FULL, " or ".join(full or places), _ROOM)
         return error
 

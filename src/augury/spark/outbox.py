@@ -149,7 +149,7 @@ def _seal(folder: Path) -> None:
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     data = [file for file in files if not file.name.startswith((".", "_"))]
     if not data:
-        raise RunError(f"nothing was written to {folder}", "the checkpoint has to be on storage that all workers reach")
+        raise RunError(f"nothing was written to {folder}", "the checkpoint has to be on storage that all workers reach; name an output elsewhere with its scheme, such as hdfs://")  # fmt: skip
     for file in set(files) - set(data):  # checksums, by names that are no more
         shutil.rmtree(file) if file.is_dir() else file.unlink()
     for number, file in enumerate(data):
