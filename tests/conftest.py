@@ -22,7 +22,8 @@ _SHORT = {
     ),
     "test_cli_spark.py": (
         "test_the_demonstration", "test_json_lines_and_all_formats", "test_java_is_looked_at_first",
-        "test_a_stream_that_is_wrong_from_the_start", "test_a_run_that_was_killed_loses_and_doubles_nothing",
+        "test_a_stream_that_is_wrong_from_the_start", "test_places_that_cannot_be_written",
+        "test_whoever_follows_sees_each_answer_once", "test_a_run_that_was_killed_loses_and_doubles_nothing",
     ),
     "test_pushdown.py": ("test_examples", "test_nothing_that_matters_is_dropped[0-logical]", "test_contiguity_needs_every_event"),
     "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_are_joined[a pair]", "test_what_decides_a_match_is_sent_all_the_same[negated]"),

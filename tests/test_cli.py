@@ -437,7 +437,10 @@ def test_numbers_among_calendar_times(shell: Shell) -> None:
     shell.file(
         "m.jsonl", '{"type": "a", "args": [1], "time": "2026-01-01"}\n{"type": "a", "args": [2], "time": 1772323200}\n'
     )
-    failed(shell.augury("run", "p.aug", "--events", "m.jsonl"), "m.jsonl:2: `time`: the number 1772323200 among calendar times")
+    failed(
+        shell.augury("run", "p.aug", "--events", "m.jsonl"),
+        "m.jsonl:2: `time`: the number 1772323200 among calendar times",
+    )
     shell.file("n.csv", "type,x,time\na,1,1772323200000000\n")
     done = shell.augury("run", "p.aug", "--events", "n.csv", "--clock", "timestamp")
     assert answers(done) == [("e", 1, "2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z")]

@@ -369,6 +369,88 @@ def test_a_stream_that_is_wrong_from_the_start(augury: Augury) -> None:
     failed(augury(*run, "in/*.jsonl"), "has other files, such as mine")
 
 
+def test_places_that_cannot_be_written(augury: Augury) -> None:
+    """The cause and the place are in the first line, before Spark starts where that can be."""
+    run = ("stream", "fire.aug", "--events", "in/*.jsonl", "--trigger", "once")
+    spread([json.dumps({"type": "heat", "place": "l1", "time": 1})], 1, Path("in"))
+    for place in ("events.jsonl/below", "/proc/below"):
+        why = "Not a directory" if "jsonl" in place else "No such file or directory"
+        failed(augury(*run, "--checkpoint", place, "--output", "out"), f"error: {place}: cannot be written: {why}")
+        failed(augury(*run, "--checkpoint", "cp", "--output", place), f"error: {place}: cannot be written: {why}")
+        failed(augury(*run, "--checkpoint", "cp", "--output", "out", "--late", place), f"error: {place}: cannot be written")  # fmt: skip
+    from augury.spark.lock import held
+
+    with held(Path("cp")):
+        failed(augury(*run, "--checkpoint", "cp", "--output", "out"), "error: another run is at the checkpoint cp: process ")  # fmt: skip
+
+
+def test_whoever_follows_sees_each_answer_once(augury: Augury, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that dies between a batch and its commit leaves it as it is when it goes on; a second stream reads each once."""
+    from augury.spark.outbox import Note, Outbox
+
+    Path("hot.aug").write_text("event wind(place: string, speed: float). hot(P) <- wind(P, S) WHERE S > 5.")
+    Path("again.aug").write_text("again(P) <- hot(P).")
+    run = ("stream", "hot.aug", "--events", "in", "--checkpoint", "cp", "--output", "out", "--trigger", "once", "--emit", "early", "--buckets", "2")  # fmt: skip
+    spread([json.dumps({"type": "wind", "place": f"l{n}", "speed": n, "time": n}) for n in range(12)], 12, Path("in"))
+    move = Outbox._move
+
+    def die(box: Outbox, note: Note) -> None:
+        move(box, note)
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbox, "_move", die)
+        failed(augury(*run), "error: RuntimeError: killed")
+    seen = {path: (path.stat().st_ino, path.read_text()) for path in Path("out").rglob("*") if path.is_file()}
+    assert [str(path) for path in seen] == ["out/batch=0/part-00000.json"]
+    second = ("stream", "again.aug", "--events", "out", "--checkpoint", "cp2", "--trigger", "once", "--emit", "early", "--buckets", "2")  # fmt: skip
+    first_look = augury(*second).out
+    done = augury(*run)
+    assert done.code == 0, done.err
+    assert {path: (path.stat().st_ino, path.read_text()) for path in Path("out").rglob("*") if path.is_file()} == seen
+    told = [json.loads(line)["args"] for line in (first_look + augury(*second).out).splitlines()]
+    assert sorted(told) == sorted([f"l{n}"] for n in range(6, 12))
+
+
+def on_disks(script: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a script that may mount what it likes, and that nobody else sees."""
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no disk can be mounted here")
+    return subprocess.run(["unshare", "-rm", "sh", "-ec", script], cwd=home, capture_output=True, text=True, check=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("small", ["cp", "out"])
+def test_a_full_disk(augury: Augury, tmp_path: Path, small: str) -> None:
+    """A disk of 256 KB; once there is room, the run goes on from where it stood."""
+    run = [sys.executable, "-m", "augury", "stream", "wide.aug", "--events", "in", "--checkpoint", "cp", "--output", "out",
+           "--emit", "early", "--buckets", "2", "--master", "local[2]", "--trigger", "once"]  # fmt: skip
+    Path("wide.aug").write_text("event wind(place: string). seen(P) <- wind(P).")
+    spread([json.dumps({"type": "wind", "place": f"{n:x<3000}", "time": n}) for n in range(300)], 300, Path("in"))
+    Path(small).mkdir()
+    full = on_disks(f"mount -t tmpfs -o size=256k none {small}; {' '.join(run)}", tmp_path)
+    assert (full.returncode, full.stdout) == (1, ""), full
+    assert full.stderr.startswith("error: ") and "No space left on device" in full.stderr.splitlines()[0], full.stderr
+    assert "Java" not in full.stderr and "Traceback" not in full.stderr, full.stderr
+    if small == "out":
+        again = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (again.returncode, again.stderr) == (0, "")
+        assert sum(len(p.read_text().splitlines()) for p in Path("out").rglob("part-*")) == 300
+
+
+def test_a_disk_that_may_not_be_written_to(augury: Augury, tmp_path: Path) -> None:
+    """Of the output, we are the first to know; of what Spark keeps, Spark is."""
+    run = ("stream", "fire.aug", "--events", "in", "--checkpoint", "cp", "--output", "out", "--trigger", "once", "--buckets", "2")  # fmt: skip
+    spread(EVENTS.splitlines(), 3, Path("in"))
+    assert augury(*run).code == 0
+    command = " ".join([sys.executable, "-m", "augury", *run, "--master", "'local[2]'"])
+    told = on_disks(f"mount -t tmpfs -o ro none out; {command}", tmp_path)
+    assert (told.returncode, told.stderr) == (1, f"error: {tmp_path}/out: cannot be written: Read-only file system\n")
+    told = on_disks(f"mount -t tmpfs -o ro none cp/spark; {command}", tmp_path)
+    assert told.returncode == 1
+    assert told.stderr.startswith(f"error: {tmp_path}/cp/spark"), told.stderr
+    assert told.stderr.count("\n") <= 2 and "Java" not in told.stderr, told.stderr
+
+
 def test_a_run_that_was_killed_loses_and_doubles_nothing(augury: Augury, tmp_path: Path) -> None:
     """Killed while it works, then started again: what is in the folder is the answer, each detection once."""
     lines = story(300)

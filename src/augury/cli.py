@@ -588,6 +588,7 @@ def stream(
     for destination in (output, late or "-"):
         _check_output(destination, events, folder=True)
     from augury.spark import live
+    from augury.spark.lock import held
     from augury.spark.session import open_session
 
     settings = _settings(
@@ -608,7 +609,7 @@ def stream(
     parts = buckets or live.remembered(order.checkpoint).get("buckets") or 2 * (os.cpu_count() or 1)
     live.check(order, parts)
     order = order.ready()
-    with live.held(order.checkpoint) as log:
+    with held(order.checkpoint) as log:
         with working("starting Spark"):
             spark = open_session(master, conf, streaming_buckets=parts, log=log)
         running = live.Live(spark, order, parts, say)

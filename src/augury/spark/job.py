@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -34,6 +34,11 @@ from augury.spark.pipeline import Pipeline
 from augury.spark.places import Places
 
 _LISTED = 100  # wrong rows of a file elsewhere that are shown
+FULL = "No space left on device"
+# What a file system says, as Java passes it on: with the path ahead, or without one.
+_REFUSED = re.compile(rf"{FULL}|Disk quota exceeded|Read-only file system|Permission denied|File too large|Not a directory|Input/output error|Too many open files|Stale file handle")  # fmt: skip
+_NO_FOLDER = re.compile(r"(?:Mkdirs failed to create|Failed to create directory|mkdir of|Parent path is not a directory:|Unable to create directory) (?:file:)?(/\S+)")  # fmt: skip
+_NO_LONGER = re.compile(r"(?:file:)?(/\S+) is not a directory")
 
 
 @dataclass
@@ -230,7 +235,9 @@ def plain(error: BaseException, places: Places | None) -> AuguryError:
     A worker that raises ends its traceback with `augury.errors.RunError: …`; a wrong row of a DataFrame is
     `[USER_RAISED_EXCEPTION] a malformed row: …`, that of a file `a malformed row of file:///…: … in …`.
     """
-    text = str(error)
+    if isinstance(error, AuguryError):
+        return error
+    text = _story(error)
     ours = re.search(r"^augury\.errors\.\w+: (.*(?:\n {2}\S.*)*)", text, re.MULTILINE)
     if ours is not None:
         return RunError(ours[1])
@@ -242,6 +249,9 @@ def plain(error: BaseException, places: Places | None) -> AuguryError:
         return DataError(re.sub(r" SQLSTATE: \w+$", "", wrong[1].strip()))
     if re.search(r"Connection refused|Py4JNetworkError|SparkContext was shut down|stopped SparkContext|Answer from Java side is empty", text):  # fmt: skip
         return RunError("Spark has stopped", "its Java process ended; was there enough memory? --conf spark.driver.memory=4g")  # fmt: skip
+    refused = _refused(text)
+    if refused is not None:
+        return refused
     missing = re.search(r"Path does not exist: (\S+)", text)
     if missing is not None:
         return DataError("no such file", missing[1])
@@ -250,3 +260,26 @@ def plain(error: BaseException, places: Places | None) -> AuguryError:
         said = f"{raised[-1][0].split('.')[-1]}: {raised[-1][1]}" if raised else first_line(error)
         return RunError(f"Spark could not finish: {said}")
     return RunError(f"{type(error).__name__}: {first_line(error)}")
+
+
+def _story(error: BaseException) -> str:
+    """What an error says, and what the Java exceptions behind it say."""
+    said = [str(error)]
+    cause = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    with suppress(Exception):  # the JVM may have ended meanwhile
+        while cause is not None and len(said) < 20:
+            said.append(str(cause.toString()))
+            cause = cause.getCause()
+    return "\n".join(said)
+
+
+def _refused(text: str) -> AuguryError | None:
+    """What a file system refused to do, and where."""
+    found = _REFUSED.search(text)
+    if found is None:
+        if (folder := _NO_FOLDER.search(text)) is not None:
+            return DataError("cannot be written: no folder can be made there", folder[1])
+        file = _NO_LONGER.search(text)
+        return None if file is None else DataError("is not a directory", file[1])
+    where = re.search(rf"(?:file:)?(/[^\s:()]+)(?: \(|: (?:error=\d+, )?){re.escape(found[0])}", text)
+    return RunError(found[0]) if where is None else DataError(found[0], where[1])

@@ -1,21 +1,21 @@
 """What `augury stream` does: folders that grow, or standard input, through Spark into folders, with a checkpoint.
 
 All that a run needs to go on is below the checkpoint: `augury.json` says of what it is one, `spark` is Spark's own,
-`input` holds the lines of standard input, and `spark.log` what the JVM had to say.
+`input` holds the lines of standard input, `output` the batch that is being written, `lock` says which run is at it, and
+`spark.log` what the JVM had to say.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
+import shutil
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import gettempdir
 from typing import IO, Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.algebra.program import Plan
 from augury.clock import Kind, read_duration, read_timestamp, show_duration, show_timestamp
-from augury.errors import DataError, RunError
+from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.graphs import Graph, read_facts
 from augury.language.show import Printer
 from augury.program import Program, check_clock
@@ -34,10 +34,10 @@ from augury.sources import Skipped, SourceFile
 from augury.spark.files import Opened
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED, clock_of
-from augury.spark.job import fetched, plainly
+from augury.spark.job import FULL, fetched, plain, plainly
+from augury.spark.outbox import Outbox, Write
 from augury.spark.pipeline import Pipeline
 from augury.spark.places import Places
-from augury.spark.session import Log
 from augury.spark.state import check_program
 from augury.spark.stream import LATE, REJECTED, SHIFT, Stream, late_rows
 
@@ -46,6 +46,8 @@ _LINES = 10_000  # of standard input that are a file at most
 _SECONDS = 1.0  # that a line of standard input waits at most
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
+_ROOM = "make room, and start again: the run goes on from its checkpoint"
+_SCARCE = 1 << 20  # bytes that are free on a disk that is as good as full
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,19 @@ class Order:
 
     def ready(self) -> Order:
         """With the folders made that it writes to."""
-        output = self.output if self.output == "-" else make_folder(self.output)
-        return replace(self, output=output, late=self.late and make_folder(self.late))
+        output = self.output if self.output == "-" else _writable(make_folder(self.output))
+        return replace(self, output=output, late=self.late and _writable(make_folder(self.late)))
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The folders of the parts of a batch, by name."""
+        outputs = self.program.plan.outputs
+        late = {} if self.late is None else {"late": self.late}
+        if self.output == "-":
+            return late
+        if self.format == "parquet" and len(outputs) > 1:
+            return {f"output.{type}": f"{self.output.rstrip('/')}/{type}" for type in outputs} | late
+        return {"output": self.output} | late
 
 
 @dataclass
@@ -120,7 +133,7 @@ def remembered(checkpoint: Path) -> dict[str, Any]:
     path = checkpoint / "augury.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if (checkpoint / "spark").exists():
             raise RunError(f"{checkpoint} is a checkpoint, but has no augury.json", "start with a new directory") from None  # fmt: skip
         return {}
@@ -143,34 +156,11 @@ def _remember(order: Order, buckets: int, clock: Kind) -> None:
     path = order.checkpoint / "augury.json"
     text = json.dumps({**about(order, buckets), "clock": clock}, indent=2, ensure_ascii=False)
     part = path.with_suffix(".part")
-    part.write_text(text + "\n", encoding="utf-8")
-    os.replace(part, path)
-
-
-@contextmanager
-def held(checkpoint: Path, patience: float = 60) -> Iterator[Log]:
-    """The checkpoint, for us alone. The JVM of a run that was killed may still be at it for a moment.
-
-    The lock is on the log, which is the JVM's standard error: it is held until that has ended.
-    """
     try:
-        checkpoint.mkdir(parents=True, exist_ok=True)
-        log = os.open(checkpoint / "spark.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        part.write_text(text + "\n", encoding="utf-8")
+        os.replace(part, path)
     except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror}", str(checkpoint)) from None
-    until = time.monotonic() + patience
-    try:
-        while True:
-            try:
-                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > until:
-                    raise RunError(f"another run is at the checkpoint {checkpoint}", "stop it, or use another directory") from None  # fmt: skip
-                time.sleep(0.2)
-        yield Log(checkpoint / "spark.log", log)
-    finally:
-        os.close(log)
+        raise DataError(f"cannot be written: {error.strerror}", str(order.checkpoint)) from None
 
 
 # Standard input
@@ -186,21 +176,28 @@ class Spool(threading.Thread):
         self.held: list[str] = []
         self.lock = threading.Lock()
         self.over = threading.Event()
+        self.failed: AuguryError | None = None  # why it ended before its input did
 
     def run(self) -> None:
         ticking = threading.Thread(target=self._tick, daemon=True)
         ticking.start()
+        unreadable: AuguryError | None = None
         try:
             for line in self.lines:
                 with self.lock:
                     self.held.append(line)
                     if len(self.held) >= _LINES:
                         self._write()
+                if self.failed is not None:
+                    break
+        except (OSError, ValueError) as error:
+            unreadable = DataError(f"cannot be read: {error}", "standard input")
         finally:
             self.over.set()
             ticking.join()
             with self.lock:
                 self._write()
+            self.failed = self.failed or unreadable
 
     def _tick(self) -> None:
         """A line does not wait for many others."""
@@ -209,8 +206,17 @@ class Spool(threading.Thread):
                 self._write()
 
     def _write(self) -> None:
-        if not self.held:
+        """The lines that are held, as a file."""
+        if not self.held or self.failed is not None:
             return
+        try:
+            self._spool()
+        except OSError as error:
+            self.failed = DataError(f"cannot be written: {error.strerror}", str(self.folder), _ROOM)
+        except ValueError as error:  # half a character
+            self.failed = DataError(f"cannot be read: {error}", "standard input")
+
+    def _spool(self) -> None:
         text = "".join(self.held)
         part = self.folder / f".{self.number:010d}.part"
         part.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
@@ -253,6 +259,9 @@ class Live:
             )
             self.stream = Stream(self.pipeline, buckets)
         _remember(order, buckets, clock.kind)
+        self.outbox = Outbox(order.checkpoint / "output", order.places)
+        self.outbox.recover()
+        self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
         self.seen = -1
 
     @property
@@ -263,53 +272,80 @@ class Live:
         if source.path != "-":
             return source
         folder = self.order.checkpoint / "input"
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"cannot be written: {error.strerror}", str(folder)) from None
         self.spool = Spool(folder, sys.stdin)
         return replace(source, path=str(folder / "*.jsonl"), shown="standard input")
 
     def run(self, show: Callable[[str], None]) -> None:
         """Until the end of the input, or until it is stopped."""
-        order = self.order
-        once = order.trigger == "once"
         if self.spool is not None:
             self.spool.start()
-            if once:
+            if self.order.trigger == "once":
                 self.spool.join()
-        with plainly(self.places):
-            writer = (
-                self.stream.mixed(self.plan.outputs)
-                .writeStream.foreachBatch(self._batch)
-                .option("checkpointLocation", str((order.checkpoint / "spark").absolute()))
-            )
-            ready = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{interval(order.trigger)} milliseconds")  # fmt: skip
-            query = ready.start()
-            try:
-                while not query.awaitTermination(0.5):  # type: ignore[arg-type]
-                    self._count(query)
-                    show(str(self.tally))
-                    _trim(order.checkpoint / "spark.log")
-                    if self.spool is not None and not self.spool.is_alive():
-                        query.processAllAvailable()
-                        break
+        try:
+            with plainly(self.places):
+                self._run(show)
+        except AuguryError as error:
+            stopped = None if self.spool is None else self.spool.failed
+            raise stopped or self.failed or self._located(error) from None
+        if self.spool is not None and self.spool.failed is not None:
+            raise self.spool.failed
+
+    def _run(self, show: Callable[[str], None]) -> None:
+        order, once = self.order, self.order.trigger == "once"
+        writer = (
+            self.stream.mixed(self.plan.outputs)
+            .writeStream.foreachBatch(self._batch)
+            .option("checkpointLocation", str((order.checkpoint / "spark").absolute()))
+        )
+        ready = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{interval(order.trigger)} milliseconds")  # fmt: skip
+        query = ready.start()
+        try:
+            while not query.awaitTermination(0.5):  # type: ignore[arg-type]
                 self._count(query)
-            finally:
-                query.stop()
+                show(str(self.tally))
+                _trim(order.checkpoint / "spark.log")
+                if self.spool is not None and not self.spool.is_alive():
+                    query.processAllAvailable()
+                    break
+            self._count(query)
+        finally:
+            query.stop()
+
+    def _located(self, error: AuguryError) -> AuguryError:
+        """An error of a full disk says which one it is, where Spark did not."""
+        if isinstance(error, RunError) and error.message == FULL:
+            asked = (str(self.order.checkpoint), self.order.output, self.order.late or "-", gettempdir())
+            places = [place for place in asked if os.path.isdir(place)]
+            full = [place for place in places if shutil.disk_usage(place).free < _SCARCE]
+            return DataError(FULL, " or ".join(full or places), _ROOM)
+        return error
 
     def _batch(self, rows: DataFrame, number: int) -> None:
-        """One batch: what it found goes where it belongs. A batch that is repeated replaces what it wrote before."""
-        order, pipeline = self.order, self.pipeline
-        changes = order.settings.emit == "early"
+        """One batch: what it found goes where it belongs."""
+        try:
+            self._take(rows, number)
+        except Exception as error:
+            self.failed = self.failed or self._located(plain(error, self.places))
+            raise
+
+    def _take(self, rows: DataFrame, number: int) -> None:
         rows = rows.persist()
         try:
+            # All rows are computed, also those of a batch that is there already: that is what moves the state on.
             counts = {row["type"]: row["count"] for row in rows.groupBy("type").count().collect()}
             told = sum(n for code, n in counts.items() if code >= 0)
             aside = counts.get(LATE, 0) + counts.get(REJECTED, 0)
-            if told:
-                self._write(rows.where(F.col("type") >= 0), number, told, changes)
+            parts = self._answers(rows.where(F.col("type") >= 0), told) if told else {}
             if aside:
-                self._aside(late_rows(rows), number, aside)
+                parts |= self._aside(late_rows(rows))
+            if parts:
+                self.outbox.deliver(number, parts)
             if ERROR in counts:
-                for row in pipeline.errors(rows).collect():
+                for row in self.pipeline.errors(rows).collect():
                     key = (row["rule"], row["problem"])
                     if key not in self.tally.errors:
                         self.tell(f"rule `{key[0]}`: {key[1]}")
@@ -319,41 +355,51 @@ class Live:
         finally:
             rows.unpersist()
 
-    def _write(self, rows: DataFrame, number: int, count: int, changes: bool) -> None:
+    def _answers(self, rows: DataFrame, count: int) -> dict[str, Write]:
+        """The answers of a batch: printed at once, or what writes them."""
         order, pipeline, outputs = self.order, self.pipeline, self.plan.outputs
+        changes = order.settings.emit == "early"
         if order.output == "-":
             self._print(rows, changes)
-            return
+            return {}
         few = rows.coalesce(1) if count <= _FEW else rows
-        folder = order.output.rstrip("/")
         match order.format:
             case "jsonl":
                 told = pipeline.told(few, changes).withColumn("args", F.parse_json("args"))
-                told.write.mode("overwrite").json(f"{folder}/batch={number}")
+                return {"output": told.write.mode("overwrite").json}
             case "csv":
                 told = pipeline.told(few, changes).withColumn("trace", F.array_join("trace", " "))
-                told.write.mode("overwrite").option("header", "true").option("escape", '"').csv(f"{folder}/batch={number}")  # fmt: skip
+                return {"output": told.write.mode("overwrite").option("header", "true").option("escape", '"').csv}
             case "parquet":
-                for type in outputs:
-                    inside = f"{folder}/{type}" if len(outputs) > 1 else folder
-                    pipeline.answers(few, type, changes).write.mode("overwrite").parquet(f"{inside}/batch={number}")
+                writers = {type: pipeline.answers(few, type, changes).write.mode("overwrite") for type in outputs}
+                if len(outputs) == 1:
+                    return {"output": writers[outputs[0]].parquet}
+                return {f"output.{type}": writer.parquet for type, writer in writers.items()}
 
     def _print(self, rows: DataFrame, changes: bool) -> None:
         table, clock = rows.toArrow(), self.pipeline.clock
         out = sys.stdout if self.out.isatty() else self.out
+        lines = []
         for sign, op in ((-1, "retract"), (1, "insert")):
             part = table.filter([o == sign for o in table.column("op").to_pylist()])
             for event in fetched(part, self.pipeline.layout).events:
-                text = json.dumps(event_as_json(event, clock, op if changes else None), ensure_ascii=False)
-                out.write(text + "\n")
-        out.flush()
+                lines.append(
+                    json.dumps(event_as_json(event, clock, op if changes else None), ensure_ascii=False) + "\n"
+                )
+        try:
+            out.writelines(lines)
+            out.flush()
+        except OSError as error:  # full, or nobody reads any more: the command line knows what to say
+            self.failed = error
+            raise
 
-    def _aside(self, rows: DataFrame, number: int, count: int) -> None:
-        """What came too late, or whose id names another event."""
+    def _aside(self, rows: DataFrame) -> dict[str, Write]:
+        """What came too late, or whose id names another event: what writes it, where it is wanted."""
         if self.order.late is not None:
-            rows.coalesce(1).write.mode("overwrite").json(f"{self.order.late.rstrip('/')}/batch={number}")
-        elif len(self.tally.examples) < 5:
+            return {"late": rows.coalesce(1).write.mode("overwrite").json}
+        if len(self.tally.examples) < 5:
             self.tally.examples += [f"{row['why']}: {row['event']}" for row in rows.limit(5).collect()]
+        return {}
 
     def _count(self, query: StreamingQuery) -> None:
         """What Spark says of the batches since the last look."""
@@ -388,6 +434,14 @@ class Live:
         """Spark's watermark as a time of the clock."""
         us = read_timestamp(mark)
         return show_timestamp(us) if self.pipeline.clock.kind == "timestamp" else str(us // 1000 - SHIFT)
+
+
+def _writable(folder: str) -> str:
+    """A folder, if files can be made in it."""
+    if "://" not in folder and not os.access(folder, os.W_OK | os.X_OK):
+        frozen = os.statvfs(folder).f_flag & os.ST_RDONLY
+        raise DataError(f"cannot be written: {'Read-only file system' if frozen else 'Permission denied'}", folder)
+    return folder
 
 
 def _trim(log: Path) -> None:

@@ -1,8 +1,4 @@
-"""Faults that are made on purpose, many of each: what is promised has to hold after every one.
-
-A fault is a function of a number of trials and a seed; it yields for each trial what went wrong, or nothing. `make faults`
-makes many of all, the tests a few of each.
-"""
+"""The kinds of faults, and how many of each."""
 
 from __future__ import annotations
 
@@ -25,7 +21,9 @@ from typing import Any
 import augury
 from augury.errors import AuguryError, RunError
 from augury.model import Event
+from augury.spark.session import problem as spark_problem
 from tests import malformed, test_malformed, test_snapshots, test_threads
+from tests.faults.kills import kill_streams
 
 Trials = Iterator[str | None]  # of each trial what went wrong
 
@@ -126,6 +124,14 @@ def poisoned_rows(count: int, seed: int) -> Trials:
                 yield f"{fault.name} in {form.name}: {type(error).__name__}: {error}"
 
 
+def killed_streams(count: int, seed: int) -> Trials:
+    """A stream is killed at any moment and started again: whoever follows its folder sees each answer once, and right."""
+    if spark_problem() is not None:
+        return
+    tried, failed = kill_streams(count, seed)
+    yield from (None if number >= failed else "an answer lost, doubled or wrong" for number in range(tried))
+
+
 def racing_threads(count: int, seed: int) -> Trials:
     """Others look at a session while one thread tells it: its answers are what they are alone."""
     chance, program = random.Random(seed), augury.compile(test_threads.PROGRAM)
@@ -185,6 +191,7 @@ FAULTS = {
     "flipped bits": Fault(flipped_bits, 2000, 40),
     "forged snapshots": Fault(forged_snapshots, 2000, 20),
     "killed saves": Fault(killed_saves, 40, 1),
+    "killed streams": Fault(killed_streams, 12, 0),
     "full disks": Fault(full_disks, 40, 4),
     "poisoned rows": Fault(poisoned_rows, 1000, 20),
     "racing threads": Fault(racing_threads, 60, 1),

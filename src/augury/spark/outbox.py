@@ -1,0 +1,177 @@
+"""The folders that a stream writes: a batch appears in them once and whole, under names that its number decides.
+
+A batch is written aside, below the checkpoint. Once all of it is there, a note says so, and only then it is moved to
+its place. After a crash, a batch with a note is moved as far as it has not been, and is never written again; one without
+a note has been seen by nobody, and is thrown away. Nothing depends on what is in the place: a reader may take away what
+it has read.
+
+On object stores nothing can be moved at once. There a batch is written in its place, and the note says that it is done.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from augury.errors import DataError, RunError
+
+Write = Callable[[str], None]  # writes a part of a batch to a folder, given as Spark takes it
+
+
+@dataclass(frozen=True)
+class Note:
+    """A batch that is whole, and where its parts belong."""
+
+    batch: int
+    parts: Mapping[str, str]
+
+
+class Outbox:
+    """`aside` is a folder of ours below the checkpoint; `places` are the folders of the parts of a batch, by name."""
+
+    def __init__(self, aside: Path, places: Mapping[str, str]) -> None:
+        self.aside, self.places = aside.absolute(), places
+
+    @cached_property
+    def note(self) -> Note | None:
+        """The last batch that was whole."""
+        path = self.aside / "ready.json"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return Note(int(found["batch"]), dict(found["parts"]))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path} cannot be read: {error}", "start with a new checkpoint and a new output") from None
+
+    def recover(self) -> None:
+        """After a crash: what is whole goes to its place, and what is not is thrown away."""
+        with _told(self.aside):
+            self.aside.mkdir(parents=True, exist_ok=True)
+        if self.note is not None:
+            self._move(self.note)
+        with _told(self.aside):
+            for path in self.aside.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+
+    def deliver(self, batch: int, parts: Mapping[str, Write]) -> None:
+        """Writes the parts of a batch, unless that has been done before."""
+        if self.note is not None and self.note.batch == batch:
+            return
+        home = self.aside / str(batch)
+        with _told(self.aside):
+            if home.exists():  # the last attempt at this batch failed
+                shutil.rmtree(home)
+            home.mkdir()
+        for name, write in parts.items():
+            place = self._local(name)
+            if place is None:
+                write(f"{self.places[name].rstrip('/')}/batch={batch}")
+                continue
+            write(f"file://{home / name}")
+            with _told(home / name):
+                _seal(home / name)
+            with _told(place):
+                if (place / f"batch={batch}").exists():  # of a checkpoint that was put back to an earlier day
+                    shutil.rmtree(place / f"batch={batch}")
+        note = Note(batch, {name: self.places[name] for name in parts})
+        self._keep(note)
+        self._move(note)
+        with _told(self.aside):
+            shutil.rmtree(home)
+
+    def _local(self, name: str) -> Path | None:
+        """The place of a part on this machine's file systems, where files are moved at once."""
+        place = self.places[name].removeprefix("file://")
+        return None if "://" in place else Path(place)
+
+    def _keep(self, note: Note) -> None:
+        path = self.aside / "ready.json"
+        with _told(path):
+            part = path.with_suffix(".part")
+            with part.open("w", encoding="utf-8") as file:
+                json.dump({"batch": note.batch, "parts": dict(note.parts)}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+            _sync(self.aside)
+        self.note = note
+
+    def _move(self, note: Note) -> None:
+        """Every part that is still aside goes to its place: that of this run, or of the run that wrote it."""
+        for name, noted in note.parts.items():
+            written = self.aside / str(note.batch) / name
+            if not written.exists():
+                continue
+            place = (self._local(name) if name in self.places else None) or Path(noted.removeprefix("file://"))
+            with _told(place):
+                place.mkdir(parents=True, exist_ok=True)
+                move(written, place / f"batch={note.batch}")
+                _sync(place)
+
+
+def move(folder: Path, place: Path) -> None:
+    """A folder appears in its place at once; on another file system, each of its files does.
+
+    May be called again after it was broken off: a file that has appeared once does not appear again.
+    """
+    try:
+        os.rename(folder, place)
+        return
+    except OSError as error:
+        if error.errno != errno.EXDEV and not place.is_dir():
+            raise
+    place.mkdir(exist_ok=True)
+    for hidden in place.glob(".*.part"):
+        name = hidden.name[1 : -len(".part")]
+        if not (folder / name).exists():  # it was copied, and nobody has seen it yet
+            os.rename(hidden, place / name)
+    for file in sorted(folder.iterdir()):
+        hidden = place / f".{file.name}.part"
+        shutil.copyfile(file, hidden)
+        _sync(hidden)
+        file.unlink()
+        os.rename(hidden, place / file.name)
+    _sync(place)
+    folder.rmdir()
+
+
+def _seal(folder: Path) -> None:
+    """What Spark wrote, under names that are the same each time, and safe on the disk."""
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    data = [file for file in files if not file.name.startswith((".", "_"))]
+    if not data:
+        raise RunError(f"nothing was written to {folder}", "the checkpoint has to be on storage that all workers reach; name an output elsewhere with its scheme, such as hdfs://")  # fmt: skip
+    for file in set(files) - set(data):  # checksums, by names that are no more
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    for number, file in enumerate(data):
+        named = folder / f"part-{number:05d}{''.join(file.suffixes)}"
+        os.rename(file, named)
+        _sync(named)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    """What was written is on the disk."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _told(place: Path) -> Iterator[None]:
+    """A disk that is full, or may not be written to, is an error that names the place."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", str(place)) from None
