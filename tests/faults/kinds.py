@@ -22,7 +22,7 @@ import augury
 from augury.errors import AuguryError, RunError
 from augury.model import Event
 from augury.spark.session import problem as spark_problem
-from tests import malformed, test_malformed, test_snapshots, test_threads
+from tests import malformed, test_malformed, test_snapshots, test_state, test_threads
 from tests.faults.kills import kill_streams
 
 Trials = Iterator[str | None]  # of each trial what went wrong
@@ -45,6 +45,15 @@ def flipped_bits(count: int, seed: int) -> Trials:
             said = said or text
             yield None if text == said else f"another message: {text}"
     except BaseException as error:  # restored, or not our error
+        yield f"{type(error).__name__}: {error}"
+
+
+def flipped_bits_of_checkpoints(count: int, seed: int) -> Trials:
+    """One bit of the checkpoint of a stream is another: one clear error."""
+    try:
+        for code in test_state.bit_flips(count, seed):
+            yield None if code in ("S101", "S102") else f"another code: {code}"
+    except BaseException as error:  # gone on with, or not our error
         yield f"{type(error).__name__}: {error}"
 
 
@@ -189,6 +198,7 @@ def exceeded_limits(count: int, seed: int) -> Trials:
 
 FAULTS = {
     "flipped bits": Fault(flipped_bits, 2000, 40),
+    "flipped bits of checkpoints": Fault(flipped_bits_of_checkpoints, 2000, 20),
     "forged snapshots": Fault(forged_snapshots, 2000, 20),
     "killed saves": Fault(killed_saves, 40, 1),
     "killed streams": Fault(killed_streams, 12, 0),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import augury
 from augury.algebra.sphere import distances_km
-from augury.bench import reachability, triples
+from augury.bench import reachability, state, triples
 from augury.bench.measure import Settings, Steady, best, steady
 from augury.bench.paper_r import HEADER
 from augury.bench.paper_v import REASONING
@@ -253,4 +253,5 @@ EXPERIMENTS = {
     "background": growing,
     "enrich": enriching,
     "near": near,
+    **state.EXPERIMENTS,
 }

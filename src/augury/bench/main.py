@@ -50,6 +50,7 @@ TITLES = {
     "background": "S figure 17: a detection, by how much is known beside what it needs",
     "enrich": "Events joined with a table of a million rows",
     "near": "Stations within 50 km of events",
+    "state": "State that events make and end, one change after the other",
     **files.TITLES,
     "latency": "P1, one event at a time",
     "batches": "P1, by the number of events pushed at once",

@@ -24,7 +24,7 @@ PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
 LEAST = 1 << 20  # bytes of log that are not worth a snapshot
 ENTRIES = 1000  # steps that are replayed at most
 KEPT = 4_000_000  # rows of state that a worker keeps in sessions
-_STEP = "step of a stream"
+_STEP, _HEAD = "step of a stream", "bucket of a stream"
 
 
 class Value(Protocol):
@@ -183,7 +183,7 @@ class Bucket:
             self.log.updateValue((head.steps,), (entry,))
             head.steps += 1
         head.timer = timer
-        self.head_state.update((json.dumps(head.__dict__).encode(),))
+        self.head_state.update((packed(_HEAD, dict(head.__dict__)),))
         live.token, live.steps = head.token, head.steps
 
     def _worth_a_snapshot(self) -> bool:
@@ -203,7 +203,7 @@ class Bucket:
     def keep_timer(self, timer: int | None) -> None:
         """Nothing but the timer has changed."""
         self.head.timer = timer
-        self.head_state.update((json.dumps(self.head.__dict__).encode(),))
+        self.head_state.update((packed(_HEAD, dict(self.head.__dict__)),))
 
     def _snapshot(self) -> None:
         head, session = self.head, self.live.session
@@ -252,7 +252,9 @@ def _json(data: bytes) -> dict[str, Any]:
 
 def _head(data: bytes) -> Head:
     """Where a bucket stands, as it was saved."""
-    found = _json(data)
+    found = unpacked(_HEAD, data)[1]
+    if not isinstance(found, dict):
+        raise not_whole("it does not say where it stands")
     texts, timer = (found.get("name"), found.get("token")), found.get("timer")
     numbers = [found.get(one.name) for one in fields(Head) if one.type == "int"]
     if (
