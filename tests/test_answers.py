@@ -69,7 +69,7 @@ def test_columns_are_what_events_say(kind: str) -> None:
         if program is None:
             return
         session = program.session(
-            clock="logical", facts=asked(program.plan, known), lateness="3s" if way == "prune" else None
+            clock="logical", facts=asked(program.plan, known), lateness="3s" if way == "prune" else None, longest="60s"
         )
         held: list[tuple[Changes, list[Change]]] = []
         for step in steps:

@@ -168,7 +168,9 @@ def test_columns_say_what_changes_say(kind: str) -> None:
         program = compiled(text)
         if program is None:
             return
-        session = program.session(clock="logical", facts=asked(program.plan, known), lateness="3s" if prune else None)
+        session = program.session(
+            clock="logical", facts=asked(program.plan, known), lateness="3s" if prune else None, longest="60s"
+        )
         for step in steps:
             if isinstance(step, tuple):
                 check(session.advance(step[1]), session)

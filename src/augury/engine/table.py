@@ -86,7 +86,9 @@ class Table:
 
     def _grow(self, size: int) -> None:
         check_memory((size - self.n) * (8 * self.width + 1))
-        data, alive = grown(self.data, size, self.n), grown(self.alive, size, self.n)
+        # Zeros that the system has at hand: a field that is never written, of a row that died early, is no garbage.
+        data, alive = np.zeros((self.width, size), np.int64), grown(self.alive, size, self.n)
+        data[:, : self.n] = self.data[:, : self.n]
         self.data, self.alive = data, alive
 
     def add_field(self, code: bool) -> int:
