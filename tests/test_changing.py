@@ -106,7 +106,7 @@ def steps(draw: st.DrawFn) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(max_examples=2000 if FUZZ else 25)
+@settings(max_examples=2000 if FUZZ else 12)
 @given(steps(), st.sampled_from([None, 0, 2, 5]), st.lists(st.sampled_from([("link", (1, 2)), ("link", (2, 2)), ("shut", (1,))]), max_size=2),
        st.booleans())  # fmt: skip
 def test_the_answer_is_that_of_all_that_came_in_time(

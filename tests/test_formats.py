@@ -284,7 +284,7 @@ held: dict[str, int] = dict.fromkeys(FORMS, 0)
 
 
 @given(tables())
-@settings(max_examples=2000 if ALL else 40)
+@settings(max_examples=2000 if ALL else 20)
 def test_random_tables_in_every_form(given_table: tuple[str, Clock, Written]) -> None:
     text, clock, written = given_table
     program = augury.compile(text)

@@ -31,8 +31,8 @@ from augury.model import Event, Fact, Iri, Revocation, Term
 from augury.program import Program
 from augury.sources.columns import Coded
 
-FLIPS = int(os.environ.get("AUGURY_FLIPS", "300"))
-FORGED = int(os.environ.get("AUGURY_FORGED", "60"))
+FLIPS = int(os.environ.get("AUGURY_FLIPS", "100"))
+FORGED = int(os.environ.get("AUGURY_FORGED", "30"))
 
 
 def event(type: str, time: int, *args: Any, id: str = "") -> Event:

@@ -42,7 +42,7 @@ def hasty() -> Iterator[None]:
 
 def steps() -> list[list[Event]]:
     kinds = ("a", "b", "up", "a", "dn", "b", "a")
-    events = [Event(kinds[(i * i + i // 3) % 7], (i * 7 % 5,), i // 2 + (i * 5) % 4) for i in range(900)]
+    events = [Event(kinds[(i * i + i // 3) % 7], (i * 7 % 5,), i // 2 + (i * 5) % 4) for i in range(600)]
     return [events[i : i + 30] for i in range(0, len(events), 30)]
 
 
@@ -55,8 +55,7 @@ def told(session: Any) -> list[tuple[Any, ...]]:
     return found
 
 
-@pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("lateness", [None, "8s"])
+@pytest.mark.parametrize(("look", "lateness"), [*((look, "8s") for look in LOOKS), ("events", None)])
 def test_looking_changes_nothing(look: str, lateness: str | None, hasty: None) -> None:
     program = augury.compile(PROGRAM)
     alone = program.session(clock="logical", lateness=lateness)

@@ -199,11 +199,11 @@ def exceeded_limits(count: int, seed: int) -> Trials:
 FAULTS = {
     "flipped bits": Fault(flipped_bits, 2000, 40),
     "flipped bits of checkpoints": Fault(flipped_bits_of_checkpoints, 2000, 20),
-    "forged snapshots": Fault(forged_snapshots, 2000, 20),
+    "forged snapshots": Fault(forged_snapshots, 2000, 5),
     "killed saves": Fault(killed_saves, 40, 1),
     "killed streams": Fault(killed_streams, 12, 0),
-    "full disks": Fault(full_disks, 40, 4),
-    "poisoned rows": Fault(poisoned_rows, 1000, 20),
+    "full disks": Fault(full_disks, 40, 2),
+    "poisoned rows": Fault(poisoned_rows, 1000, 10),
     "racing threads": Fault(racing_threads, 60, 1),
-    "exceeded limits": Fault(exceeded_limits, 200, 5),
+    "exceeded limits": Fault(exceeded_limits, 200, 3),
 }
