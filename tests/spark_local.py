@@ -33,6 +33,7 @@ from augury.spark.host import Work
 from augury.spark.inputs import Part, Source
 from augury.spark.layout import FAMILY
 from augury.spark.pipeline import Pipeline
+from augury.spark.state import _head as state_head
 
 Emit = Literal["early", "final"]
 Row = dict[str, Any]
@@ -345,7 +346,7 @@ class Local:
             ends = [i.end for i in batch if isinstance(i, Event)]
             greatest = max([*ends, *([] if greatest is None else [greatest])], default=None)
             self._age(worker, remembered)
-        told.snapshots = sum(json.loads(bytes(s.values["head"][0]))["pieces"] > 0 for _, o, _ in hosted for s in o.states.values() if "head" in s.values)  # fmt: skip
+        told.snapshots = sum(state_head(bytes(s.values["head"][0])).pieces > 0 for _, o, _ in hosted for s in o.states.values() if "head" in s.values)  # fmt: skip
         state._LIVE.clear()
         return told
 

@@ -63,6 +63,7 @@ class Circuit:
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
         self.longest_seen = 0  # the longest input so far, in time points
+        self.learns = True  # whether that stands for all inputs, where nobody said how long they last
         self.relied: tuple[int, int] | None = None  # up to when the past was forgotten, and for which longest input
         self.facts = Facts.of(facts)
         self.words = Words(Dictionary())

@@ -110,8 +110,8 @@ class Reaches:
     @cached_property
     def lengths(self) -> Lengths | None:
         circuit = self.circuit
-        if circuit.lengths is not None:
-            return None  # it is known already
+        if circuit.lengths is not None or not circuit.learns:
+            return None  # it is known already, or all is kept
         return event_lengths(circuit.plan, circuit.duration(circuit.longest_seen))
 
     def window(self, operator: Absence | Collect) -> int:

@@ -54,16 +54,20 @@ class Work:
 
     def session(self, late: Callable[[Any], None] | None = None) -> Session:
         settings = Settings(emit=self.emit, retention=self.retention, longest=self.longest, limits=self.limits)
-        return Session(
+        session = Session(
             Program(self.plan), settings, clock=self.clock, facts=self.facts.asked(self.plan),
             knowledge=self.facts.knowledge(self.plan, self.clock), late=late or _ignore,
         )  # fmt: skip
+        session.circuit.learns = False  # a stream does not end at an event that is longer than all before it
+        return session
 
     def restored(self, data: bytes, late: Callable[[Any], None]) -> Session:
         """The session of a snapshot; what its worker knows already is not in it."""
         knowledge = self.facts.knowledge(self.plan, self.clock)
         known = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
-        return give(Program(self.plan), data, late=late, limits=self.limits, **known)
+        session = give(Program(self.plan), data, late=late, limits=self.limits, **known)
+        session.circuit.learns = False
+        return session
 
     @property
     def extra(self) -> tuple[str, ...]:
