@@ -23,7 +23,13 @@ _SHORT = {
     "test_cli_spark.py": (
         "test_the_demonstration", "test_json_lines_and_all_formats", "test_java_is_looked_at_first",
         "test_a_stream_that_is_wrong_from_the_start", "test_places_that_cannot_be_written",
-        "test_whoever_follows_sees_each_answer_once", "test_a_run_that_was_killed_loses_and_doubles_nothing",
+        "test_whoever_follows_sees_each_answer_once",
+    ),
+    "test_spark_files.py": (
+        "test_the_same_events[intervals]", "test_the_same_events[unknown types]", "test_the_same_events[by name]",
+        "test_the_same_events[another number", "test_the_same_words[bytes]", "test_the_same_words[broken]",
+        "test_the_same_words[nested, declared]", "test_the_same_words[strict]", "test_the_same_words[arguments that",
+        "test_files_that_are_wrong_as_a_whole[another",
     ),
     "test_pushdown.py": ("test_examples", "test_nothing_that_matters_is_dropped[0-logical]", "test_contiguity_needs_every_event"),
     "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_are_joined[a pair]", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
