@@ -28,7 +28,7 @@ _SHOWN = 100  # characters of a value in a message
 _DEEPEST = 100  # so that everything that goes through a value to its end gets there
 _DIGITS = 400
 _INT = re.compile(r"[+-]?[0-9]+")
-_MANY = re.compile(r"[1-9][0-9]{19}")  # digits of a number that no duration has
+_MANY = re.compile(r"[0-9]{1000}")  # digits of a number that no duration has
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
