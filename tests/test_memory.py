@@ -84,12 +84,18 @@ def test_an_event_that_is_longer_than_all_before_is_refused_where_it_would_matte
     session.prune()
     before = session.snapshot()
     session.push(Event("a", (1,), 196, 200))  # it begins after what is forgotten
-    with pytest.raises(RunError, match=r"lasts longer \(40s\) than all before it") as error:
+    with pytest.raises(RunError, match=r"lasts longer \(40s\) than all had") as error:
         session.push([Event("c", (1,), 200), Event("a", (1,), 160, 200)])
     assert "longest" in error.value.hint
     again = augury.compile(PROGRAMS["overdue"]).restore(before)
     with pytest.raises(RunError, match="lasts longer"):
         again.push(Event("a", (1,), 160, 200))
+    with pytest.raises(RunError, match=r"lasts longer \(4s\) than all had"):  # one as long has come, but begins later
+        session.push(Event("a", (3,), 191, 195))
+    session.prune()  # what was forgotten before stays so
+    with pytest.raises(RunError, match=r"lasts longer \(4s\) than all had"):
+        session.push(Event("a", (3,), 192, 196))
+    session.push(Event("a", (3,), 194, 198))
     longer = augury.compile(PROGRAMS["overdue"]).session(clock="logical", lateness="5s", longest="50s")
     for number in range(10):
         longer.push(step(number))

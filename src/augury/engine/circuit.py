@@ -64,7 +64,7 @@ class Circuit:
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
         self.longest_seen = 0  # the longest input so far, in time points
         self.learns = True  # whether that stands for all inputs, where nobody said how long they last
-        self.relied: tuple[int, int] | None = None  # up to when the past was forgotten, and for which longest input
+        self.begins: int | None = None  # inputs begin after it, or might need what was forgotten by their lengths
         self.facts = Facts.of(facts)
         self.words = Words(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
@@ -100,21 +100,20 @@ class Circuit:
         self.settle()
 
     def lasting(self, start: Array, end: Array) -> None:
-        """Inputs come. One that is longer than all so far may need what was forgotten."""
-        longest = int((end - start).max(initial=0))
-        if longest <= self.longest_seen:
-            return
-        if self.relied is not None:
-            settled, known = self.relied
-            if bool(((end - start > known) & (start <= settled - known)).any()):
-                raise RunError(
-                    f"an event lasts longer ({self._shown(longest)}) than all before it ({self._shown(known)}), and begins before what is still known of the past",
-                    hint='say how long events last at most when the session opens: longest="1h"',
-                )
-        self.longest_seen = longest
+        """Inputs come. One that is longer than all were, when the past was forgotten, may need what is gone."""
+        lengths = end - start
+        if self.begins is not None and bool((early := start <= self.begins).any()):
+            length = show_duration(self.duration(int(lengths[early].max())))
+            raise RunError(
+                f"an event lasts longer ({length}) than all had when the past was forgotten, and begins in it",
+                hint='say how long events last at most when the session opens: longest="1h"',
+            )
+        self.longest_seen = max(self.longest_seen, int(lengths.max(initial=0)))
 
-    def _shown(self, length: int) -> str:
-        return show_duration(self.duration(length))
+    def relied_on_lengths(self, frontier: int) -> None:
+        """The past was forgotten up to a frontier, as far as inputs that are as long as those so far do not need it."""
+        begins = frontier - self.longest_seen
+        self.begins = begins if self.begins is None else max(begins, self.begins)
 
     def duration(self, length: int) -> int:
         """A length in time points as microseconds."""

@@ -101,7 +101,7 @@ class Reaches:
     """How far back of a row the partners lie that an operator may need, for inputs no longer than the longest so far.
 
     Where nothing was said of how long inputs last, the longest one so far stands for all; `relied` is whether anything
-    was bounded by it. Then no longer one may come that begins before what is kept.
+    was bounded by it. Then no input may come that begins before what is kept.
     """
 
     def __init__(self, circuit: Circuit) -> None:
@@ -222,7 +222,7 @@ def compact(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
     reaches = Reaches(circuit)
     keep = needed(circuit, frontier, reaches)
     if reaches.relied and frontier is not None:
-        circuit.relied = (frontier, circuit.longest_seen)
+        circuit.relied_on_lengths(frontier)
     _keep_inputs(circuit, keep)
     moved: dict[int, Array] = {}
     for operator in circuit.operators:

@@ -85,7 +85,7 @@ def _state(session: Session) -> dict[str, Any]:
         "changes": circuit.knowledge.changes.state(),
         "grown": [list(one) for one in session.grown],
         "pruned": session.pruned,
-        "lasting": [circuit.longest_seen, circuit.relied],
+        "lasting": [circuit.longest_seen, circuit.begins],
         "time": [session.greatest, session.advanced],
         "counts": [session.steps, session.counted, session.matched, session.late_count],
         "late": session.late,
@@ -322,10 +322,8 @@ def _fill_counts(session: Session, state: dict[str, Any]) -> None:
     """Where the session is, and what it has put aside."""
     greatest, advanced = state["time"]
     require(is_time(greatest) and is_time(advanced), "times that are none")
-    longest, relied = state["lasting"]
-    require(is_time(longest) and longest is not None, "a length that is none")
-    if relied is not None:
-        require(len(relied) == 2 and all(is_time(one) and one is not None for one in relied), "times that are none")
+    longest, begins = state["lasting"]
+    require(is_time(longest) and longest is not None and is_time(begins), "a length that is none")
     counts = state["counts"]
     require(len(counts) == 4 and all(type(n) is int and n >= 0 for n in counts), "counts that are none")
     late, rejected, errors = state["late"], state["rejected"], state["errors"]
@@ -336,7 +334,7 @@ def _fill_counts(session: Session, state: dict[str, Any]) -> None:
     for rule, message, count in errors:
         require(isinstance(rule, str) and isinstance(message, str) and type(count) is int, "errors that are none")
     session.greatest, session.advanced = greatest, advanced
-    session.circuit.longest_seen, session.circuit.relied = longest, relied
+    session.circuit.longest_seen, session.circuit.begins = longest, begins
     session.steps, session.counted, session.matched, session.late_count = counts
     session.late, session.rejected, session.pruned = late, rejected, _flag(state["pruned"])
     session.circuit.errors.update({(rule, message): count for rule, message, count in errors})

@@ -79,10 +79,14 @@ class Table:
         if self.words.rows + more > self.words.guard.rows:
             raise self.words.guard.too_many_rows()
         if self.n + more > self.data.shape[1]:
-            try:
-                self._grow(self.words.room(self.n + more, self.mark))
-            except MemoryError:  # where the address space is limited: for these, and no more
-                self._grow(self.n + more)
+            least = self.n + more
+            for size in (self.words.room(least, self.mark), least + self.n // 8):
+                try:
+                    self._grow(size)
+                    return
+                except MemoryError:  # where there is not so much: for fewer, and at last for these alone
+                    continue
+            self._grow(least)
 
     def _grow(self, size: int) -> None:
         check_memory((size - self.n) * (8 * self.width + 1))
