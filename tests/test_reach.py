@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from augury.engine import kernels
-from augury.engine.kernels import Array
+from augury import jit
 from augury.engine.reach import Reach, answer, hubs, lookup, paths, reach
+from augury.jit import Array, Kernel, compile_all
 
 Pairs = set[tuple[int, int]]
 node = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, -1, -(2**63), 2**63 - 1, 2**40])
@@ -25,7 +25,7 @@ SHAPES = ("any", "acyclic", "down", "up", "chain")
 def as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled here, unless it was asked for or is compiled already."""
     if os.environ.get("AUGURY_JIT") != "on":
-        monkeypatch.setattr(kernels, "_MODE", "off")
+        monkeypatch.setattr(jit, "_MODE", "off")
 
 
 def closure(edges: Pairs) -> Pairs:
@@ -156,10 +156,10 @@ def test_doubts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same compiled, where that was asked for or has happened already."""
-    if not (kernels.Kernel.compiled or os.environ.get("AUGURY_JIT") == "on" or os.environ.get("AUGURY_FUZZ")):
+    if not (Kernel.compiled or os.environ.get("AUGURY_JIT") == "on" or os.environ.get("AUGURY_FUZZ")):
         pytest.skip("compiling takes long: AUGURY_JIT=on")
-    if not kernels.Kernel.compiled:
-        kernels.compile_all()
+    if not Kernel.compiled:
+        compile_all()
     name = lookup.by_labels.__name__  # compiled for all modules that import it
     assert vars(answer)[name] is vars(paths)[name] is vars(lookup)[name] is not vars(lookup)[name].py_func
     monkeypatch.setattr(hubs, "HUB_WORDS", 20)

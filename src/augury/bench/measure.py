@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import augury
 from augury.bench.workload import Revoke, Tables, Workload
-from augury.engine import kernels
+from augury.jit import HOT, count_work
 from augury.model import Change
 
 WARM_SHARE = 10  # the warm-up takes the first tenth of the steps
@@ -46,7 +46,7 @@ class Open(Protocol):
 
 def open_session(program: augury.Program, /, **options: Any) -> Session:
     """A session whose kernels are compiled from the first event on, as they are in any long run."""
-    kernels.count_work(kernels.HOT)
+    count_work(HOT)
     return cast(Session, program.session(clock="logical", **options))
 
 

@@ -21,7 +21,7 @@ from augury.bench.measure import Settings, best
 from augury.bench.rows import Row
 from augury.bench.streams import SEED, Ints
 from augury.bench.workload import BATCH
-from augury.engine import kernels
+from augury.jit import HOT, count_work
 from augury.model import Iri
 
 TRIPLES, CLASSES, PROPERTIES = 1_000_000, 2_000, 100
@@ -172,7 +172,7 @@ def opened(path: str) -> Any:
 
 def in_own_process(folder: str, repeat: int) -> None:
     """Reads, asks, and writes figures as JSON."""
-    kernels.count_work(kernels.HOT)
+    count_work(HOT)
     path = Path(folder, "graph.nt")
     before, wall, cpu = most_held(), perf_counter(), process_time()
     knowledge = opened(str(path)).circuit.knowledge

@@ -13,9 +13,9 @@ from augury import sinks
 from augury.algebra.program import Plan
 from augury.clock import Clock
 from augury.engine.found import Found
-from augury.engine.kernels import Array
 from augury.engine.table import END, NONE, START, grown
 from augury.engine.trace import Again, Traces
+from augury.jit import Array
 from augury.model import Change, Event
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from augury.algebra.program import Plan, Predicate
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.engine.frame import LONGEST
-from augury.engine.kernels import Array
 from augury.engine.table import END
 from augury.errors import DataError, RunError
+from augury.jit import Array
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources import Batch, History
 from augury.sources.cells import MISSING

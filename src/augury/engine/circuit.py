@@ -25,7 +25,6 @@ from augury.clock import Clock, show_duration
 from augury.engine.conditions import Context
 from augury.engine.events import Events
 from augury.engine.frame import View
-from augury.engine.kernels import Array
 from augury.engine.knowledge import Knowledge
 from augury.engine.knowledge.bridge import Bridge
 from augury.engine.knowledge.changes import Spans
@@ -38,6 +37,7 @@ from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.values import Dictionary
 from augury.engine.wiring import Wiring
 from augury.errors import RunError
+from augury.jit import Array
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.meaning.rows import Scalars

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from augury.clock import Duration, Timestamp
-from augury.engine.kernels import Array
 from augury.engine.trace import Again, Traces
 from augury.engine.values import NULL, Dictionary
 from augury.errors import RunError
+from augury.jit import Array
 from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.sinks import Column
 from augury.sources.columns import distinct

@@ -16,7 +16,6 @@ import numpy as np
 from augury.algebra.properties import event_lengths
 from augury.algebra.timing import Lengths
 from augury.engine.events import Events
-from augury.engine.kernels import Array
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Choose
 from augury.engine.operators.chronological import Chronological
@@ -25,6 +24,7 @@ from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.join import Join
 from augury.engine.table import END, LEFT, RIGHT, Table
 from augury.engine.trace import inputs_of
+from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:

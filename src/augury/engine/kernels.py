@@ -1,7 +1,4 @@
-"""The hot loops: plain Python over flat int64 arrays, compiled by Numba once there is enough work to pay for it.
-
-Small inputs never wait for a compilation: a kernel runs as it is written until `HOT` rows have gone through kernels, or
-`WARM` rows where compiled code is in the cache on disk. `AUGURY_JIT=off` never compiles, `AUGURY_JIT=on` compiles at once.
+"""The hot loops: kernels over flat int64 arrays, see `jit.py`.
 
 A *row* is a column of a two-dimensional array `data[field, row]`, see `table.py`. A *code* is a value as one integer, see
 `values.py`: equal values have equal codes once made canonical.
@@ -9,130 +6,15 @@ A *row* is a column of a two-dimensional array `data[field, row]`, see `table.py
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar
+from augury.jit import Array, Kernel, helper
 
-Array = Any  # numpy arrays: of int64, but for flags
-
-HOT, WARM = 100_000, 5_000  # compiling takes seconds, fetching what was compiled a fraction of one
-_MODE = os.environ.get("AUGURY_JIT", "")
+MAKES_NO_ARRAYS = True
 # Hash tables have open addressing. A bucket holds a hash and a number, `hash << 32 | number`, so that a search passes by
 # what others have put there without looking at it; it is EMPTY, or was USED by what has been taken out.
 NUMBER, EMPTY, USED = 0x7FFFFFFF, -1, -2
 # A search waits for its first bucket, which is far away where there are many. So those of AHEAD rows are read first, none
 # of which has to wait for another; below FAR_AWAY buckets they are near already.
 AHEAD, FAR_AWAY = 64, 1 << 15
-
-
-class Kernel:
-    """A function that is compiled when it has become worth it."""
-
-    rows = 0  # how many rows have gone through kernels
-    compiled = False
-    all: ClassVar[list[Kernel]] = []
-
-    def __init__(self, python: Callable[..., Any]) -> None:
-        self.python = self.call = python
-        self.__name__, self.__doc__ = python.__name__, python.__doc__
-        Kernel.all.append(self)
-
-    def __call__(self, *args: Any) -> Any:
-        return self.call(*args)
-
-
-_HELPERS: list[Callable[..., Any]] = []
-
-
-def helper(python: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that kernels call: those of its module, and of others that import it by its name."""
-    _HELPERS.append(python)
-    return python
-
-
-def count_work(rows: int) -> None:
-    """Called with the rows of each step; compiles the kernels once they are hot."""
-    Kernel.rows += rows
-    if Kernel.compiled or _MODE == "off" or (Kernel.rows < WARM and _MODE != "on"):
-        return
-    if Kernel.rows >= HOT or _MODE == "on" or _cached():
-        compile_all()
-
-
-@cache
-def _cached() -> bool:
-    """Whether there was compiled code in the cache when it was first asked for."""
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
-    return next(folder.rglob("kernels.probe-*.nbi"), None) is not None
-
-
-def compile_all() -> None:
-    """Compiles all kernels; cached on disk where there is a place for it."""
-    import numba
-
-    functions = [*_HELPERS, *(kernel.python for kernel in Kernel.all)]
-    spaces = {python.__module__: python.__globals__ for python in functions}
-    files = {python.__code__.co_filename for python in functions}
-
-    def compiled(python: Callable[..., Any]) -> Any:
-        try:
-            found = njit(python, cache=True)
-        except RuntimeError:  # neither the package nor the home folder can be written to
-            return njit(python)
-        with suppress(AttributeError):  # Numba looks for changes in one file: helpers of others may have changed, too
-            found._cache._cache_file._source_stamp = _stamp(python.__code__.co_filename, files)
-            _load_leanly(found._cache)
-        return found
-
-    jit: Any = numba.njit
-
-    def njit(python: Callable[..., Any], **options: Any) -> Any:
-        # Numba counts who holds an array whenever a helper is called, and a count waits for all that is on its way from
-        # memory. What is in this file makes no arrays and can do without.
-        if python.__module__ == __name__:
-            with suppress(KeyError):  # where Numba no longer knows the option
-                return jit(**options, _nrt=False)(python)
-        return jit(**options)(python)
-
-    for python in _HELPERS:
-        found = compiled(python)
-        for names in spaces.values():
-            if names.get(python.__name__) is python:
-                names[python.__name__] = found
-    for kernel in Kernel.all:
-        kernel.call = compiled(kernel.python)
-    Kernel.compiled = True
-
-
-def _load_leanly(cache: Any) -> None:
-    """Lets compiled code come from its cache without all that compiling needs, which takes Numba a third of a second.
-
-    Where there is none, or Numba has changed inside, everything is as usual.
-    """
-    usual, cached = cache.load_overload, cache._load_overload
-
-    def load(signature: Any, context: Any) -> Any:
-        try:
-            from numba.core.runtime.nrt import rtsys
-
-            rtsys.initialize(context)
-            found = cached(signature, context)
-        except Exception:
-            found = None
-        return usual(signature, context) if found is None else found
-
-    cache.load_overload = load
-
-
-def _stamp(file: str, files: set[str]) -> list[tuple[float, int]]:
-    """When a file, and those of `files` in its folder, were changed last, and how large they are."""
-    beside = sorted(
-        other for other in files if os.path.dirname(other) == os.path.dirname(file) and os.path.exists(other)
-    )
-    return [(stat.st_mtime, stat.st_size) for stat in map(os.stat, beside)]
 
 
 # Keys

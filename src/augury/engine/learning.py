@@ -15,9 +15,9 @@ from augury.engine.arrivals import Arrived
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.engine.frame import LONGEST
-from augury.engine.kernels import Array
 from augury.engine.table import END, START
 from augury.errors import DataError, RunError, nearest
+from augury.jit import Array
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.timeline import Statement
 

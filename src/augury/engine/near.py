@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from augury.algebra.sphere import EARTH_KM, distances_km
-from augury.engine.kernels import Array, Kernel
+from augury.jit import Array, Kernel
 
 _DOUBT = 1e-11  # of a chord on the unit sphere; the distance and the chords are right to 1e-14
 _SLACK = 1e-7  # of latitudes and longitudes, in degrees

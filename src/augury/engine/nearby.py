@@ -10,8 +10,8 @@ import numpy as np
 from augury.algebra.nodes import Compare, Condition, Holds
 from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Expr, Var, is_pure, variables
-from augury.engine.kernels import Array
 from augury.engine.near import Near, placed
+from augury.jit import Array
 
 if TYPE_CHECKING:
     from augury.engine.conditions import Context

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from augury.algebra.program import Plan, Predicate, rule_reads
 from augury.clock import Clock
 from augury.engine import inspect, snapshot
-from augury.engine import kernels as k
 from augury.engine.answers import Answers, Changes, Detected
 from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.circuit import Circuit
@@ -24,6 +23,7 @@ from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
 from augury.engine.table import END
 from augury.errors import DataError, RunError, nearest, too_deep
+from augury.jit import count_work
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
@@ -317,7 +317,7 @@ class Session:
         if circuit.words.rows > min(2 * self._kept + _MANY, (self._kept + circuit.words.guard.rows) // 2):
             self._prune_if_worth()
         arrived = told()
-        k.count_work(arrived.count)
+        count_work(arrived.count)
         circuit.words.guard.begin()
         try:
             arrived.apply(circuit)

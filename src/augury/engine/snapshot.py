@@ -19,7 +19,6 @@ import numpy as np
 
 from augury.clock import Clock
 from augury.engine.events import Chunk, Events
-from augury.engine.kernels import Array
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derived
 from augury.engine.saved import Head, Unsound, not_whole, packed, pieces, read_file, require, unpacked, write_file
@@ -30,6 +29,7 @@ from augury.engine.sound import check_numbers, check_tables
 from augury.engine.table import grown
 from augury.engine.values import Dictionary
 from augury.errors import AuguryError, SnapshotError
+from augury.jit import Array
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement
 from augury.limits import Limits

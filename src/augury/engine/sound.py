@@ -13,7 +13,6 @@ import numpy as np
 
 from augury.engine.events import Events
 from augury.engine.frame import LONGEST
-from augury.engine.kernels import Array
 from augury.engine.operators.chronological import Chronological
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived, Rederive
@@ -22,6 +21,7 @@ from augury.engine.operators.learn import Learn
 from augury.engine.operators.map import Union
 from augury.engine.saved import require
 from augury.engine.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
+from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:

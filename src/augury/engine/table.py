@@ -12,8 +12,8 @@ import numpy as np
 
 from augury.engine import kernels as k
 from augury.engine.guard import Guard, check_memory
-from augury.engine.kernels import Array
 from augury.engine.values import Dictionary
+from augury.jit import Array
 from augury.optimiser.implied_bounds import END, FAR, START
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import numpy as np
 
 from augury.engine import kernels as k
 from augury.engine.events import Events
-from augury.engine.kernels import Array
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.choose import Choose
@@ -20,6 +19,7 @@ from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.map import Union
 from augury.engine.table import END, LEFT, RANK, RIGHT, Links, Table
+from augury.jit import Array
 from augury.meaning.model import Derivation, derive_from
 from augury.model import Event
 from augury.sources.columns import distinct

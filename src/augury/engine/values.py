@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import EMPTY, Array, Kernel, intern_floats, mix, refill_floats
+from augury.engine.kernels import EMPTY, intern_floats, mix, refill_floats
+from augury.jit import Array, Kernel
 from augury.model import (
     FLOAT_SEED,
     GOLDEN,

@@ -166,6 +166,8 @@ def facts_of_items(name: str, items: Items, plan: Plan, clock: Clock, skipped: S
 
 def _sheet_of_objects(name: str, items: Items, plan: Plan) -> Sheet | None:
     """Objects of one shape as a sheet: dicts by their keys, lists in order; None where there are several shapes."""
+    if items.columns is not None and items.columns.listed is None and "functor" not in items.columns.named:
+        return Sheet(tuple(items.columns.named), [*items.columns.named.values()], len(items))
     objects = items.objects
     kinds = set(map(type, objects))
     attributes = plan.static.get(name)

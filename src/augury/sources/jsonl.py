@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import orjson
 
 from augury.errors import DataError
+from augury.jit import Kernel, count_work
 from augury.sources.blocks import Block, Stream, blocks, text_lines, uncollected
+from augury.sources.lines import columns_of
 from augury.sources.problems import Problem
 from augury.sources.sheet import Items
 
@@ -24,12 +27,40 @@ _LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
 def read(stream: Stream, place: str) -> Iterator[Items]:
     """The objects of a file, and what is wrong with the lines that are no JSON."""
     for block in blocks(stream, size=_SIZE):
-        found = _at_once(block)
-        yield Items(found[0], place, found[1]) if found is not None else _one_by_one(block, place)
+        yield _of_one_shape(block, place) or _at_once(block, place) or _one_by_one(block, place)
 
 
-def _at_once(block: Block) -> tuple[list[Any], Any] | None:
-    """All lines of a block as one list; None where they have to be looked at one by one.
+class _Objects(Sequence[Any]):
+    """The objects of lines that are known to be well-formed, read when somebody looks at one."""
+
+    def __init__(self, data: bytes, length: int) -> None:
+        self.data, self.length = data, length
+
+    @cached_property
+    def _all(self) -> list[Any]:
+        return _parsed(self.data.rstrip().replace(b"\n", b",")) or []
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._all[at]
+
+
+def _of_one_shape(block: Block, place: str) -> Items | None:
+    """Lines that differ in their values alone, as columns. It takes compiled code."""
+    count_work(block.data.count(b"\n"))
+    if not Kernel.compiled:
+        return None
+    data, first = block.data if block.data.endswith(b"\n") else block.data + b"\n", block.first
+    columns = columns_of(data)
+    if columns is None:
+        return None
+    return Items(_Objects(data, columns.length), place, lambda row: first + row, columns=columns)
+
+
+def _at_once(block: Block, place: str) -> Items | None:
+    """All lines of a block as one list of objects; None where they have to be looked at one by one.
 
     The parser makes floats of integers beyond 64 bits, so that a block with a long number is read line by line.
     """
@@ -42,14 +73,14 @@ def _at_once(block: Block) -> tuple[list[Any], Any] | None:
     count, first = data.count(b"\n") + 1 if data else 0, block.first
     objects = _parsed(data.replace(b"\n", b","))
     if objects is not None and len(objects) == count:
-        return objects, lambda row: first + row
+        return Items(objects, place, lambda row: first + row)
     numbered = [(n, line) for n, line in enumerate(data.split(b"\n"), first) if line and not line.isspace()]
     if len(numbered) == count:  # no line is empty: one of them is wrong
         return None
     objects = _parsed(b",".join([line for _, line in numbered]))
     if objects is None or len(objects) != len(numbered):
         return None
-    return objects, lambda row: numbered[row][0]
+    return Items(objects, place, lambda row: numbered[row][0])
 
 
 def _parsed(objects: bytes) -> list[Any] | None:

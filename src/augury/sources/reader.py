@@ -6,7 +6,7 @@ A part is read column by column; only where that fails are its rows looked at on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from itertools import pairwise
@@ -97,10 +97,11 @@ class Reader:
             self._clock = self._clock(None)
         return self._clock
 
-    def _begin(self, first: object) -> Clock:
+    def _begin(self, first_time: Callable[[], object]) -> Clock:
         """The clock, once a time is there to tell it; revocations alone need none."""
         if isinstance(self._clock, Clock):
             return self._clock
+        first = first_time()
         if first is None:
             return self._clock(None)
         self._clock = self._clock(first)
@@ -196,24 +197,24 @@ class Reader:
             return History()
         if declares_type(type, self.plan, names):
             names = replace(names, type=_NO_KEY)
-        clock, problems = self._begin(first_time(items.objects, names)), items.problems
+        clock, problems = self._begin(lambda: first_time(items.objects, names)), items.problems
         try:
             with uncollected():
-                found = self._objects(items.objects, names, type, clock)
+                found = self._objects(items, names, type, clock)
         except (Irregular, DataError):
             read = lambda row: item_from(items.objects[row], self.plan, clock, names, type)  # noqa: E731
             found, problems = self._one_by_one(items, read)
         return self._checked(found, items, problems)
 
-    def _objects(self, objects: Sequence[Any], names: Names, type: str | None, clock: Clock) -> History:
-        kinds = set(map(_type, objects))
+    def _objects(self, items: Items, names: Names, type: str | None, clock: Clock) -> History:
+        kinds = {dict} if items.columns is not None else set(map(_type, items.objects))
         if kinds == {dict}:
-            shaped = by_shape(objects, names, type)
+            shaped = by_shape(items, names, type)
             found = History.joined([self._by_columns(sheet, heading, clock, rows) for rows, sheet, heading in shaped])
-            found.length = len(objects)
+            found.length = len(items)
             return found
         if all(issubclass(kind, Event | Revocation) for kind in kinds):
-            return of_events(objects, self.plan, self.row)
+            return of_events(items.objects, self.plan, self.row)
         raise Irregular
 
     def sheet(self, sheet: Sheet, names: Names = NAMES, type: str | None = None) -> History:
@@ -224,7 +225,7 @@ class Reader:
         if not len(sheet):
             self.skipped.handle_all(sheet.problems)
             return History()
-        clock, problems = self._begin(_first_of_sheet(sheet, heading)), sheet.problems
+        clock, problems = self._begin(lambda: _first_of_sheet(sheet, heading)), sheet.problems
         try:
             found = self._by_columns(sheet, heading, clock)
         except (Irregular, DataError):

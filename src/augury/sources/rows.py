@@ -21,7 +21,7 @@ from augury.sources.cells import MISSING, Cells, PlainCells, declared, time_of
 from augury.sources.columns import Array
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import History
-from augury.sources.sheet import Sheet
+from augury.sources.sheet import Items, Sheet
 from augury.sources.types import convert, text_of, value_of
 
 FORM = '{"type": "wind", "args": ["l1", 12.5], "time": 3}'
@@ -160,10 +160,13 @@ def _listed(i: int) -> str:
     return f" {i}"  # no key of JSON that anybody has
 
 
-def by_shape(
-    objects: Sequence[dict[str, Any]], names: Names, type: str | None
-) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
+def by_shape(items: Items, names: Names, type: str | None) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
     """Objects of one shape as a sheet each, with the places that they had; None where all are of one shape."""
+    if items.columns is not None:
+        named, listed = items.columns.named, items.columns.listed
+        yield None, *_sheet(named, listed, len(items), names, type)
+        return
+    objects = items.objects
     keys = tuple(objects[0])
     if set(map(len, objects)) == {len(keys)}:
         with suppress(KeyError):  # as many keys, and all of these: one shape
@@ -184,17 +187,28 @@ def _sheets(
     rows: Array | None, objects: Sequence[dict[str, Any]], keys: tuple[str, ...], names: Names, type: str | None
 ) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
     columns: dict[str, Sequence[Any]] = dict(zip(keys, _transposed(objects, keys), strict=True))
-    width = None
-    if "args" in columns:
-        lists = columns.pop("args")
+    lists = columns.pop("args", None)
+    listed: list[Cells] | None = None
+    if lists is not None:
         if not set(map(_type, lists)) <= {list, tuple} or len(set(map(len, lists))) > 1:
             raise Irregular
-        width = len(lists[0])
-        columns |= {_listed(i): values for i, values in enumerate(zip(*lists, strict=True))}
-    named = names if names.time in columns else replace(names, time="time")
-    heading = ObjectHeading(tuple(columns), named, None if names.type in columns else type, "", width)
-    cells: list[Cells] = [PlainCells(values) for values in columns.values()]
-    yield rows, Sheet(tuple(columns), cells, len(objects)), heading
+        listed = [PlainCells(values) for values in zip(*lists, strict=True)]
+    named: dict[str, Cells] = {key: PlainCells(values) for key, values in columns.items()}
+    yield rows, *_sheet(named, listed, len(objects), names, type)
+
+
+def _sheet(
+    named: Mapping[str, Cells], listed: Sequence[Cells] | None, length: int, names: Names, type: str | None
+) -> tuple[Sheet, ObjectHeading]:
+    """Columns by the keys of objects, and by the places in their `args`."""
+    columns = {**named, **{_listed(i): cells for i, cells in enumerate(listed or ())}}
+    heading = ObjectHeading(
+        tuple(columns),
+        names if names.time in columns else replace(names, time="time"),
+        None if names.type in columns else type,
+        width=None if listed is None else len(listed),
+    )
+    return Sheet(tuple(columns), [*columns.values()], length), heading
 
 
 def _transposed(objects: Sequence[dict[str, Any]], keys: tuple[str, ...]) -> Iterable[list[Any]]:

@@ -13,6 +13,7 @@ from augury.algebra.program import Attribute
 from augury.errors import DataError
 from augury.model import Value
 from augury.sources.cells import Cells, TextCells, kind_of_text
+from augury.sources.lines import Columns
 from augury.sources.problems import Problem
 from augury.sources.types import Prefixes
 
@@ -66,12 +67,13 @@ class Sheet:
 
 @dataclass
 class Items:
-    """Objects in the JSON form, or of Python."""
+    """Objects in the JSON form, or of Python; `columns` are their values, where they were found without objects."""
 
     objects: Sequence[Any]
     place: str = ""
     line: Callable[[int], int] = field(default=_numbered, repr=False)
     problems: list[Problem] = field(default_factory=list)
+    columns: Columns | None = None
 
     def __len__(self) -> int:
         return len(self.objects)

@@ -22,9 +22,7 @@ from augury.algebra.program import Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Var
 from augury.algebra.transitive import transitive
-from augury.engine import kernels as k
 from augury.engine.conditions import Context, Report
-from augury.engine.kernels import Array
 from augury.engine.knowledge.changes import Changing
 from augury.engine.knowledge.expand import expanded
 from augury.engine.knowledge.relation import Relation
@@ -34,6 +32,7 @@ from augury.engine.near import Near
 from augury.engine.reach import Reach
 from augury.engine.table import NONE
 from augury.engine.values import Dictionary
+from augury.jit import Array, count_work
 from augury.knowledge.facts import Facts
 from augury.knowledge.table import FactTable, tables_of
 from augury.knowledge.timeline import StatementTable
@@ -91,7 +90,7 @@ class Knowledge:
     def take(self, table: FactTable | StatementTable) -> None:
         """Takes in a table of facts, or of statements about them, before anything is asked."""
         if isinstance(table, FactTable):
-            k.count_work(len(table))
+            count_work(len(table))
             self.relation(table.name, table.arity).take(table)
         elif table.retract is None:
             self.take(table.facts)
@@ -222,7 +221,7 @@ class Knowledge:
                 source, target = self._plain_edges(edge) or (NONE, NONE)
             else:
                 source, target = facts.standing(self._tip(predicate)) if facts is not None else (NONE, NONE)
-            k.count_work(len(source))
+            count_work(len(source))
             found = self._reach[predicate] = Reach(source, target)
         return found
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from augury.algebra.program import Predicate
 from augury.engine.conditions import Report
-from augury.engine.kernels import Array
 from augury.engine.table import grown
 from augury.engine.values import NULL, OPEN, Dictionary
+from augury.jit import Array
 from augury.meaning.rows import Scalars
 
 if TYPE_CHECKING:

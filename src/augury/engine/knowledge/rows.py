@@ -8,9 +8,9 @@ import numpy as np
 
 from augury.engine import kernels as k
 from augury.engine.guard import check_memory
-from augury.engine.kernels import Array
 from augury.engine.table import NONE, capacity, grown, no_buckets
 from augury.engine.values import Dictionary
+from augury.jit import Array
 
 _NO_TIMES = np.empty(0, np.int64)
 

@@ -18,11 +18,10 @@ from augury.algebra.nodes import Clause, Condition, Holds, condition_vars
 from augury.algebra.place import binds, ready_order
 from augury.algebra.program import Predicate
 from augury.algebra.terms import variables
-from augury.engine import kernels as k
 from augury.engine.frame import Frame
-from augury.engine.kernels import Array
 from augury.engine.knowledge.rows import Distinct, Rows
 from augury.engine.table import NONE
+from augury.jit import Array, count_work
 
 if TYPE_CHECKING:
     from augury.engine.knowledge import Knowledge
@@ -92,7 +91,7 @@ class Solver:
 
     def solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
         """Pairs of a question and an answer, as its columns. `asked` has a column for each bound argument."""
-        k.count_work(len(at))
+        count_work(len(at))
         table = self._table(predicate, mode)
         calls = table.calls.admit([at << 2, *asked], len(at))
         if table.calls.n > table.started:
@@ -145,7 +144,7 @@ class Solver:
                 self._start(one)
             if not self._pump(own) and not fresh:
                 break
-            k.count_work(sum(t.answers.n for t in own) - done)
+            count_work(sum(t.answers.n for t in own) - done)
             done = sum(t.answers.n for t in own)
         for one in own:
             one.waiting.clear()

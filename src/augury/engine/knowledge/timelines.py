@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from augury.engine import kernels as k
-from augury.engine.kernels import Array
 from augury.engine.table import capacity, grown
 from augury.errors import RunError
+from augury.jit import Array
 
 _FEW = 1024  # entries that are not worth packing
 

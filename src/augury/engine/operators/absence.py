@@ -10,9 +10,9 @@ import numpy as np
 from augury.algebra.nodes import Condition
 from augury.engine import kernels as k
 from augury.engine.frame import Frame, View, frame_of, store
-from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, LEFT, NONE, RANK, START, Latest, Links
+from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ import numpy as np
 
 from augury.algebra.nodes import Policy
 from augury.engine.frame import Frame, View, store
-from augury.engine.kernels import Array
 from augury.engine.operators.choose import Occurrence
 from augury.engine.operators.join import Join
 from augury.engine.table import END, LEFT, RIGHT, START
 from augury.engine.values import OPEN
+from augury.jit import Array
 from augury.model import OrderKey, order_key
 
 if TYPE_CHECKING:

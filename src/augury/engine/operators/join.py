@@ -11,9 +11,9 @@ from augury.algebra.nodes import Condition, Node
 from augury.engine import kernels as k
 from augury.engine.frame import Frame, View, store
 from augury.engine.guard import foresee
-from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator
 from augury.engine.table import END, RANK, START, Latest
+from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, BoundsFor
 
 if TYPE_CHECKING:

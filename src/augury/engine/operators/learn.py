@@ -8,10 +8,10 @@ import numpy as np
 
 from augury.algebra.program import Predicate
 from augury.engine.frame import View
-from augury.engine.kernels import Array
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derived
 from augury.engine.table import END, Links, Table
+from augury.jit import Array
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

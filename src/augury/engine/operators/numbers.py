@@ -10,7 +10,7 @@ from augury.algebra.nodes import Collect as CollectNode
 from augury.algebra.nodes import Holds, Rule
 from augury.algebra.terms import Aggregate, Const, Var
 from augury.engine.frame import View
-from augury.engine.kernels import Array
+from augury.jit import Array
 
 _LARGE = 1e290  # sums of floats below it do not overflow
 

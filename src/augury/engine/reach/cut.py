@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.engine.kernels import Array, Kernel, helper
 from augury.engine.reach.edges import NEXT, SPARE, Edges
 from augury.engine.reach.state import BLOCK, STEPS, Scratch, stamped
+from augury.jit import Array, Kernel, helper
 
 
 @helper

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from augury.engine.kernels import Array, Kernel
 from augury.engine.reach.edges import NEXT, Edges
 from augury.engine.reach.labels import LOOP
 from augury.engine.reach.state import COMPONENT, STEPS, Index, Scratch, stamped
+from augury.jit import Array, Kernel
 
 
 @Kernel

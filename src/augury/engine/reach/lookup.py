@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from augury.engine.kernels import Array, helper
 from augury.engine.reach.hubs import BITS, astray, by_hubs
 from augury.engine.reach.labels import LOOP, inside, verdict
 from augury.engine.reach.state import BLOCK, COMPONENT, STEPS, Index, Scratch, stamped
+from augury.jit import Array, helper
 
 
 @helper

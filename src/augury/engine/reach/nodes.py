@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine import kernels as k
-from augury.engine.kernels import Array, Kernel, helper
+from augury.jit import Array, Kernel, count_work, helper
 
 
 def grown(array: Array, size: int, fill: int) -> Array:
@@ -63,7 +62,7 @@ class Nodes:
     def find(self, codes: Any) -> Array:
         """The number of each node; -1 where there is none."""
         codes = np.ascontiguousarray(codes, np.int64)
-        k.count_work(len(codes))
+        count_work(len(codes))
         ids = np.empty(len(codes), np.int64)
         number(codes, self._table, self.n, self.known, ids)
         return ids
@@ -71,7 +70,7 @@ class Nodes:
     def add(self, codes: Any) -> Array:
         """The number of each node, a new one where there is none."""
         codes = np.ascontiguousarray(codes, np.int64)
-        k.count_work(len(codes))
+        count_work(len(codes))
         ids, done = np.empty(len(codes), np.int64), 0
         while done < len(codes):  # in portions: most codes are known nodes
             end = min(len(codes), done + max(1024, self.n))

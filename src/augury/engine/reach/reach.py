@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.engine import kernels as k
-from augury.engine.kernels import Array
 from augury.engine.reach.answer import answer, answer_forest, settle, tie
 from augury.engine.reach.build import indexed, no_index, with_room_for
 from augury.engine.reach.cut import cut
@@ -15,6 +13,7 @@ from augury.engine.reach.lose import lose
 from augury.engine.reach.nodes import Nodes, grown
 from augury.engine.reach.paths import shortest, still
 from augury.engine.reach.state import COMPONENT, STEPS, Scratch
+from augury.jit import Array, count_work
 
 CROSSINGS = 16  # how many edges across a cut are worth it
 EFFORT = 50_000  # how many steps at most are spent on finding them
@@ -96,7 +95,7 @@ class Reach:
 
     def add(self, source: Array, target: Array) -> None:
         """More edges; those that are there already change nothing."""
-        k.count_work(len(source))
+        count_work(len(source))
         us, vs = self._nodes.add(source), self._nodes.add(target)
         self._make_room(len(us))
         fresh = np.empty(len(us), np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from augury.engine.kernels import Array, helper
+from augury.jit import Array, helper
 
 COMPONENT, BLOCK = 0, 1  # of the place of a node
 STAMP, STEPS = 0, 1  # of the count of searches

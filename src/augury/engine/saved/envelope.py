@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import Array
 from augury.engine.saved.reading import Reader
 from augury.engine.saved.unsound import Unsound, not_whole, other_version, require
 from augury.engine.saved.writing import DTYPES, Writer
 from augury.errors import RunError
+from augury.jit import Array
 
 MAGIC = b"\x89augury\n"
 FORMAT = 5

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import Array
 from augury.engine.saved.forms import FORM_NAMED, Form, are_values, coded
 from augury.engine.saved.unsound import Unsound, require
 from augury.engine.saved.writing import DTYPES
+from augury.jit import Array
 
 _NAMED = {name: dtype for dtype, name in DTYPES.items()}
 

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import Array
 from augury.engine.saved.forms import FORM_OF
+from augury.jit import Array
 from augury.model import MAX_INT, MIN_INT
 from augury.sources.columns import Coded
 

@@ -1,0 +1,132 @@
+"""The compiler of the hot loops: plain Python over flat arrays, compiled by Numba once there is enough work to pay for it.
+
+Small inputs never wait for a compilation: a kernel runs as it is written until `HOT` rows have gone through kernels, or
+`WARM` rows where compiled code is in the cache on disk. `AUGURY_JIT=off` never compiles, `AUGURY_JIT=on` compiles at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any, ClassVar, TypeAlias
+
+Array: TypeAlias = Any  # numpy arrays: of int64, but for flags and bytes
+
+HOT, WARM = 100_000, 5_000  # compiling takes seconds, fetching what was compiled a fraction of one
+_MODE = os.environ.get("AUGURY_JIT", "")
+
+
+class Kernel:
+    """A function that is compiled when it has become worth it."""
+
+    rows = 0  # how many rows have gone through kernels
+    compiled = False  # whether all are: more of them come with the modules that have them
+    all: ClassVar[list[Kernel]] = []
+
+    def __init__(self, python: Callable[..., Any]) -> None:
+        self.python = self.call = python
+        self.__name__, self.__doc__ = python.__name__, python.__doc__
+        Kernel.all.append(self)
+        Kernel.compiled = False
+
+    def __call__(self, *args: Any) -> Any:
+        return self.call(*args)
+
+
+_HELPERS: list[Callable[..., Any]] = []
+_done = 0  # how many of the kernels are compiled
+
+
+def helper(python: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that kernels call: those of its module, and of others that import it by its name."""
+    _HELPERS.append(python)
+    return python
+
+
+def count_work(rows: int) -> None:
+    """Called with the rows of each step; compiles the kernels once they are hot."""
+    Kernel.rows += rows
+    if Kernel.compiled or _MODE == "off" or (Kernel.rows < WARM and _MODE != "on"):
+        return
+    if Kernel.rows >= HOT or _MODE == "on" or _cached():
+        compile_all()
+
+
+@cache
+def _cached() -> bool:
+    """Whether there was compiled code in the cache when it was first asked for."""
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
+    return next(folder.rglob("kernels.probe-*.nbi"), None) is not None
+
+
+def compile_all() -> None:
+    """Compiles all kernels that there are by now; cached on disk where there is a place for it."""
+    global _done
+    import numba
+
+    functions = [*(getattr(one, "py_func", one) for one in _HELPERS), *(kernel.python for kernel in Kernel.all)]
+    spaces = {python.__module__: python.__globals__ for python in functions}
+    files = {python.__code__.co_filename for python in functions}
+
+    def compiled(python: Callable[..., Any]) -> Any:
+        try:
+            found = njit(python, cache=True)
+        except RuntimeError:  # neither the package nor the home folder can be written to
+            return njit(python)
+        with suppress(AttributeError):  # Numba looks for changes in one file: helpers of others may have changed, too
+            found._cache._cache_file._source_stamp = _stamp(python.__code__.co_filename, files)
+            _load_leanly(found._cache)
+        return found
+
+    jit: Any = numba.njit
+
+    def njit(python: Callable[..., Any], **options: Any) -> Any:
+        # Numba counts who holds an array whenever a helper is called, and a count waits for all that is on its way from
+        # memory. What makes no arrays can do without.
+        if python.__globals__.get("MAKES_NO_ARRAYS"):
+            with suppress(KeyError):  # where Numba no longer knows the option
+                return jit(**options, _nrt=False)(python)
+        return jit(**options)(python)
+
+    for at, python in enumerate(_HELPERS):
+        if not isinstance(python, FunctionType):  # compiled already
+            continue
+        found = _HELPERS[at] = compiled(python)
+        for names in spaces.values():
+            if names.get(python.__name__) is python:
+                names[python.__name__] = found
+    for kernel in Kernel.all[_done:]:
+        kernel.call = compiled(kernel.python)
+    _done, Kernel.compiled = len(Kernel.all), True
+
+
+def _load_leanly(cache: Any) -> None:
+    """Lets compiled code come from its cache without all that compiling needs, which takes Numba a third of a second.
+
+    Where there is none, or Numba has changed inside, everything is as usual.
+    """
+    usual, cached = cache.load_overload, cache._load_overload
+
+    def load(signature: Any, context: Any) -> Any:
+        try:
+            from numba.core.runtime.nrt import rtsys
+
+            rtsys.initialize(context)
+            found = cached(signature, context)
+        except Exception:
+            found = None
+        return usual(signature, context) if found is None else found
+
+    cache.load_overload = load
+
+
+def _stamp(file: str, files: set[str]) -> list[tuple[float, int]]:
+    """When a file, and those of `files` in its folder, were changed last, and how large they are."""
+    beside = sorted(
+        other for other in files if os.path.dirname(other) == os.path.dirname(file) and os.path.exists(other)
+    )
+    return [(stat.st_mtime, stat.st_size) for stat in map(os.stat, beside)]

@@ -1,0 +1,251 @@
+"""JSON lines of one shape, which are alike but for their values: these are found without making objects.
+
+{"type": "wind", "args": ["l1", 12.5], "time": 3}      the literals {"type": "  ", "args": ["  ",  ], "time":  }
+{"type": "wind", "args": ["l2", 13.5], "time": 4}      and between them the values of a text, a text, a float and an int
+
+A line that is any different (other keys, another order or spacing, null, an escape, an int where others have floats) is
+for the parser of JSON, with all lines around it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from augury.jit import Array, Kernel
+from augury.sources.cells import ArrowCells, Cells, ColumnCells
+
+MAKES_NO_ARRAYS = True
+_TOKEN = re.compile(rb'"[^"\\\x00-\x1f]*"|-?[0-9][0-9.eE+-]*|[\[\]{},:]')
+_SPACE = re.compile(rb"[ \t]*")
+_DIGITS = 18  # of an integer that surely has 64 bits
+_INT, _FLOAT = 1, 2
+_QUOTE, _BACKSLASH, _ZERO, _NINE, _MINUS, _PLUS, _POINT = b'"\\09-+.'
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The values of objects of one shape by their keys; `listed` are those of the list `args`."""
+
+    length: int
+    named: dict[str, Cells]
+    listed: list[Cells] | None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all lines have: their keys and, between the values, literals. A value is text, or a number."""
+
+    keys: list[str | None]  # of each value; None for one of `args`
+    args: bool
+    literals: Array
+    ends: Array  # of each literal
+    texts: Array  # whether a value is text
+
+
+def columns_of(data: bytes) -> Columns | None:
+    """The values of lines that all end; None where they are not of one shape."""
+    shape = _shape(data[: data.index(b"\n") + 1])
+    if shape is None or len(data) > 1 << 30 or not _is_utf8(data):
+        return None
+    buffer, width = np.frombuffer(data, np.uint8), len(shape.keys)
+    begins, stops, numbers = (np.empty((width, data.count(b"\n")), np.int64) for _ in range(3))
+    kinds = np.zeros(width, np.int64)
+    rows = scan(buffer, shape.literals, shape.ends, shape.texts, begins, stops, numbers, kinds)
+    if rows < 0:
+        return None
+    named: dict[str, Cells] = {}
+    listed: list[Cells] = []
+    for at, key in enumerate(shape.keys):
+        cells: Cells
+        if kinds[at] == _INT:
+            cells = ColumnCells(numbers[at])
+        else:
+            texts = _gathered(buffer, begins[at], stops[at])
+            if shape.texts[at]:
+                cells = ArrowCells(texts)
+            else:
+                floats = _floats(texts) if kinds[at] == _FLOAT else None
+                if floats is None:
+                    return None
+                cells = ColumnCells(floats)
+        if key is None:
+            listed.append(cells)
+        else:
+            named[key] = cells
+    return Columns(rows, named, listed if shape.args else None)
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _gathered(buffer: Array, begins: Array, stops: Array) -> pa.StringArray:
+    """Parts of a text as an array of Arrow."""
+    offsets = np.zeros(len(begins) + 1, np.int32)
+    np.cumsum(stops - begins, out=offsets[1:])
+    found = np.empty(int(offsets[-1]), np.uint8)
+    gather(buffer, begins, offsets, found)
+    return pa.StringArray.from_buffers(len(begins), pa.py_buffer(offsets), pa.py_buffer(found))
+
+
+def _floats(texts: pa.StringArray) -> Array | None:
+    """The floats that are nearest to what is written; None where one is too large."""
+    try:
+        found = texts.cast(pa.float64()).to_numpy() + 0.0
+    except pa.ArrowInvalid:
+        return None
+    return found if np.isfinite(found).all() else None
+
+
+def _shape(line: bytes) -> Shape | None:
+    """The shape of a line: an object of texts and numbers, of which one may be a list of such, `args`."""
+    tokens = _tokens(line)
+    if tokens is None or tokens[0][0] != b"{":
+        return None
+    keys: list[str | None] = []
+    texts: list[bool] = []
+    literals: list[bytes] = []
+    seen: set[str] = set()
+    key: str | None = None
+    literal, at, inside = 0, 1, False  # where the literal begins, the token, whether it is in the list
+    while at < len(tokens):
+        token, place = tokens[at]
+        if not inside and key is None:
+            if token[:1] != b'"' or at + 1 == len(tokens) or tokens[at + 1][0] != b":":
+                return None
+            key = token[1:-1].decode()
+            if key in seen:
+                return None
+            seen.add(key)
+            at += 2
+            continue
+        if token == b"[" and key == "args" and not inside:
+            inside, at = True, at + 1
+            if at < len(tokens) and tokens[at][0] == b"]":
+                return None
+            continue
+        text = token[:1] == b'"'
+        if not text and not token[:1].isdigit() and token[:1] != b"-":
+            return None
+        keys.append(None if inside else key)
+        texts.append(text)
+        literals.append(line[literal : place + text])
+        literal, at = place + len(token) - text, at + 1
+        after = tokens[at][0] if at < len(tokens) else b""
+        if inside and after == b"]":
+            inside, at = False, at + 1
+            after = tokens[at][0] if at < len(tokens) else b""
+        if not inside:
+            key = None
+            if after == b"}" and at == len(tokens) - 1:
+                literals.append(line[literal:])
+                break
+        if after != b",":
+            return None
+        at += 1
+    else:
+        return None
+    ends = np.cumsum([len(one) for one in literals])
+    return Shape(keys, "args" in seen, np.frombuffer(b"".join(literals), np.uint8), ends, np.array(texts, bool))
+
+
+def _tokens(line: bytes) -> list[tuple[bytes, int]] | None:
+    """The tokens of a line, and where each begins; None where it has others than those of simple objects."""
+    found: list[tuple[bytes, int]] = []
+    at = _end_of_space(line, 0)
+    while line[at:] not in (b"\n", b"\r\n"):
+        token = _TOKEN.match(line, at)
+        if token is None:
+            return None
+        found.append((token[0], at))
+        at = _end_of_space(line, token.end())
+    return found or None
+
+
+def _end_of_space(line: bytes, at: int) -> int:
+    space = _SPACE.match(line, at)
+    return at if space is None else space.end()
+
+
+@Kernel
+def scan(
+    data: Array, literals: Array, ends: Array, texts: Array, begins: Array, stops: Array, numbers: Array, kinds: Array
+) -> int:
+    """Finds the values of lines of one shape, and reads those that are integers. How many lines there are; -1 where one
+    is of another shape."""
+    n, at, row, values = len(data), 0, 0, len(texts)
+    while at < n:
+        first = 0
+        for value in range(values + 1):
+            last = ends[value]
+            if at + last - first > n:
+                return -1
+            for i in range(first, last):
+                if data[at] != literals[i]:
+                    return -1
+                at += 1
+            first = last
+            if value == values:
+                break
+            begins[value, row] = at
+            if texts[value]:
+                while at < n and data[at] != _QUOTE:
+                    if data[at] == _BACKSLASH or data[at] < 32:
+                        return -1
+                    at += 1
+            else:
+                minus = at < n and data[at] == _MINUS
+                if minus:
+                    at += 1
+                number, digits, kind = 0, at, _INT
+                while at < n and _ZERO <= data[at] <= _NINE:
+                    number = number * 10 + int(data[at]) - _ZERO
+                    at += 1
+                digits = at - digits
+                if digits == 0 or digits > _DIGITS or (digits > 1 and data[at - digits] == _ZERO):
+                    return -1
+                if at < n and data[at] == _POINT:
+                    kind, at = _FLOAT, at + 1
+                    begin = at
+                    while at < n and _ZERO <= data[at] <= _NINE:
+                        at += 1
+                    if at == begin:
+                        return -1
+                if at < n and data[at] | 32 == 101:  # e or E
+                    kind, at = _FLOAT, at + 1
+                    if at < n and (data[at] == _PLUS or data[at] == _MINUS):
+                        at += 1
+                    begin = at
+                    while at < n and _ZERO <= data[at] <= _NINE:
+                        at += 1
+                    if at == begin:
+                        return -1
+                if kind == _INT and minus and number == 0:
+                    return -1
+                if kinds[value] == 0:
+                    kinds[value] = kind
+                elif kinds[value] != kind:
+                    return -1
+                numbers[value, row] = -number if minus else number
+            stops[value, row] = at
+        row += 1
+    return row
+
+
+@Kernel
+def gather(data: Array, begins: Array, offsets: Array, found: Array) -> None:
+    """Copies parts of an array one behind the other."""
+    for row in range(len(begins)):
+        begin = begins[row] - offsets[row]
+        for at in range(offsets[row], offsets[row + 1]):
+            found[at] = data[begin + at]
