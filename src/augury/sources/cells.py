@@ -397,7 +397,10 @@ def text_times(texts: Any, clock: Clock) -> Array | None:
     """Times as text, where all are plain: numbers on a logical clock, else ISO times, with a zone or without."""
     try:
         if clock.kind == "logical":
-            return _numbers_of(texts.cast(pa.int64()), MISSING) if _all_plain(texts, r"^-?[0-9]{1,18}$") else None
+            whole = _round_trip(texts)
+            if whole is None and _all_plain(texts, r"^-?[0-9]{1,18}$"):
+                whole = texts.cast(pa.int64())
+            return None if whole is None else _numbers_of(whole, MISSING)
         if _all_plain(
             texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"
         ):
@@ -510,12 +513,29 @@ def _has_bare(array: Any) -> bool:
 
 
 def _round_trip(cells: Any) -> Any:
-    """Text as integers, where writing these gives the text again; else None."""
+    """Text as integers, where writing these gives the text again; else None.
+
+    Whatever else Arrow takes for an integer, such as 007, is longer than that integer is written.
+    """
     try:
         whole = cells.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
-    return whole if pc.all(pc.equal(whole.cast(pa.string()), cells)).as_py() is not False else None
+    characters = pc.sum(pc.binary_length(cells)).as_py() or 0
+    return whole if characters == _digits(_array(whole.drop_null(), np.int64)) else None
+
+
+def _digits(numbers: Array) -> int:
+    """How many characters it takes to write integers."""
+    if not len(numbers):
+        return 0
+    least, greatest = int(numbers.min()), int(numbers.max())
+    found, ten = len(numbers), 10
+    while ten <= greatest or ten <= -least:
+        found += int(np.count_nonzero(numbers >= ten)) if ten <= greatest else 0
+        found += int(np.count_nonzero(numbers <= -ten)) if ten <= -least else 0
+        ten *= 10
+    return found + (int(np.count_nonzero(numbers < 0)) if least < 0 else 0)
 
 
 def _as_numbers(cells: Any, type: str) -> Column | None:

@@ -118,6 +118,8 @@ def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nul
 
 def _without(texts: Any, nulls: Any) -> Any:
     """Texts with null for the empty ones, and for those that are spellings of null."""
+    if not len(nulls) and pc.min(pc.binary_length(texts)).as_py() != 0:
+        return texts
     blank = pc.equal(texts, "")
     if len(nulls):
         blank = pc.or_(blank, pc.is_in(texts, nulls))
