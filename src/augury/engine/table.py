@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
 NONE = np.empty(0, np.int64)
+_MANY = 1 << 21  # rows; of fewer, the room for their like is larger
 _BLOCK = 4096
 _GROUP = 8  # what an index knows of a group, see `kernels.arrange`: half a line of the cache
 __all__ = [
@@ -211,8 +212,8 @@ class Words:
 
     def room(self, count: int, before: int) -> int:
         """Room for so many rows, of which `before` were there when the step began, and for what is still to come of it."""
-        new = count - before
-        return max(capacity(count), before + int(1.1 * new / self.share)) if new >= _BLOCK else capacity(count)
+        new, usual = count - before, capacity(count) * (2 if count < _MANY else 1)
+        return max(usual, before + int(1.1 * new / self.share)) if new >= _BLOCK else usual
 
 
 class Index:
