@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -37,7 +38,7 @@ from tests.spark_session import SPARK
 from tests.spark_session import spark_fixture as spark_fixture
 from tests.test_stages import Told, arrivals, random_told, same, told_of
 
-pytestmark = SPARK
+pytestmark = [SPARK, pytest.mark.filterwarnings("ignore:rule .* keeps every event")]
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 _SQL = {"int": "bigint", "bool": "boolean", "float": "double", "number": "double", "timestamp": "timestamp", "json": "string"}  # fmt: skip
 
@@ -619,6 +620,17 @@ def test_mistakes_in_a_stream_are_told(spark: SparkSession, tmp_path: Path) -> N
         detect_stream(FIRE, frame, lateness="soon")
     with pytest.raises(RunError, match="not an output"):
         detect_stream(FIRE, frame, lateness="5s", clock="logical")["alrm"]
+
+
+def test_rules_that_keep_all_for_lack_of_a_length_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    lasting = told_in(spark, [[FAR]], EVENTS.replace("time", "start bigint, end"), tmp_path)
+    with pytest.warns(UserWarning, match="rule `calm` keeps every event") as told:
+        detect_stream(CALM, lasting, lateness="5s", clock="logical")
+    assert len(told) == 1  # `alarm` has no bound in any case, which compiling says
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        detect_stream(CALM, lasting, lateness="5s", clock="logical", longest="1h")
+        detect_stream(CALM, told_in(spark, [[FAR]], EVENTS, tmp_path / "points"), lateness="5s", clock="logical")
 
 
 # Other ways to run Spark

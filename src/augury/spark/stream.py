@@ -23,14 +23,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from augury.algebra.program import Predicate
+from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, stages
 from augury.engine.answers import Changes
+from augury.engine.horizon import remembers
 from augury.engine.saved import not_whole
 from augury.engine.session import Session
 from augury.errors import RunError
 from augury.language.show import Printer
 from augury.model import Event
 from augury.program import Program
+from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.sources import Batch
 from augury.spark import host
@@ -69,6 +72,22 @@ class Stream(Outputs):
             raise RunError("streams keep their state in RocksDB, but the session has another state store",
                            hint='build it with .config("spark.sql.streaming.stateStore.providerClass", '
                                 '"org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")')  # fmt: skip
+        for rule in self._kept_for_lengths():
+            warnings.warn(
+                f'rule `{rule}` keeps every event, since one may have lasted for any time: say how long they last at most, longest="1h"',
+                stacklevel=3,
+            )
+
+    def _kept_for_lengths(self) -> list[str]:
+        """The rules whose state nothing bounds, because nobody said how long events last."""
+        pipeline = self.pipeline
+        if pipeline.longest is not None:
+            return []
+        settings = Settings(emit=self.emit, retention=pipeline.retention)
+        session = Session(Program(pipeline.plan), settings, clock=pipeline.clock)
+        session.circuit.learns = False
+        bounded = {label for label, found in all_properties(pipeline.plan).items() if found.horizon is not None}
+        return [rule for rule in remembers(session.circuit) if rule in bounded]
 
     def __getitem__(self, type: str) -> DataFrame:
         return self.pipeline.answers(self.mixed((self.known(type),)), type, changes=self.emit == "early")
