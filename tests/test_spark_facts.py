@@ -32,6 +32,8 @@ JOINED = {
     "in an absence beside": "busy(S, R) <- (NOT(visit(S, _)).[order(S, A), order(S, B)]).1h WHERE store(S, R).",
     "twice": "busy(R, Q) <- (order(S, _) AND order(T, _)).1h WHERE store(S, R), store(T, Q), R < Q.",
     "in a static rule": "static in_region(id: int, region: string).\nin_region(S, R) :- store(S, R).\nbusy(S, R) <- order(S, _) WHERE in_region(S, R).",
+    "in one branch": "busy(S) <- (order(S, _) WHERE store(S, 's')) OR visit(S, _).",
+    "in both branches": "busy(S) <- (order(S, _) WHERE store(S, 's')) OR (visit(S, _) WHERE store(S, 'n')).",
     "in two rules": "busy(S, R) <- order(S, _) WHERE store(S, R).\nquiet(S) <- visit(S, _) WHERE store(S, 'n').",
 }
 SENT = {

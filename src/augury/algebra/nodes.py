@@ -7,9 +7,9 @@ conditions sit at the lowest join that binds what they need, so it is the same a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, assert_never
 
 from augury.algebra.terms import Const, Expr, labels, variables
 from augury.errors import NOWHERE, Span
@@ -296,6 +296,23 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case Follow():
             return (node.first, node.then)
+        case _:
+            assert_never(node)
+
+
+def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node with each of its inputs changed, absences aside."""
+    match node:
+        case Scan() | Instant():
+            return node
+        case Label() | Select() | Within() | Repeat() | Kleene():
+            return replace(node, input=change(node.input))
+        case Join() | Either():
+            return replace(node, left=change(node.left), right=change(node.right))
+        case Follow():
+            return replace(node, first=change(node.first), then=change(node.then))
+        case _:
+            assert_never(node)
 
 
 def conditions(node: Node) -> tuple[Condition, ...]:
@@ -335,6 +352,8 @@ def condition_vars(condition: Condition) -> set[str]:
             return set()
         case NoneInside():
             return bound_vars(condition.pattern).union(*(condition_vars(c) for c in condition.where))
+        case _:
+            assert_never(condition)
 
 
 def condition_labels(condition: Condition) -> set[str]:
@@ -353,6 +372,8 @@ def condition_labels(condition: Condition) -> set[str]:
             return {condition.anchor}
         case NoneInside():
             return {condition.window}
+        case _:
+            assert_never(condition)
 
 
 def bound_vars(node: Node) -> set[str]:

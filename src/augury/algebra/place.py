@@ -21,7 +21,6 @@ from augury.algebra.nodes import (
     Holds,
     Instant,
     Join,
-    Kleene,
     Label,
     Node,
     NoneInside,
@@ -40,6 +39,7 @@ from augury.algebra.nodes import (
     condition_vars,
     conditions,
     event_types,
+    mapped,
     walk,
     walk_all,
 )
@@ -68,23 +68,13 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
             inner = place(node.input, varying)
             pushed = _push_window(inner, node.length)
             return pushed if isinstance(inner, Join | Repeat) else replace(node, input=pushed)
-        case Label():
-            return replace(node, input=place(node.input, varying))
-        case Repeat() | Kleene():
-            return replace(node, input=place(node.input, varying))
-        case Join():
-            left, right = place(node.left, varying), place(node.right, varying)
-            if node.absent is None:
-                return replace(node, left=left, right=right)
-            absent, where = _correlated(node.absent, bound_vars(left) | bound_vars(right), varying)
-            return replace(node, left=left, right=right, absent=absent, absent_where=where)
-        case Either():
-            return replace(node, left=place(node.left, varying), right=place(node.right, varying))
-        case Follow():
-            between = place(node.absent, varying) if node.absent is not None else None
-            return replace(node, first=place(node.first, varying), then=place(node.then, varying), absent=between)
-        case Scan() | Instant():
-            return node
+    below = mapped(node, lambda part: place(part, varying))
+    if isinstance(below, Join) and below.absent is not None:
+        absent, where = _correlated(below.absent, bound_vars(below.left) | bound_vars(below.right), varying)
+        return replace(below, absent=absent, absent_where=where)
+    if isinstance(below, Follow) and below.absent is not None:
+        return replace(below, absent=place(below.absent, varying))
+    return below
 
 
 def varying(plan: Plan, facts: Iterable[Fact]) -> set[str]:
@@ -320,17 +310,5 @@ def _sink_span(condition: Spans, node: Node) -> Node:
 
 def _push_window(node: Node, length: int) -> Node:
     """A window holds at every operator below it, because intervals only grow."""
-    match node:
-        case Join():
-            left, right = _push_window(node.left, length), _push_window(node.right, length)
-            return replace(node, left=left, right=right, windows=(*node.windows, length))
-        case Repeat():
-            return replace(node, input=_push_window(node.input, length), windows=(*node.windows, length))
-        case Either():
-            return replace(node, left=_push_window(node.left, length), right=_push_window(node.right, length))
-        case Select() | Within() | Label() | Kleene():
-            return replace(node, input=_push_window(node.input, length))
-        case Follow():
-            return replace(node, first=_push_window(node.first, length), then=_push_window(node.then, length))
-        case Scan() | Instant():
-            return node
+    below = mapped(node, lambda part: _push_window(part, length))
+    return replace(below, windows=(*below.windows, length)) if isinstance(below, Join | Repeat) else below

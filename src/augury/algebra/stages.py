@@ -18,19 +18,17 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
     Condition,
-    Either,
     Follow,
     Instant,
     Join,
     Kleene,
-    Label,
     Node,
     NoneInside,
     Repeat,
     Rule,
     Scan,
     Select,
-    Within,
+    mapped,
     walk,
     walk_all,
 )
@@ -351,20 +349,16 @@ def _sliced_rule(rule: Rule) -> Rule:
 
 
 def _sliced(node: Node) -> Node:
-    match node:
+    below = mapped(node, _sliced)
+    match below:
         case Scan():
-            return replace(node, args=(*node.args, Var(SLICE)))
+            return replace(below, args=(*below.args, Var(SLICE)))
         case Select():
-            return replace(node, input=_sliced(node.input), where=tuple(_sliced_where(c) for c in node.where))
+            return replace(below, where=tuple(_sliced_where(c) for c in below.where))
         case Join():
-            absent = None if node.absent is None else _sliced(node.absent)
-            where = tuple(_sliced_where(c) for c in node.where)
-            return replace(node, left=_sliced(node.left), right=_sliced(node.right), absent=absent, where=where)
-        case Label() | Within() | Repeat():
-            return replace(node, input=_sliced(node.input))
-        case Either():
-            return replace(node, left=_sliced(node.left), right=_sliced(node.right))
-    return node
+            absent = None if below.absent is None else _sliced(below.absent)
+            return replace(below, absent=absent, where=tuple(_sliced_where(c) for c in below.where))
+    return below
 
 
 def _sliced_where(condition: Condition) -> Condition:

@@ -32,6 +32,7 @@ from augury.algebra.nodes import (
     bound_vars,
     conditions,
     inputs,
+    mapped,
     walk,
     walk_all,
 )
@@ -378,14 +379,7 @@ def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: 
 
 def _replaced(node: Node, old: Node, new: Node) -> Node:
     """A pattern with one of its parts replaced."""
-    if node is old:
-        return new
-    match node:
-        case Label() | Select() | Within() | Repeat():
-            return replace(node, input=_replaced(node.input, old, new))
-        case Join():
-            return replace(node, left=_replaced(node.left, old, new), right=_replaced(node.right, old, new))
-    return node
+    return new if node is old else mapped(node, lambda part: _replaced(part, old, new))
 
 
 # Events with what facts say of them
