@@ -148,23 +148,25 @@ class Tables:
     # What one pass tells
 
     @cached_property
-    def _undeclared(self) -> list[str]:
-        """The columns whose kinds have to be found."""
-        if self.source.type is not None:
-            types = [] if self.source.type in self.plan.declared else [self.source.type]
-        else:
-            types = [name for name in sorted(self.known.arities) if name not in self.plan.declared]
-        data = [column for table, _ in self.found for column in table.heading.data]
-        return list(dict.fromkeys(data)) if types else []
-
-    @cached_property
     def _passed(self) -> tuple[dict[str | None, int], dict[str, str]]:
         """How many rows of each type there are, and the kinds of undeclared columns."""
-        names, votes = self.source.names, {c: set(PLAIN) for c in self._undeclared}
+        derived = {name for name, _ in self.plan.derived}
+        there = self.known.arities if self.source.type is None else [self.source.type]
+        undeclared = {name for name in there if name not in self.plan.declared}
+        counts, kinds = self._pass(bool(undeclared - derived))
+        if not kinds and undeclared & counts.keys():  # events of a type that else the program alone makes
+            counts, kinds = self._pass(True)
+        return counts, kinds
+
+    def _pass(self, undeclared: bool) -> tuple[dict[str | None, int], dict[str, str]]:
+        """What one pass tells: the types, and where columns are undeclared, which kinds all their cells are of."""
+        names = self.source.names
+        data = [c for table, _ in self.found for c in table.heading.data] if undeclared else []
+        votes = {c: set(PLAIN) for c in data}
         counts: dict[str | None, int] = {}
         for table, frame in self.found:
             type = table.cell(names.type) if self.source.type is None else F.lit(self.source.type)
-            own = [c for c in self._undeclared if c in table.names]
+            own = [c for c in votes if c in table.names]
             kinds = [all_plain(kind, table.cell(c)).alias(f"{kind} {c}") for c in own for kind in PLAIN]
             whole = frame.where(F.col(f"`{_CORRUPT}`").isNull())
             for row in (
@@ -269,7 +271,7 @@ class Tables:
                 ]
                 wrong = table.cell(self.source.names.type).isin(users) & wrong
             problem = problem.when(wrong, F.concat(F.lit(f"`{c}` is declared as {type}, but is "), table.cell(c)))
-        given = F.to_json(F.struct(*(table.cell(n).alias(n) for n in table.names)))
+        given = F.struct(*(table.cell(n).alias(n) for n in table.names))  # written out where a row is wrong
         return read.select(
             *(table.cell(n).alias(n) for n in roles), *(F.col(f"`{name}`") for name in made.values()),
             F.col(f"`{PATH}`"), problem.alias(PROBLEM), given.alias(ROW),

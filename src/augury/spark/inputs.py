@@ -349,7 +349,9 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
     """The events of one source in the layout; without a way with wrong rows, all rows, with what is wrong with each."""
     layout, fields, names = reading.layout, source.fields, source.names
     row = _row(source, reading)
-    given = F.col(f"`{ROW}`") if ROW in fields else F.to_json(F.struct(*(F.col(f"`{c}`") for c in fields)))
+    given = F.col(f"`{ROW}`") if ROW in fields else F.struct(*(F.col(f"`{c}`") for c in fields))
+    if not isinstance(fields.get(ROW), T.StringType):
+        given = F.to_json(given)
     path = F.col(f"`{PATH}`") if PATH in fields else F.lit(None).cast("string")
     code, end, revokes = row.code, row.end, row.revokes
     if on_error == "stop":  # the row is written out only where it is wrong

@@ -99,6 +99,8 @@ def open_session(
         "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Java does not compile longer methods. Checking and converting the cells of a row in one takes four times as long.
+        "spark.sql.codegen.hugeMethodLimit": "8000",
         **settings(conf),
     }
     if cores is not None:
