@@ -8,6 +8,7 @@ import pytest
 
 import augury
 from augury.algebra import relations
+from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Either, Follow, Join, Kleene, Node, Scan
 from augury.algebra.properties import Properties, all_properties, operator_key
 from augury.algebra.relations import Bounds, Contradiction, Limit, Reason
@@ -16,7 +17,6 @@ from augury.algebra.strata import strata
 from augury.algebra.terms import Var
 from augury.clock import Clock, read_duration
 from augury.meaning.patterns import World
-from augury.meaning.rows import Scalars
 from augury.meaning.static import Static
 from augury.model import Event
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from augury import compile
 from augury.algebra.aggregates import AGGREGATES
+from augury.algebra.matching import Scalars
 from augury.algebra.nodes import AnyOf, Compare, Condition, Follow, Holds, Label, Node, Scan, Select, Within
 from augury.algebra.place import placed
 from augury.algebra.register import function
@@ -21,7 +22,6 @@ from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, show
 from augury.clock import Clock, Duration, Timestamp
 from augury.meaning.patterns import World
-from augury.meaning.rows import Scalars
 from augury.meaning.static import Static
 from augury.model import MAX_INT, MIN_INT, Event, Iri, Term, Value
 from augury.spark.pushdown import keep

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import augury
+from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Holds
 from augury.algebra.program import Plan, Predicate
 from augury.algebra.terms import Var
 from augury.clock import Clock
 from augury.errors import ProgramError, RunError
 from augury.knowledge.facts import Facts
-from augury.meaning.rows import Scalars
 from augury.meaning.static import Static
 from augury.model import Fact, OrderKey, order_key
 from augury.spark import detect

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from augury.algebra.matching import Scalars
 from augury.algebra.place import placed, varying
 from augury.algebra.properties import all_properties
 from augury.clock import SECOND, Clock, Kind
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.facts import facts_from
 from augury.meaning import evaluate
-from augury.meaning.rows import Scalars
 from augury.meaning.static import Static
 from augury.model import Event, Fact, HistoryItem, give_ids, show_value
 from augury.notation import read_event, show_event

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from augury.algebra.matching import Proof
 from augury.clock import Clock
 from augury.language.show import Printer
 from augury.meaning import Model
 from augury.meaning.model import Derivation
-from augury.meaning.rows import Proof
 from augury.model import Event, OrderKey, Value, order_key, show_value, to_json
 from augury.notation import show_event
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
     Condition,
     Join,
@@ -40,7 +41,6 @@ from augury.errors import RunError
 from augury.jit import Array
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
-from augury.meaning.rows import Scalars
 from augury.model import Event, Fact, content_id
 from augury.optimiser import optimise
 

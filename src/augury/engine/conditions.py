@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from augury.algebra.matching import Binding, Named, Scalars, compare_or_bind, match
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
@@ -33,8 +34,6 @@ from augury.engine.nearby import near_by
 from augury.engine.values import OPEN, Dictionary
 from augury.errors import DataError, RunError
 from augury.jit import Array
-from augury.meaning.rows import Binding, Named, Scalars, match
-from augury.meaning.static import compare_or_bind
 from augury.model import Value, from_json
 
 if TYPE_CHECKING:
@@ -252,7 +251,7 @@ class Context:
     def _compare_rows(self, condition: Compare, frame: Frame) -> Frame:
         def compared(binding: Binding, i: int) -> Iterable[Binding]:
             named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
-            found = compare_or_bind(condition, binding, self.scalars, self.report, named)  # type: ignore[arg-type]
+            found = compare_or_bind(condition, binding, self.scalars, self.report, named)
             return () if found is None else (found,)
 
         return self._by_row(frame, compared)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from augury.algebra.aggregates import aggregate_of
+from augury.algebra.matching import Named, Proof, Scalars
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
@@ -25,7 +26,7 @@ from augury.errors import RunError
 from augury.knowledge.timeline import Statement, timeline, told
 from augury.meaning.history import standing
 from augury.meaning.patterns import World
-from augury.meaning.rows import Named, Proof, Row, Scalars
+from augury.meaning.rows import Row
 from augury.meaning.static import Static
 from augury.model import (
     Event,

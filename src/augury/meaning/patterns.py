@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+from augury.algebra.matching import Binding, Named, Scalars, agree, compare_or_bind, match_all
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
@@ -41,8 +42,8 @@ from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, holds
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_values
-from augury.meaning.rows import Binding, Named, Row, Scalars, agree, distinct, match_all
-from augury.meaning.static import Static, compare_or_bind
+from augury.meaning.rows import Row, distinct
+from augury.meaning.static import Static
 from augury.model import Event, OrderKey, order_key
 
 
@@ -136,7 +137,7 @@ class World:
         match condition:
             case Compare():
                 report = partial(self.report, parts=row.parts)
-                binding = compare_or_bind(condition, row.binding, self.scalars, report, row.labels)  # type: ignore[arg-type]
+                binding = compare_or_bind(condition, row.binding, self.scalars, report, row.labels)
                 if binding is not None:
                     yield row.bind(binding)
             case Holds():

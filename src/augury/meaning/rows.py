@@ -1,36 +1,12 @@
-"""Rows, and how expressions are matched and computed on them."""
+"""Rows: the occurrences of patterns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, assert_never
 
-from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.scalar import Function, RowError, apply
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild, variables
-from augury.clock import Clock, Duration
-from augury.errors import RunError
-from augury.model import Event, OrderKey, Term, Value, equal, order_key, show_value
-
-Binding = Mapping[str, Value]
-_TIMELY = ("+", "-", "min", "max")  # functions in which a time point may meet a duration
-
-
-class Proof(NamedTuple):
-    """How a static atom was shown: the atom and what it rests on."""
-
-    name: str
-    args: tuple[Value, ...]
-    children: tuple[Proof, ...] = ()
-
-
-class Named(NamedTuple):
-    """The interval of a label, and the occurrences behind it; a relative temporal event has none."""
-
-    start: int
-    end: int
-    parts: tuple[Event, ...] = ()
+from augury.algebra.matching import Binding, Named, Proof, agree
+from augury.model import Event, OrderKey, order_key
 
 
 @dataclass(frozen=True)
@@ -69,120 +45,6 @@ class Row:
 
     def bind(self, binding: Binding, proof: Proof | None = None) -> Row:
         return replace(self, binding=binding, proofs=self.proofs + ((proof,) if proof else ()))
-
-
-def agree(left: Binding, right: Binding) -> Binding | None:
-    """Both bindings, unless they differ on a shared variable; null agrees with nothing."""
-    if any(not equal(left[name], right[name]) for name in left.keys() & right.keys()):
-        return None
-    return {**right, **left}
-
-
-def match(expr: Expr, value: Value, binding: Binding) -> Binding | None:
-    """The binding under which a pattern argument equals a value."""
-    match expr:
-        case Wild():
-            return binding
-        case Var():
-            if expr.name in binding:
-                return binding if equal(binding[expr.name], value) else None
-            return {**binding, expr.name: value}
-        case Const():
-            return binding if equal(expr.value, value) else None
-        case Build():
-            if not isinstance(value, Term) or value.functor != expr.functor:
-                return None
-            return match_all(expr.args, value.args, binding)
-        case Apply() | Moment() | Aggregate():
-            raise AssertionError("a pattern does not compute")
-        case _:
-            assert_never(expr)
-
-
-def match_all(exprs: tuple[Expr, ...], values: tuple[Value, ...], binding: Binding) -> Binding | None:
-    if len(exprs) != len(values):
-        return None
-    for expr, value in zip(exprs, values, strict=True):
-        extended = match(expr, value, binding)
-        if extended is None:
-            return None
-        binding = extended
-    return binding
-
-
-@dataclass
-class Scalars:
-    """Computes expressions: the tables of functions and the clock that gives times and durations their values."""
-
-    functions: Mapping[str, Function]
-    aggregates: Mapping[str, AggregateFunction]
-    clock: Clock
-    rule: str = ""
-
-    def evaluate(
-        self,
-        expr: Expr,
-        binding: Binding,
-        labels: Mapping[str, Named],
-        aggregates: Mapping[Aggregate, Value] | None = None,
-    ) -> Value:
-        match expr:
-            case Const():
-                return expr.value
-            case Var():
-                if expr.name not in binding:
-                    raise RowError(f"{expr.name} is not bound")
-                return binding[expr.name]
-            case Moment():
-                named = labels[expr.label]
-                match expr.which:
-                    case "start":
-                        return self.clock.moment(named.start)
-                    case "end":
-                        return self.clock.moment(named.end)
-                    case "duration":
-                        return self.clock.span(named.end - named.start)
-            case Build():
-                return Term(expr.functor, tuple(self.evaluate(a, binding, labels, aggregates) for a in expr.args))
-            case Apply():
-                args = tuple(self.evaluate(a, binding, labels, aggregates) for a in expr.args)
-                return self._apply(expr.function, self.on_clock(args) if expr.function in _TIMELY else args)
-            case Aggregate():
-                assert aggregates is not None
-                return aggregates[expr]
-            case Wild():
-                raise RowError("`_` has no value")
-            case _:
-                assert_never(expr)
-
-    def on_clock(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """On the logical clock a duration beside a number is a number of ticks."""
-        if self.clock.kind == "timestamp" or not any(type(v) in (int, float) for v in values):
-            return values
-        return tuple(self._ticks(v) if isinstance(v, Duration) else v for v in values)
-
-    def _ticks(self, duration: Duration) -> int | float:
-        whole, rest = divmod(duration.us, self.clock.tick)
-        return whole if rest == 0 else duration.us / self.clock.tick
-
-    def _apply(self, name: str, args: tuple[Value, ...]) -> Value:
-        try:
-            return apply(self.functions[name], args)
-        except (RowError, RunError):
-            raise
-        except Exception as error:
-            shown = ", ".join(show_value(a) for a in args)
-            raise RunError(f"the function `{name}` raised {type(error).__name__}: {error}\n  in rule `{self.rule}`, called as {name}({shown})") from error  # fmt: skip
-
-    def ground(self, expr: Expr, binding: Binding) -> bool:
-        return variables(expr) <= binding.keys() and not _has_wild(expr)
-
-
-def _has_wild(expr: Expr) -> bool:
-    return isinstance(expr, Wild) or (isinstance(expr, Build) and any(_has_wild(a) for a in expr.args))
-
-
-Report = Callable[[str, str, Binding], None]
 
 
 def distinct(rows: Iterator[Row]) -> list[Row]:

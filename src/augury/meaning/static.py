@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from augury.algebra.matching import Binding, Proof, Report, Scalars, compare_or_bind, match, match_all
 from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Unless, condition_vars
 from augury.algebra.place import ready_order
 from augury.algebra.program import Predicate
-from augury.algebra.scalar import RowError, compare
-from augury.algebra.terms import Build, Const, Expr, Var, Wild, variables
-from augury.meaning.rows import Binding, Proof, Report, Scalars, match, match_all
+from augury.algebra.terms import Const, Expr, Wild, variables
 from augury.model import Fact, OrderKey, Value, equal, order_key
 
 _FREE: OrderKey = ("free",)
@@ -212,24 +211,6 @@ class Static:
                     yield binding, ()
             case _:
                 raise AssertionError("a static rule has no events")
-
-
-def compare_or_bind(
-    condition: Compare, binding: Binding, scalars: Scalars, report: Report, labels: dict[str, object] | None = None
-) -> Binding | None:
-    """The binding under which a comparison holds; `=` binds a side that is not bound yet."""
-    named = labels or {}
-    left, right = condition.left, condition.right
-    try:
-        if condition.op == "=":
-            for pattern, value in ((left, right), (right, left)):
-                if isinstance(pattern, Var | Build) and not variables(pattern) <= binding.keys():
-                    return match(pattern, scalars.evaluate(value, binding, named), binding)  # type: ignore[arg-type]
-        sides = (scalars.evaluate(left, binding, named), scalars.evaluate(right, binding, named))  # type: ignore[arg-type]
-        return binding if compare(condition.op, *scalars.on_clock(sides)) else None
-    except RowError as error:
-        report(scalars.rule, str(error), binding)
-        return None
 
 
 def _fits(given: tuple[Value | type[Wild], ...], values: tuple[Value, ...]) -> bool:

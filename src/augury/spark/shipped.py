@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Iterable
 from functools import cached_property
 
+from augury.algebra.matching import Scalars
 from augury.algebra.program import Plan, static_calls
 from augury.clock import Clock
 from augury.engine.knowledge import Knowledge
 from augury.engine.saved import packed, unpacked
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
-from augury.meaning.rows import Scalars
 from augury.model import Fact
 
 _KIND = "facts"

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from augury.algebra.matching import Scalars
 from augury.algebra.program import Plan
 from augury.algebra.terms import Build, Const, Expr, Var
 from augury.clock import Clock
 from augury.errors import DataError, Findings, RunError, Source, counted, nearest
 from augury.language.read import read
 from augury.language.translate import translate
-from augury.meaning.rows import Scalars
 from augury.model import Event, Term, Value, order_key
 from augury.notation import read_event
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from augury.algebra import nodes as n
+from augury.algebra.matching import Scalars
 from augury.algebra.program import Plan, Predicate
 from augury.clock import Clock
 from augury.errors import RunError, counted
-from augury.meaning.rows import Scalars
 from augury.meaning.static import Static
 from augury.model import Event, Value
 from augury.notation import show_event

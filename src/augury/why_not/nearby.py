@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from augury.algebra import nodes as n
+from augury.algebra.matching import Binding
 from augury.meaning.patterns import World
 from augury.meaning.policies import per_values
-from augury.meaning.rows import Binding, Row
+from augury.meaning.rows import Row
 from augury.model import order_key
 
 PAIRS = 4_000  # candidate pairs that an operator is evaluated on, and pairs of partial matches that it looks at

@@ -8,10 +8,11 @@ from itertools import islice
 from typing import assert_never
 
 from augury.algebra import nodes as n
+from augury.algebra.matching import Named, agree
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.relations import OPERATORS, holds
 from augury.meaning.model import derive_from
-from augury.meaning.rows import Named, Row, agree, distinct
+from augury.meaning.rows import Row, distinct
 from augury.model import OrderKey
 from augury.why_not.asked import Asked
 from augury.why_not.nearby import EACH, PAIRS, Nearby

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from augury.algebra import nodes as n
+from augury.algebra.matching import Binding, Scalars
 from augury.algebra.program import Plan
 from augury.algebra.scalar import RowError, compare
 from augury.algebra.terms import Aggregate, Build, Const, Expr, Var, show, variables, walk
 from augury.clock import Clock, show_duration
 from augury.errors import counted
 from augury.explain import show_condition
-from augury.meaning.rows import Binding, Row, Scalars
+from augury.meaning.rows import Row
 from augury.model import Event, equal, show_value
 from augury.notation import show_event
 from augury.why_not.asked import Asked, admits

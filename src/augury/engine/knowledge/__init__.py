@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from augury.algebra.answering import by_predicate, is_plain
+from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Clause, Holds
 from augury.algebra.program import Predicate
 from augury.algebra.strata import components, static_reads
@@ -36,7 +37,6 @@ from augury.jit import Array, count_work
 from augury.knowledge.facts import Facts
 from augury.knowledge.table import FactTable, tables_of
 from augury.knowledge.timeline import StatementTable
-from augury.meaning.rows import Scalars
 from augury.model import Fact
 
 FAR = -(2**60)  # before every time

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.algebra.matching import Scalars
 from augury.algebra.program import Predicate
 from augury.engine.conditions import Report
 from augury.engine.table import grown
 from augury.engine.values import NULL, OPEN, Dictionary
 from augury.jit import Array
-from augury.meaning.rows import Scalars
 
 if TYPE_CHECKING:
     from augury.engine.knowledge import Knowledge

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from augury.algebra.matching import Binding, Proof, match_all
 from augury.algebra.nodes import Holds, Unless
 from augury.algebra.program import Predicate
 from augury.algebra.terms import Wild
 from augury.engine.knowledge import FAR, Knowledge
-from augury.meaning.rows import Binding, Proof, match_all
 from augury.meaning.static import Call, Static
 from augury.model import Fact, Value
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.aggregates import aggregate_of
+from augury.algebra.matching import Named
 from augury.algebra.nodes import Collect as CollectNode
 from augury.algebra.nodes import Rule
 from augury.algebra.scalar import RowError
@@ -20,7 +21,6 @@ from augury.engine.table import END, FIELDS, LEFT, RANK, START, Index, Links
 from augury.engine.values import OPEN
 from augury.errors import RunError
 from augury.jit import Array
-from augury.meaning.rows import Named
 from augury.model import OrderKey, Value, order_key
 from augury.optimiser.implied_bounds import FAR, Back
 
