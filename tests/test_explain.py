@@ -162,3 +162,14 @@ def test_knowledge() -> None:
         "peer/2": "recursive: goal by goal, tabled; all at once where its facts are few, or its calls many",
         "store/2": "facts, looked up by argument 1, or by 1 and 2, or by 2",
     }
+
+
+def test_what_the_optimiser_makes_of_a_rule_is_shown() -> None:
+    program = augury.compile(
+        "output five. iteration(1) <- a(_). iteration(K + 1) <- (a(_) SEQ iteration(K)).1h. five <- iteration(5)."
+    )
+    before, after = program.explain().split("runs as", 1)
+    assert "K + 1 <= 5" not in before and "where K + 1 <= 5" in after.split("rule five")[0]
+    runs = {rule["label"]: rule.get("runs") for rule in json.loads(program.explain("json"))["rules"]}
+    assert runs["five"] is None and "K + 1 <= 5" in json.dumps(runs["iteration#2"])
+    assert "K + 1 #lt;= 5" in program.explain("mermaid")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "jit", "clock", "limits", "model", "algebra", "language", "program", "settings", "sources", "knowledge", "meaning", "notation", "why", "explain", "why_not",
-    "sinks", "optimiser", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
+    "errors", "jit", "clock", "limits", "model", "algebra", "language", "program", "settings", "sources", "knowledge", "meaning", "optimiser", "notation", "why", "explain", "why_not",
+    "sinks", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
 ]  # fmt: skip
 LATER = {
     "program": {"explain", "engine", "knowledge", "settings"}

@@ -49,6 +49,7 @@ from augury.errors import RunError, Span
 from augury.language import syntax as s
 from augury.language.checks.static import call_modes
 from augury.language.show import Printer
+from augury.optimiser import optimise
 
 FORMATS = ("text", "json", "mermaid")
 
@@ -80,6 +81,7 @@ class Explained:
     label: str
     reading: str
     tree: Tree
+    runs: Tree | None  # after the optimiser, where it has changed the rule
     key: tuple[str, ...]
     horizon: int | None
     longest: int | None
@@ -114,6 +116,7 @@ def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> st
 def explain_rules(plan: Plan, modules: Iterable[s.Module]) -> list[Explained]:
     readings = _readings(modules)
     shared, by_label = sharing(plan), all_properties(plan)
+    optimised = {rule.label: rule for rule in optimise(plan).rules}
     result: list[Explained] = []
     for stratum in strata(plan):
         for rule in stratum.rules:
@@ -126,12 +129,16 @@ def explain_rules(plan: Plan, modules: Iterable[s.Module]) -> list[Explained]:
             )
             result.append(
                 Explained(
-                    rule.label, readings.get(rule.span, ""), rule_tree(rule, plan), found.key, found.horizon, found.longest, found.any_length,
+                    rule.label, readings.get(rule.span, ""), rule_tree(rule, plan), _runs(rule, optimised[rule.label], plan), found.key, found.horizon, found.longest, found.any_length,
                     found.memory, found.settles, stratum.number, stratum.recursive, with_others,
                 )
             )  # fmt: skip
     order = {rule.label: n for n, rule in enumerate(plan.rules)}
     return sorted(result, key=lambda e: order[e.label])
+
+
+def _runs(rule: Rule, optimised: Rule, plan: Plan) -> Tree | None:
+    return None if optimised == rule else rule_tree(optimised, plan)
 
 
 def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
@@ -270,8 +277,10 @@ def _as_text(rule: Explained) -> str:
     lines.extend(f"  certain   {text}" for text in rule.settles)
     lines.append(f"  stratum   {rule.stratum}{', recursive' if rule.recursive else ''}")
     lines.extend(f"  shares    {text}" for text in rule.shares)
-    tree = list(rule.tree.lines())
-    lines += [f"  plan      {tree[0]}", *(f"            {line}" for line in tree[1:])]
+    for name, tree in (("plan", rule.tree), ("runs as", rule.runs)):
+        if tree is not None:
+            first, *rest = tree.lines()
+            lines += [f"  {name:<9} {first}", *(f"            {line}" for line in rest)]
     return "\n".join(lines)
 
 
@@ -283,6 +292,7 @@ def _as_json(plan: Plan, rules: list[Explained]) -> dict[str, Any]:
                 "label": rule.label,
                 "reading": rule.reading,
                 "plan": rule.tree.as_json(),
+                **({} if rule.runs is None else {"runs": rule.runs.as_json()}),
                 "key": list(rule.key),
                 "horizon_us": rule.horizon,
                 "horizon_any_length_us": rule.any_length,
@@ -328,7 +338,8 @@ def _knowledge_json(plan: Plan) -> list[dict[str, Any]]:
 
 
 def mermaid(plan: Plan) -> str:
-    """Events and operators as a flow chart, from inputs to derived events; equal sub-plans appear once."""
+    """Events and operators as a flow chart of what runs, from inputs to derived events; equal sub-plans appear once."""
+    plan = optimise(plan)
     lines = ["flowchart LR"]
     seen: dict[tuple[str, ...], str] = {}
 
