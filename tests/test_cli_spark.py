@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from augury.cli import main, spark_problem
+from augury.cli import main
+from augury.cli.run import spark_problem
 from tests.test_cli import EVENTS, PROGRAM
 
 _why_not = spark_problem()

@@ -98,7 +98,7 @@ def full_disks(count: int, seed: int) -> Trials:
                 command = [sys.executable, "-c", _PUSH, str(target)]
             else:
                 where = ["--output", str(target)] if form != "jsonl" else []
-                command = [sys.executable, "-m", "augury.cli", "run", str(folder / "p.aug"), "--events", str(folder / "e.csv"), "--engine", "embedded", *where]  # fmt: skip
+                command = [sys.executable, "-m", "augury", "run", str(folder / "p.aug"), "--events", str(folder / "e.csv"), "--engine", "embedded", *where]  # fmt: skip
             with open(folder / "stdout", "wb") as out:
                 done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False,
                                       preexec_fn=partial(_limit_files, room), env={**os.environ, "PYTHONUNBUFFERED": "1"})  # fmt: skip

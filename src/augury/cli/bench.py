@@ -1,0 +1,36 @@
+"""`augury bench`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]…")
+@click.option("--engine", type=click.Choice(["embedded", "spark"]), default="embedded", show_default=True, help="What is measured.")  # fmt: skip
+@click.option("--size", type=click.IntRange(1), help="Events of a stream: 1,000,000 by default, on Spark 2,000,000.")
+@click.option("--repeat", type=click.IntRange(1), default=3, show_default=True, help="Runs, of which the best counts.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the figures as JSON.")
+@click.option("--charts", "charts", metavar="FOLDER", help="Draw charts (SVG).")
+def bench(
+    names: tuple[str, ...], engine: str, size: int | None, repeat: int, json_path: str | None, charts: str | None
+) -> None:
+    """Measure the embedded engine beside hand-written code: P1 to P8, the papers' experiments, and more.
+
+    NAME is P, R, V, knowledge, files or extras, or one of them such as P1, R3a, V4 or latency; all of them where none is
+    named. files10 (ten times the events) and files-spark (on Spark, minutes) are run where they are named.
+
+    With --engine spark, CPU of all processes beside what Spark needs without Augury: NAME is batch (or patterns of it,
+    such as P1), copies, stream, scale, small or big; the first three where none is named, and `all` for all.
+    """
+    # Their numbers and tables are not needed otherwise.
+    if engine == "spark":
+        from augury.bench.spark import SIZE
+        from augury.bench.spark import run as run_spark_benchmarks
+
+        sys.exit(run_spark_benchmarks(list(names), size or SIZE, json_path, charts, repeat))
+    from augury.bench.main import run as run_benchmarks
+
+    sys.exit(run_benchmarks(list(names), size or 1_000_000, json_path, charts, repeat))

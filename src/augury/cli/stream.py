@@ -1,0 +1,98 @@
+"""`augury stream`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from augury.cli.options import Given, given_options, spark_options
+from augury.cli.run import check_output, spark_problem
+from augury.errors import RunError
+from augury.job import check_registered, report
+from augury.terminal import progress, say, tell, working
+
+
+@click.command()
+@given_options
+@click.option("--checkpoint", required=True, metavar="DIR", help="Where the run keeps what it needs to go on.")
+@click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
+@click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
+@click.option("--lateness", default="0s", show_default=True, metavar="D", help="How late an event may come.")
+@click.option("--late", metavar="DEST", help="A folder for what comes later; otherwise it is counted.")
+@click.option(
+    "--longest", metavar="D", help="How long an event lasts at most; by default, in JSON lines, all are points in time."
+)
+@click.option(
+    "--emit",
+    type=click.Choice(["early", "final"]),
+    default="final",
+    show_default=True,
+    help="Once nothing can change an answer, or at once, with rows that take answers back.",
+)
+@click.option(
+    "--trigger", default="1s", show_default=True, metavar="once|D", help="All that is there and no more, or how often."
+)
+@click.option(
+    "--buckets", type=click.IntRange(1), metavar="N", help="Parts of the state; by default two for each core."
+)
+@spark_options
+def stream(
+    given: Given, checkpoint: str, output: str, format_: Literal["jsonl", "csv", "parquet"], lateness: str,
+    late: str | None, longest: str | None, emit: Literal["early", "final"], trigger: str, buckets: int | None, master: str,
+    conf: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Run a program over events as they come, on Spark.
+
+    SRC is a folder, or a pattern in quotes, to which files are added, or - for JSON lines on standard input. Each batch
+    writes a folder DEST/batch=N; a run that was stopped or killed goes on from its checkpoint.
+    """
+    compiled = given.compiled
+    check_registered(compiled.plan)
+    failed = spark_problem()
+    if failed is not None:
+        raise RunError(failed.message, failed.hint.partition(";")[0])
+    if output == "-" and format_ != "jsonl":
+        raise click.UsageError("standard output takes JSON lines; name a folder with --output")
+    for destination in (output, late or "-"):
+        check_output(destination, given.events, folder=True)
+    from augury.spark import live
+    from augury.spark.lock import held
+    from augury.spark.session import open_session
+
+    settings = given.settings(emit=emit, lateness=lateness, longest=longest)
+    order = live.Order(
+        compiled, given.sources, given.fact_sources, given.graphs, Path(checkpoint), output, format_, settings, late, trigger,
+    )  # fmt: skip
+    parts = buckets or live.remembered(order.checkpoint).get("buckets") or 2 * (os.cpu_count() or 1)
+    live.check(order, parts)
+    order = order.ready()
+    with held(order.checkpoint) as log:
+        with working("starting Spark"):
+            spark = open_session(master, conf, streaming_buckets=parts, log=log)
+        running = live.Live(spark, order, parts, say)
+        try:
+            with progress("waiting for events") as show:
+                running.run(show)
+        except KeyboardInterrupt:
+            raise click.exceptions.Abort from None
+        finally:
+            counts = running.tally
+            if sys.stderr.isatty():
+                say(str(counts))
+            report(
+                compiled.plan,
+                running.skipped,
+                running.pipeline.facts,
+                running.graphs,
+                [],
+                counts.errors,
+                counts.skipped,
+            )
+            passed = [f"`{name}`" for name in sorted(counts.types)]
+            tell("events of types that the program does not know, passed over", passed, count=counts.unknown)
+            if late is None:
+                tell("late", counts.examples, count=counts.late)
