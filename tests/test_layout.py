@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "jit", "clock", "limits", "model", "algebra", "language", "program", "settings", "sources", "knowledge", "meaning", "optimiser", "notation", "why", "explain", "why_not",
+    "errors", "jit", "clock", "limits", "model", "algebra", "language", "program", "settings", "sources", "knowledge", "meaning", "optimiser", "notation", "explain",
     "sinks", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
 ]  # fmt: skip
 LATER = {

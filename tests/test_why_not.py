@@ -15,6 +15,7 @@ from augury.algebra.place import placed, varying
 from augury.algebra.properties import all_properties
 from augury.clock import SECOND, Clock, Kind
 from augury.errors import AuguryError, DataError, RunError
+from augury.explain.why_not import CAPPED, UNTOLD, Miss, misses_as_json, show_misses, why_not
 from augury.knowledge.facts import facts_from
 from augury.meaning import evaluate
 from augury.meaning.static import Static
@@ -24,7 +25,6 @@ from augury.program import Program, compile
 from augury.settings import length
 from augury.sources import item_from
 from augury.testing import Case, read_specs
-from augury.why_not import CAPPED, UNTOLD, Miss, misses_as_json, show_misses, why_not
 from tests.functions import FUNCTIONS
 from tests.programs import WRITERS, clock_of, example, flat
 

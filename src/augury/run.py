@@ -15,6 +15,7 @@ from augury.clock import Clock, Kind
 from augury.engine import batch
 from augury.engine.answers import Detected
 from augury.errors import RunError, counted, too_deep
+from augury.explain.why import derivation_tree, show_tree
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import Model, evaluate
@@ -22,7 +23,6 @@ from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
 from augury.settings import Settings
 from augury.sources import Reader, SourceFile, read_history
-from augury.why import derivation_tree, show_tree
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]

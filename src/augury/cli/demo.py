@@ -9,12 +9,12 @@ import click
 from augury import sinks
 from augury.cli.options import compiled
 from augury.cli.run import choose_engine, width
+from augury.explain.why import derivation_tree, show_tree
 from augury.job import Job
 from augury.model import Event
 from augury.program import Program
 from augury.sources import SourceFile
 from augury.terminal import working
-from augury.why import derivation_tree, show_tree
 
 
 @click.command()

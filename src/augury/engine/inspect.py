@@ -12,10 +12,10 @@ from augury.engine.horizon import remembers
 from augury.engine.operators.derive import Derived
 from augury.engine.trace import Derivations
 from augury.errors import RunError
+from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
+from augury.explain.why_not import misses_as_json, show_misses
+from augury.explain.why_not import why_not as nearest_misses
 from augury.model import Event, content_id
-from augury.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
-from augury.why_not import misses_as_json, show_misses
-from augury.why_not import why_not as nearest_misses
 
 if TYPE_CHECKING:
     from augury.engine.session import Session

@@ -17,14 +17,14 @@ from augury.algebra.matching import Scalars
 from augury.algebra.program import Plan, Predicate
 from augury.clock import Clock
 from augury.errors import RunError, counted
+from augury.explain.why import Because, tree_as_json
+from augury.explain.why_not.asked import Asked, bind, read_asked, underivable
+from augury.explain.why_not.nearby import Nearby
+from augury.explain.why_not.search import Search, rank_of
+from augury.explain.why_not.words import Words
 from augury.meaning.static import Static
 from augury.model import Event, Value
 from augury.notation import show_event
-from augury.why import Because, tree_as_json
-from augury.why_not.asked import Asked, bind, read_asked, underivable
-from augury.why_not.nearby import Nearby
-from augury.why_not.search import Search, rank_of
-from augury.why_not.words import Words
 
 HEADS = 20  # complete rows that are looked at for what fails after the body
 CAPPED = "there were too many pairs: only the latest rows were looked at"

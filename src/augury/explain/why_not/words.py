@@ -12,12 +12,12 @@ from augury.algebra.scalar import RowError, compare
 from augury.algebra.terms import Aggregate, Build, Const, Expr, Var, show, variables, walk
 from augury.clock import Clock, show_duration
 from augury.errors import counted
-from augury.explain import show_condition
+from augury.explain.plan import show_condition
+from augury.explain.why_not.asked import Asked, admits
+from augury.explain.why_not.nearby import Nearby
 from augury.meaning.rows import Row
 from augury.model import Event, equal, show_value
 from augury.notation import show_event
-from augury.why_not.asked import Asked, admits
-from augury.why_not.nearby import Nearby
 
 UNTOLD = "nothing: with these events it is detected, so not all that was detected was given"
 _APART = {
