@@ -10,13 +10,9 @@ from typing import Any, assert_never
 from augury.algebra.answering import answering
 from augury.algebra.nodes import (
     UNRESTRICTED,
-    AnyOf,
     Collect,
-    Compare,
-    Condition,
     Either,
     Follow,
-    Holds,
     Instant,
     Join,
     Kleene,
@@ -24,54 +20,30 @@ from augury.algebra.nodes import (
     Node,
     NoneInside,
     Policy,
-    Relates,
-    Relative,
     Repeat,
     Rule,
     Scan,
     Select,
-    Spans,
-    Unless,
     Within,
-    absences,
-    inputs,
     walk,
 )
 from augury.algebra.place import place
-from augury.algebra.program import Plan, Predicate, rule_reads
+from augury.algebra.program import Plan
 from augury.algebra.properties import Memory, all_properties, operator_key
 from augury.algebra.sharing import canonical, sharing
-from augury.algebra.stages import Stage, stages
 from augury.algebra.strata import strata
-from augury.algebra.terms import Const, show
+from augury.algebra.terms import show
 from augury.clock import show_duration
 from augury.errors import RunError, Span
+from augury.explain.conditions import show_condition
+from augury.explain.spark import stages_json, stages_text
+from augury.explain.tree import Flowchart, Tree
 from augury.language import syntax as s
 from augury.language.checks.static import call_modes
 from augury.language.show import Printer
 from augury.optimiser import optimise
 
 FORMATS = ("text", "json", "mermaid")
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A line and what is below it."""
-
-    text: str
-    children: tuple[Tree, ...] = ()
-    kind: str = "operator"
-    form: str = ""  # equal for equal sub-plans
-
-    def lines(self, first: str = "", rest: str = "") -> Iterator[str]:
-        yield first + self.text
-        for number, child in enumerate(self.children):
-            last = number == len(self.children) - 1
-            yield from child.lines(rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
-
-    def as_json(self) -> dict[str, Any]:
-        below = {"children": [c.as_json() for c in self.children]} if self.children else {}
-        return {"text": self.text, "kind": self.kind, **below}
 
 
 @dataclass(frozen=True)
@@ -100,7 +72,7 @@ def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> st
     match format:
         case "json":
             return json.dumps(
-                _as_json(plan, rules) | {"knowledge": _knowledge_json(plan), "spark": _spark_json(plan)},
+                _as_json(plan, rules) | {"knowledge": _knowledge_json(plan), "spark": stages_json(plan)},
                 indent=2,
                 ensure_ascii=False,
             )
@@ -109,7 +81,7 @@ def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> st
     if not rules:
         return "no event rules"
     known = [["knowledge", *_knowledge_text(plan)]] if call_modes(plan) else []
-    parts = [*known, ["on Spark", *_spark_text(plan)]]
+    parts = [*known, ["on Spark", *stages_text(plan)]]
     return "\n\n".join([*(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
 
 
@@ -239,28 +211,6 @@ def _policy(policy: Policy) -> str:
     return f", {policy.name}{ties}{per}"
 
 
-def show_condition(condition: Condition) -> str:
-    match condition:
-        case Compare():
-            return f"{show(condition.left)} {condition.op} {show(condition.right)}"
-        case Holds():
-            return f"{condition.name}({', '.join(show(a) for a in condition.args)})"
-        case Unless():
-            return f"not {condition.name}({', '.join(show(a) for a in condition.args)})"
-        case AnyOf():
-            return "(" + " or ".join(" and ".join(show_condition(c) for c in o) for o in condition.options) + ")"
-        case Relates():
-            return f"{condition.left} {condition.relation} {condition.right}"
-        case Spans():
-            return f"{{{', '.join(condition.labels)}}} within {show_duration(condition.length)}"
-        case Relative():
-            return f"{condition.label} = {condition.kind}({condition.anchor}, {show_duration(condition.length)})"
-        case NoneInside():
-            return f"none inside {condition.window}"
-        case _:
-            assert_never(condition)
-
-
 # Text, JSON, Mermaid
 
 
@@ -339,138 +289,24 @@ def _knowledge_json(plan: Plan) -> list[dict[str, Any]]:
 
 def mermaid(plan: Plan) -> str:
     """Events and operators as a flow chart of what runs, from inputs to derived events; equal sub-plans appear once."""
-    plan = optimise(plan)
-    lines = ["flowchart LR"]
-    seen: dict[tuple[str, ...], str] = {}
-
-    def quoted(text: str) -> str:
-        return text.replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
-
-    def box(key: tuple[str, ...], shape: str, text: str) -> tuple[str, bool]:
-        if key in seen:
-            return seen[key], False
-        name = f"n{len(seen)}"
-        seen[key] = name
-        lines.append(f'  {name}{shape[0]}"{quoted(text)}"{shape[1]}')
-        return name, True
+    plan, chart = optimise(plan), Flowchart("LR")
 
     def event(type: str) -> str:
         derived = any(name == type for name, _ in plan.derived)
-        return box(("event", type), ("([", "])") if derived else ("[/", "/]"), type)[0]  # type: ignore[arg-type]
+        return chart.box(type, ("([", "])") if derived else ("[/", "/]"), ("event", type))[0]
 
     def visit(tree: Tree) -> str:
         name = tree.text.removeprefix("absent: ")
         if tree.kind in ("input", "derived") and not tree.children:
             return event(name.split(": ")[-1].split("(")[0])
-        here, new = box(("operator", tree.form) if tree.form else ("operator", *tree.lines()), ("[", "]"), tree.text)  # type: ignore[arg-type]
-        if new:
-            for child in tree.children:
-                arrow = "-. absent .->" if child.text.startswith("absent: ") else "-->"
-                lines.append(f"  {visit(child)} {arrow} {here}")
+        here, new = chart.box(tree.text, key=("operator", tree.form or str(tree)))
+        for child in tree.children if new else ():
+            absent = child.text.startswith("absent: ")
+            chart.arrow(visit(child), here, "absent" if absent else "", dotted=absent)
         return here
 
     for rule in plan.rules:
-        tree = rule_tree(rule, plan)
         target = event(rule.type)
-        for child in tree.children:
-            lines.append(f"  {visit(child)} --> {target}")
-    return "\n".join(lines)
-
-
-# How it runs on Spark
-
-
-@dataclass(frozen=True)
-class Hosted:
-    """What there is to say about a stage: its key by type, what is filtered before its shuffle, how long it remembers."""
-
-    stage: Stage
-    keys: Mapping[str, str]
-    filters: Mapping[str, str]
-    horizon: int | None
-    merges: tuple[str, ...]
-
-
-def hosted(plan: Plan) -> list[Hosted]:
-    """The stages of a plan, for inputs that are points."""
-    spread, found = stages(plan), all_properties(plan)
-    result: list[Hosted] = []
-    for stage in spread.stages:
-        read = {type for rule in stage.rules for type in rule_reads(rule)}
-        keys = {t[0]: _attribute(plan, t, at) for t, at in stage.reads.items() if at is not None and t in read}
-        horizons = [found[rule.label].horizon for rule in stage.rules]
-        horizon = None if None in horizons else max((h for h in horizons if h is not None), default=0)
-        merges = tuple(sorted(name for name, arity in spread.spread if (name, arity) in stage.gives))
-        result.append(Hosted(stage, keys, _filters(stage, plan), horizon, merges))
-    return result
-
-
-def _attribute(plan: Plan, type: Predicate, at: int) -> str:
-    declared = plan.declared.get(type[0])
-    return declared[at].name if declared is not None and at < len(declared) else f"argument {at + 1}"
-
-
-def _filters(stage: Stage, plan: Plan) -> dict[str, str]:
-    """The conditions on one event under which the stage reads a type; not of a type that it reads without any."""
-    ways: dict[str, list[str]] = {}
-    for rule in stage.rules:
-        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
-            _note_scans(place(pattern), (), ways, plan)
-    return {type: " or ".join(dict.fromkeys(texts)) for type, texts in sorted(ways.items()) if all(texts)}
-
-
-def _note_scans(node: Node, where: tuple[Condition, ...], ways: dict[str, list[str]], plan: Plan) -> None:
-    match node:
-        case Scan():
-            if (node.type, len(node.args)) not in plan.derived:
-                fixed = [f"argument {i + 1} = {show(a)}" for i, a in enumerate(node.args) if isinstance(a, Const)]
-                tests = [show_condition(c) for c in where if isinstance(c, Compare | AnyOf)]
-                ways.setdefault(node.type, []).append(" and ".join([*fixed, *tests]))
-        case Label():
-            _note_scans(node.input, where, ways, plan)
-        case Select():
-            _note_scans(node.input, (*where, *node.where), ways, plan)
-        case _:
-            for part in inputs(node):
-                _note_scans(part, (), ways, plan)
-    for absent in absences(node):
-        _note_scans(place(absent), (), ways, plan)
-
-
-def _spark_text(plan: Plan) -> Iterator[str]:
-    for one in hosted(plan):
-        stage = one.stage
-        match stage.how:
-            case "key":
-                yield f"  stage {stage.number}   by key: {', '.join(f'{t}.{a}' for t, a in one.keys.items())}"
-            case "slices":
-                yield f"  stage {stage.number}   by slices of time that overlap by {show_duration(stage.longest or 0)}; a stream has one bucket"
-            case "one":
-                yield f"  stage {stage.number}   in one bucket"
-        yield f"            rules {', '.join(rule.label for rule in stage.rules)}"
-        yield from (f"            before the shuffle: {type} where {text}" for type, text in one.filters.items())
-        kept = "without bound" if one.horizon is None else show_duration(one.horizon) if one.horizon else "nothing"
-        yield f"            remembers {kept}{', beside the lateness' if one.horizon is not None else ''}"
-        if one.merges:
-            yield f"            then merged, since several buckets may make the same: {', '.join(one.merges)}"
-        if stage.why:
-            yield f"            warning: no key, for {stage.why}"
-        if one.horizon is None:
-            yield "            warning: a stream remembers all of it; say `--retention`, or give the rule a window"
-
-
-def _spark_json(plan: Plan) -> list[dict[str, Any]]:
-    return [
-        {
-            "stage": one.stage.number,
-            "how": one.stage.how,
-            "rules": [rule.label for rule in one.stage.rules],
-            "key": dict(one.keys),
-            "overlap_us": one.stage.longest,
-            "filters": dict(one.filters),
-            "horizon_us": one.horizon,
-            "merged": list(one.merges),
-            "no_key_because": one.stage.why or None,
-        }
-        for one in hosted(plan)
-    ]
+        for child in rule_tree(rule, plan).children:
+            chart.arrow(visit(child), target)
+    return str(chart)

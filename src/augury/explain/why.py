@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augury.algebra.matching import Proof
 from augury.clock import Clock
+from augury.errors import counted
+from augury.explain.tree import Flowchart, Tree
 from augury.language.show import Printer
 from augury.meaning import Model
 from augury.meaning.model import Derivation
@@ -85,7 +86,7 @@ def _because(model: Model, event: Event, all: bool, above: tuple[str, ...]) -> B
 
 
 def show_tree(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
-    return "\n".join(_Lines(clock, _namer(prefixes), tree.made).event(tree, "", ""))
+    return str(_Shown(clock, _namer(prefixes), tree.made).event(tree))
 
 
 def _namer(prefixes: Mapping[str, str] | None) -> Namer:
@@ -96,54 +97,36 @@ def _namer(prefixes: Mapping[str, str] | None) -> Namer:
 
 
 @dataclass(frozen=True)
-class _Lines:
-    """A tree, line by line."""
+class _Shown:
+    """Events and facts as lines, with those behind them below."""
 
     clock: Clock
     name: Namer
     made: Mapping[OrderKey, Because]
 
-    def event(self, tree: Because, first: str, rest: str) -> Iterator[str]:
+    def event(self, tree: Because) -> Tree:
         given = [way for way in tree.ways if way[0].rule]
-        source = f"  (input {tree.event.id})" if not tree.ways else ""
-        if tree.ways and not given:
-            source = f"  (input {tree.ways[0][0].parts[0].id})"
-        yield f"{first}{show_event(tree.event, self.clock)}{source}"
-        for number, (derivation, parts) in enumerate(given):
-            last_way = number == len(given) - 1 and not tree.more
-            yield f"{rest}{'└─' if last_way else '├─'} by rule {derivation.rule}"
-            inner = rest + ("   " if last_way else "│  ")
-            below: list[Because | Proof] = [*parts, *derivation.proofs]
-            for k, item in enumerate(below):
-                lead, follow = _branch(inner, k == len(below) - 1)
-                yield from (
-                    self.event(item, lead, follow) if isinstance(item, Because) else self.fact(item, lead, follow)
-                )
+        source = "" if given else f"  (input {tree.ways[0][0].parts[0].id if tree.ways else tree.event.id})"
+        rules = [
+            Tree(f"by rule {way.rule}", (*map(self.event, parts), *map(self.fact, way.proofs))) for way, parts in given
+        ]
         if tree.more:
-            yield f"{rest}└─ and {tree.more} more derivation{'s' if tree.more > 1 else ''} (--all shows them)"
+            rules.append(Tree(f"and {counted(tree.more, 'more derivation')} (--all shows them)"))
+        return Tree(f"{show_event(tree.event, self.clock)}{source}", tuple(rules))
 
-    def fact(self, proof: Proof, first: str, rest: str, depth: int = 0) -> Iterator[str]:
-        yield f"{first}{self.name(proof.name)}({', '.join(show_value(a) for a in proof.args)})"
+    def fact(self, proof: Proof, depth: int = 0) -> Tree:
+        text = f"{self.name(proof.name)}({', '.join(show_value(a) for a in proof.args)})"
         made = self.made.get(_key(proof.name, proof.args))
         if (proof.children or made) and depth == _DEEP:
-            yield f"{rest}└─ …"
-        elif made is not None:
-            yield from self.event(made, *_branch(rest, True))
-        else:
-            yield from self.facts(proof.children, rest, depth + 1)
+            return Tree(text, (Tree("…"),))
+        return Tree(text, (self.event(made),) if made is not None else self.facts(proof.children, depth + 1))
 
-    def facts(self, proofs: tuple[Proof, ...], rest: str, depth: int) -> Iterator[str]:
+    def facts(self, proofs: tuple[Proof, ...], depth: int) -> tuple[Tree, ...]:
         """Facts side by side; of many, the first ones and the last."""
-        shown = proofs if len(proofs) <= _LONG else proofs[: _LONG - 2]
-        for k, proof in enumerate(shown):
-            yield from self.fact(proof, *_branch(rest, k == len(proofs) - 1), depth)
-        if len(shown) < len(proofs):
-            yield f"{rest}├─ … {len(proofs) - len(shown) - 1:,} more"
-            yield from self.fact(proofs[-1], *_branch(rest, True), depth)
-
-
-def _branch(rest: str, last: bool) -> tuple[str, str]:
-    return (rest + "└─ ", rest + "   ") if last else (rest + "├─ ", rest + "│  ")
+        if len(proofs) <= _LONG:
+            return tuple(self.fact(proof, depth) for proof in proofs)
+        first = [self.fact(proof, depth) for proof in proofs[: _LONG - 2]]
+        return (*first, Tree(f"… {len(proofs) - len(first) - 1:,} more"), self.fact(proofs[-1], depth))
 
 
 def tree_as_json(tree: Because, clock: Clock) -> dict[str, Any]:
@@ -174,27 +157,18 @@ def _proof_as_json(proof: Proof) -> dict[str, Any]:
 
 def tree_as_mermaid(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
     """A derivation as a Mermaid diagram: events as boxes, rules on the arrows."""
-    shown_facts = _Lines(clock, _namer(prefixes), {})
-    lines, numbers = ["flowchart BT"], itertools.count()
-
-    def quoted(text: str) -> str:
-        return '"' + text.replace('"', "#quot;") + '"'
+    shown, chart = _Shown(clock, _namer(prefixes), {}), Flowchart("BT")
 
     def visit(because: Because) -> str:
-        name = f"e{next(numbers)}"
-        shown = quoted(show_event(because.event, clock))
-        lines.append(f"  {name}[{shown}]" if because.ways else f"  {name}({shown})")
+        name, _ = chart.box(show_event(because.event, clock), ("[", "]") if because.ways else ("(", ")"))
         for derivation, parts in because.ways:
             if not derivation.rule:
                 continue
-            arrow = f"-->|{quoted(derivation.rule)}|"
             for part in parts:
-                lines.append(f"  {visit(part)} {arrow} {name}")
+                chart.arrow(visit(part), name, derivation.rule)
             for proof in derivation.proofs:
-                fact = f"f{next(numbers)}"
-                lines.append(f"  {fact}[/{quoted(next(shown_facts.fact(proof, '', '')))}/]")
-                lines.append(f"  {fact} {arrow} {name}")
+                chart.arrow(chart.box(shown.fact(proof).text, ("[/", "/]"))[0], name, derivation.rule)
         return name
 
     visit(tree)
-    return "\n".join(lines) + "\n"
+    return f"{chart}\n"

@@ -8,7 +8,7 @@ the latest rows are looked at, and the answer says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from augury.algebra.matching import Scalars
 from augury.algebra.program import Plan, Predicate
 from augury.clock import Clock
 from augury.errors import RunError, counted
+from augury.explain.tree import Tree
 from augury.explain.why import Because, tree_as_json
 from augury.explain.why_not.asked import Asked, bind, read_asked, underivable
 from augury.explain.why_not.nearby import Nearby
@@ -73,14 +74,12 @@ def why_not(
 
 def show_misses(misses: Iterable[Miss], clock: Clock) -> str:
     """One tree for each rule: the events that there were, then what failed."""
-    return "\n\n".join("\n".join(_lines(miss, clock)) for miss in misses)
+    return "\n\n".join(str(_tree(miss, clock)) for miss in misses)
 
 
-def _lines(miss: Miss, clock: Clock) -> Iterator[str]:
-    yield f"rule {miss.rule}: {len(miss.parts)} of {counted(miss.total, 'event')}"
+def _tree(miss: Miss, clock: Clock) -> Tree:
     below = [show_event(p, clock) for p in miss.parts] + [f"failed: {line}" for line in miss.failed]
-    for number, line in enumerate(below, 1):
-        yield f"{'└─' if number == len(below) else '├─'} {line}"
+    return Tree(f"rule {miss.rule}: {len(miss.parts)} of {counted(miss.total, 'event')}", tuple(map(Tree, below)))
 
 
 def misses_as_json(misses: Iterable[Miss], clock: Clock) -> list[dict[str, Any]]:

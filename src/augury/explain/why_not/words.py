@@ -12,7 +12,7 @@ from augury.algebra.scalar import RowError, compare
 from augury.algebra.terms import Aggregate, Build, Const, Expr, Var, show, variables, walk
 from augury.clock import Clock, show_duration
 from augury.errors import counted
-from augury.explain.plan import show_condition
+from augury.explain.conditions import show_condition
 from augury.explain.why_not.asked import Asked, admits
 from augury.explain.why_not.nearby import Nearby
 from augury.meaning.rows import Row

@@ -1,0 +1,31 @@
+"""Conditions as they are shown."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
+from augury.algebra.terms import show
+from augury.clock import show_duration
+
+
+def show_condition(condition: Condition) -> str:
+    match condition:
+        case Compare():
+            return f"{show(condition.left)} {condition.op} {show(condition.right)}"
+        case Holds():
+            return f"{condition.name}({', '.join(show(a) for a in condition.args)})"
+        case Unless():
+            return f"not {condition.name}({', '.join(show(a) for a in condition.args)})"
+        case AnyOf():
+            return "(" + " or ".join(" and ".join(show_condition(c) for c in o) for o in condition.options) + ")"
+        case Relates():
+            return f"{condition.left} {condition.relation} {condition.right}"
+        case Spans():
+            return f"{{{', '.join(condition.labels)}}} within {show_duration(condition.length)}"
+        case Relative():
+            return f"{condition.label} = {condition.kind}({condition.anchor}, {show_duration(condition.length)})"
+        case NoneInside():
+            return f"none inside {condition.window}"
+        case _:
+            assert_never(condition)
