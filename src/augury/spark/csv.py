@@ -30,14 +30,17 @@ HEAD = 1 << 16  # bytes of a file that tell what it looks like
 _CORRUPT = "augury corrupt"
 _REPLACED = "\ufffd"  # what Spark reads where a file is not UTF-8
 _SAMPLE = 100  # rows that are searched for a time
+_MOST_TYPES = 1000  # of a file that are found at a glance
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one pass over the lines tells: whether fields go over several of them, and whether all is UTF-8."""
+    """What one pass over the lines tells: whether fields go over several of them, whether all is UTF-8, and which types
+    there are; None where that needs a second look."""
 
     multiline: bool = True
     valid: bool = True
+    types: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -121,13 +124,20 @@ def _table(source: SourceFile, file: SourceFile, head: bytes, plan: Plan) -> Tab
     return table
 
 
-def look(spark: SparkSession, paths: Sequence[str]) -> Look:
+def look(spark: SparkSession, tables: Mapping[Table, Sequence[str]]) -> Look:
     """One pass over the lines: a quote that is not closed on its line is closed on another."""
     line = F.col("value")
+    quoted, table = F.contains(line, F.lit('"')), next(iter(tables))
     quotes = F.length(line) - F.length(F.translate(line, '"', ""))
-    odd = F.max(F.contains(line, F.lit('"')) & (quotes % 2 == 1))
-    row = spark.read.text(list(paths)).agg(odd.alias("odd"), F.min(F.is_valid_utf8(line)).alias("valid")).collect()[0]
-    return Look(bool(row["odd"]), row["valid"] is not False)
+    told = [F.max(quoted & (quotes % 2 == 1)), F.min(F.is_valid_utf8(line)), F.max(quoted)]
+    if len(tables) == 1 and table.source.type is None:
+        at = table.names.index(table.source.names.type)
+        cell = F.substring_index(line, table.separator, 1) if at == 0 else F.split_part(line, F.lit(table.separator), F.lit(at + 1))  # fmt: skip
+        told.append(F.slice(F.collect_set(cell), 1, _MOST_TYPES))
+    lines = spark.read.text([path for paths in tables.values() for path in paths])
+    odd, valid, any_quoted, *types = lines.agg(*told).collect()[0]
+    known = types and not any_quoted and len(types[0]) < _MOST_TYPES
+    return Look(bool(odd), valid is not False, frozenset(types[0]) if known else None)
 
 
 class Tables:
@@ -151,12 +161,15 @@ class Tables:
     def _passed(self) -> tuple[dict[str | None, int], dict[str, str]]:
         """How many rows of each type there are, and the kinds of undeclared columns."""
         derived = {name for name, _ in self.plan.derived}
-        there = self.known.arities if self.source.type is None else [self.source.type]
-        undeclared = {name for name in there if name not in self.plan.declared}
-        counts, kinds = self._pass(bool(undeclared - derived))
-        if not kinds and undeclared & counts.keys():  # events of a type that else the program alone makes
-            counts, kinds = self._pass(True)
-        return counts, kinds
+        asked = self.known.arities if self.source.type is None else [self.source.type]
+        undeclared = {name for name in asked if name not in self.plan.declared}
+        if self.look.types is not None and not undeclared - derived:
+            # A header and empty lines are no events; one of a type that is called like the header needs a second look.
+            header = {self.source.names.type} - self.known.arities.keys() if self.found[0][0].named else set()
+            there = self.look.types - header - {""}
+            if there <= self.known.arities.keys() - undeclared:
+                return dict.fromkeys(there, 0), {}
+        return self._pass(bool(undeclared))
 
     def _pass(self, undeclared: bool) -> tuple[dict[str | None, int], dict[str, str]]:
         """What one pass tells: the types, and where columns are undeclared, which kinds all their cells are of."""

@@ -146,7 +146,7 @@ class Opened:
             first = csv.first_time(table, table.frame(self.spark.read, paths[table], look, streaming=False))
             made = csv.Tables([(table, frame)], self.plan, look, True, self.strict).sources(numbers)
             return [replace(one, first=first) for one in made]
-        look = csv.look(self.spark, [p for some in paths.values() for p in some])
+        look = csv.look(self.spark, paths)
         frames = [(table, table.frame(self.spark.read, some, look, streaming=False)) for table, some in paths.items()]
         return csv.Tables(frames, self.plan, look, False, self.strict).sources(numbers)
 
