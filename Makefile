@@ -10,10 +10,10 @@ run: setup ## set up and run a demonstration
 	@.venv/bin/augury demo
 
 test: setup ## set up and run the tests
-	@$(PY) -m pytest -n 2 --dist loadgroup
+	@$(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
 
 test-long: setup ## set up and run all tests, those that take long on Spark included
-	@AUGURY_LONG=1 $(PY) -m pytest -n 2 --dist loadgroup
+	@AUGURY_LONG=1 $(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
 
 setup: ## create .venv and install everything
 	@scripts/setup
