@@ -79,6 +79,11 @@ class Plan:
         return {(n, k): ((made_type(n, "fact"), k), (made_type(n, "no fact"), k)) for n, k in sorted(found)}
 
     @cached_property
+    def makers(self) -> dict[str, str]:
+        """The types of events that make facts, and of which predicate."""
+        return {makes[0]: name for (name, _), (makes, _) in self.made.items()}
+
+    @cached_property
     def event_types(self) -> set[Predicate]:
         """Every event type that is declared, read or derived."""
         read = {t for rule in self.rules for t in rule_reads(rule)}

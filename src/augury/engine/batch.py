@@ -103,6 +103,7 @@ class Answer(Model):
     def __init__(self, session: Session, now: int) -> None:
         self.session, self.clock = session, now
         self.inputs, self.rejected, self.errors = {}, session.rejected, session.errors
+        self.makers = session.circuit.plan.makers
 
     @cached_property
     def detected(self) -> Detected:

@@ -110,13 +110,13 @@ class _Held:
     """What of a session `derivation_tree` looks at."""
 
     def __init__(self, derivations: Derivations) -> None:
-        self.derivations = derivations
+        self.derivations, self.makers = derivations, derivations.circuit.plan.makers
 
     @property
     def all_events(self) -> list[Event]:
         """Those that made facts."""
         circuit = self.derivations.circuit
-        found = [(events, row) for events, row in self.derivations.parts.values() if events.type.startswith("fact ")]
+        found = [(events, row) for events, row in self.derivations.parts.values() if events.type in self.makers]
         return sorted((circuit.event((events.out.table, row)) for events, row in found), key=lambda e: e.order)
 
 

@@ -40,8 +40,8 @@ def _made(model: Model, tree: Because, all: bool) -> dict[OrderKey, Because]:
     """The events that made the facts of a tree, each the latest that had by then."""
     events: dict[OrderKey, list[Event]] = {}
     for event in model.all_events:
-        if event.type.startswith("fact "):
-            events.setdefault(_key(event.type[5:], event.args), []).append(event)
+        if event.type in model.makers:
+            events.setdefault(_key(model.makers[event.type], event.args), []).append(event)
     found: dict[OrderKey, Because] = {}
     open_trees = [tree] if events else []
     while open_trees:

@@ -66,6 +66,7 @@ class Model:
     rejected: list[tuple[Event, str]] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     all_events: list[Event] = field(default_factory=list)
+    makers: Mapping[str, str] = field(default_factory=dict)  # types of events that make facts, and of which predicate
 
 
 def evaluate(
@@ -118,6 +119,7 @@ def evaluate(
         rejected,
         {what: len(rows) for what, rows in world.errors.items()},
         found,
+        plan.makers,
     )
 
 

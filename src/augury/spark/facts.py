@@ -206,18 +206,18 @@ class _Many:
             except NotJoined as problem:
                 raise _Refused(predicate, str(problem)) from None
         rules: list[Rule] = []
+        aliases: dict[Predicate, Predicate] = dict(self.plan.aliases)
         for rule in self.plan.rules:
             while (found := _first_use(rule, wanted, self._inputs)) is not None:
                 condition, scan = found[1], found[2]
-                made = _rewritten(rule, *found, f"{_own(scan.type)} with {condition.name} {len(uses) + 1}")
+                own = aliases.get((scan.type, len(scan.args)), (scan.type, len(scan.args)))
+                made = _rewritten(rule, *found, f"{own[0]} with {condition.name} {len(uses) + 1}")
                 if made is None:
                     raise _Refused((condition.name, len(condition.args)), "a condition asks for a nested term, or twice for one variable")  # fmt: skip
                 rule, use = made
                 uses.append(use)
+                aliases[use.alias] = own
             rules.append(rule)
-        aliases: dict[Predicate, Predicate] = dict(self.plan.aliases)
-        for use in uses:
-            aliases[use.alias] = aliases.get(use.type, use.type)
         plan = replace(self.plan, rules=tuple(rules), aliases=aliases)
         for predicate in sorted(static_calls(replace(plan, clauses=())) & set(wanted)):
             raise _Refused(predicate, "not every condition that asks for them is one on a single event")
@@ -283,10 +283,6 @@ class _Refused(Exception):
     def __init__(self, predicate: Predicate, reason: str) -> None:
         super().__init__(reason)
         self.predicate, self.reason = predicate, reason
-
-
-def _own(type: str) -> str:
-    return type.split(" with ")[0]
 
 
 def _source_of(use: _Use, sources: Sequence[Source]) -> Source | None:
