@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import augury
 from augury.clock import Duration, Timestamp
 from augury.engine.answers import Changes
+from augury.engine.circuit import Circuit
 from augury.engine.columns import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
 from augury.engine.events import Events
 from augury.engine.session import Session
@@ -320,3 +321,17 @@ def test_coded_columns_are_columns() -> None:
     assert inputs[0].made(np.arange(4)).tolist() == inputs[1].made(np.arange(4)).tolist()
     for session in (*sessions, restored):
         check(session.advance(9), session)
+
+
+@pytest.mark.parametrize("absent, calm", [("b(X)", [2, 3]), ("a(X)", [1, 2, 3])])
+def test_what_is_looked_for_is_compared_with_its_own_in_columns(
+    absent: str, calm: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An occurrence is not its own absence; that is seen without looking at the events of single rows."""
+    program = augury.compile(f"calm(X) <- o: a(X), w: extend(o, 5s), while w: not {absent}.")
+    monkeypatch.setattr(Circuit, "label_parts", lambda *_: pytest.fail("row by row"))
+    events = [Event("a", (n,), 10 * n) for n in (1, 2, 3)] + [Event("b", (1,), 12), Event("b", (2,), 26)]
+    session = program.session(clock="logical")
+    session.push(events)
+    session.advance(100)
+    assert sorted(e.args[0] for e in session.events()) == calm

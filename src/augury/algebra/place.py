@@ -231,11 +231,11 @@ def _sink(condition: Condition, node: Node) -> Node:
             return _sink_once(condition, node, set(), {condition.anchor})
         case NoneInside():
             shared = condition_vars(condition) & bound_vars(node)
-            return _sink_all(condition, node, shared, {condition.window} | _not_looked_for(condition, node))
+            return _sink_all(condition, node, shared, {condition.window} | not_looked_for(condition, node))
     return _sink_all(condition, node, condition_vars(condition), condition_labels(condition))
 
 
-def _not_looked_for(condition: NoneInside, node: Node) -> set[str]:
+def not_looked_for(condition: NoneInside, node: Node) -> set[str]:
     """The labels whose occurrences the absence may meet: it is decidable only where all of them are known."""
     types = event_types(condition.pattern)
     return {n.label for n in walk(node) if isinstance(n, Label) and event_types(n.input) & types}

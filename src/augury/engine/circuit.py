@@ -34,6 +34,7 @@ from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
+from augury.engine.operators.map import Map
 from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.values import Dictionary
 from augury.engine.wiring import Wiring
@@ -199,6 +200,23 @@ class Circuit:
         if where < 0:
             return self.parts(view.table, row)
         return self.label_parts(self.sources[id(view.table)][where], int(view.table.data[LEFT + where, row]), label)
+
+    def label_rows(self, view: View, rows: Array, label: str) -> tuple[Table, Array] | None:
+        """The same for many rows, where all have one event behind the label: its table, and its rows."""
+        where = view.named.get(label)
+        if where is None or (rows < 0).any():
+            return None
+        if where < 0:
+            return self.part_rows(view.table, rows)
+        return self.label_rows(self.sources[id(view.table)][where], view.table.data[LEFT + where, rows], label)
+
+    def part_rows(self, table: Table, rows: Array) -> tuple[Table, Array] | None:
+        """The events that rows are made of, where each is made of one."""
+        while not isinstance(maker := self.makers[id(table)], Events | Derived):
+            if not isinstance(maker, Map) or (rows < 0).any():
+                return None
+            rows, table = table.data[LEFT, rows], maker.inputs[0].table
+        return table, rows
 
     def event(self, part: Part) -> Event:
         """The event of a part."""

@@ -41,6 +41,7 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
+from augury.algebra.place import not_looked_for
 from augury.algebra.sharing import canonical
 from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import Var, Wild, variables
@@ -287,11 +288,9 @@ class Wiring:
 
     def _inside(self, condition: NoneInside, rows: View, node: Select | Join, rule: str) -> View:
         bound = bound_vars(node)
-        not_looked_for = tuple(sorted(rows.named)) if rows.named else ()
+        own = tuple(sorted(not_looked_for(condition, node) & set(rows.named or ())))
         back = partial(implied_back, node, condition.window, self.circuit.clock)
-        return self.absence(
-            rows, condition.pattern, condition.where, condition.window, bound, None, not_looked_for, back, rule
-        )
+        return self.absence(rows, condition.pattern, condition.where, condition.window, bound, None, own, back, rule)
 
     def absence(
         self, rows: View, pattern: Node, where: tuple[Condition, ...], window: str, bound: set[str],

@@ -183,8 +183,8 @@ class Absence(Operator):
                 agreed, x = words.agree(x, both[name])
                 mask &= agreed
             both[name] = x
-        for i in np.flatnonzero(mask) if self.not_looked_for else ():
-            mask[i] = not self._own(int(rows[i]), int(absent[i]))
+        for label in self.not_looked_for:
+            mask &= ~self._own(rows, absent, label)
         frame = Frame(
             other[START, absent],
             other[END, absent],
@@ -197,15 +197,15 @@ class Absence(Operator):
         self.circuit.context.name_events = None
         return np.unique(self.circuit.context.select(self.where, frame, self.rule).left)
 
-    def _own(self, row: int, absent: int) -> bool:
-        """Whether an occurrence that must be absent is one that the row has under a label."""
-        left, right = self.inputs
-        other = self.circuit.parts(right.table, absent)
-        for label in self.not_looked_for:
-            mine = self.circuit.label_parts(left, row, label)
-            if mine and mine == other:
-                return True
-        return False
+    def _own(self, rows: Array, absent: Array, label: str) -> Array:
+        """Whether each occurrence that must be absent is the one that its row has under a label."""
+        circuit, (left, right) = self.circuit, self.inputs
+        mine, others = circuit.label_rows(left, rows, label), circuit.part_rows(right.table, absent)
+        if mine is not None and others is not None:
+            return (mine[1] == others[1]) & (mine[0] is others[0])
+        pairs = zip(rows.tolist(), absent.tolist(), strict=True)
+        found = [(circuit.label_parts(left, row, label), circuit.parts(right.table, other)) for row, other in pairs]
+        return np.array([bool(own) and own == other for own, other in found], bool)
 
     def rebuild(self) -> None:
         super().rebuild()
