@@ -323,9 +323,9 @@ def test_coded_columns_are_columns() -> None:
         check(session.advance(9), session)
 
 
-@pytest.mark.parametrize("absent, calm", [("b(X)", [2, 3]), ("a(X)", [1, 2, 3])])
+@pytest.mark.parametrize(("absent", "calm"), [("b(X)", "23"), ("a(X)", "123")])
 def test_what_is_looked_for_is_compared_with_its_own_in_columns(
-    absent: str, calm: list[int], monkeypatch: pytest.MonkeyPatch
+    absent: str, calm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An occurrence is not its own absence; that is seen without looking at the events of single rows."""
     program = augury.compile(f"calm(X) <- o: a(X), w: extend(o, 5s), while w: not {absent}.")
@@ -334,4 +334,4 @@ def test_what_is_looked_for_is_compared_with_its_own_in_columns(
     session = program.session(clock="logical")
     session.push(events)
     session.advance(100)
-    assert sorted(e.args[0] for e in session.events()) == calm
+    assert sorted(str(e.args[0]) for e in session.events()) == list(calm)
