@@ -21,19 +21,19 @@ from rich.console import Console
 
 import augury
 from augury.algebra.sphere import distances_km
-from augury.bench import charts, counts, event_files, extras, files, knowledge, main, paper_v, reachability, triples
-from augury.bench.baselines import LOOPS, duckdb_query
-from augury.bench.measure import Settings, Timing, measure
-from augury.bench.patterns import PATTERNS, PRELUDE, RUN, SEQUENCE, VALLEY, Pattern
-from augury.bench.processes import Used, alone, peak, spent
-from augury.bench.report import as_json, figures, table
-from augury.bench.rows import Row, throughput
-from augury.bench.streams import SEED, WINDOW, Stream, Streams, abcd, kleene, stock, streams
-from augury.bench.workload import Workload, stream_tables
 from augury.knowledge.rdf import read_rdf
 from augury.knowledge.rdfs import TYPE, closure
 from augury.model import Change, Event, Iri, Revocation
 from augury.sources import Skipped
+from bench import charts, counts, event_files, extras, files, knowledge, main, paper_v, reachability, triples
+from bench.baselines import LOOPS, duckdb_query
+from bench.measure import Settings, Timing, measure
+from bench.patterns import PATTERNS, PRELUDE, RUN, SEQUENCE, VALLEY, Pattern
+from bench.processes import Used, alone, peak, spent
+from bench.report import as_json, figures, table
+from bench.rows import Row, throughput
+from bench.streams import SEED, WINDOW, Stream, Streams, abcd, kleene, stock, streams
+from bench.workload import Workload, stream_tables
 
 SMALL = 400
 # What everyone who draws these streams finds among 2,000 events.

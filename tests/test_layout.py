@@ -8,7 +8,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
     "errors", "jit", "clock", "limits", "model", "algebra", "language", "program", "settings", "sources", "knowledge", "meaning", "optimiser", "notation", "explain",
-    "sinks", "engine", "spark", "run", "testing", "terminal", "job", "bench", "cli",
+    "sinks", "engine", "spark", "run", "testing", "terminal", "job", "cli",
 ]  # fmt: skip
 LATER = {
     "program": {"explain", "engine", "knowledge", "settings"}

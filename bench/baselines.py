@@ -12,9 +12,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
-from augury.bench.patterns import COPIES
-from augury.bench.streams import KINDS, WINDOW, Stream
-from augury.bench.workload import pa
+from bench.patterns import COPIES
+from bench.streams import KINDS, WINDOW, Stream
+from bench.workload import pa
 
 EventRow: TypeAlias = tuple[str, int, float, float, int]
 Answer: TypeAlias = tuple[Any, ...]

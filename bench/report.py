@@ -15,7 +15,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from augury.bench.rows import Row
+from bench.rows import Row
 
 
 def figures(value: float) -> str:

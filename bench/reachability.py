@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 import augury
-from augury.bench.measure import Settings, best, clocked, give, steady
-from augury.bench.paper_r import HEADER
-from augury.bench.report import figures
-from augury.bench.rows import THROUGHPUT, Row
-from augury.bench.streams import BEGIN, SEED, Ints
-from augury.bench.workload import Tables, Workload, pa, tables
 from augury.engine.reach import Reach
+from bench.measure import Settings, best, clocked, give, steady
+from bench.paper_r import HEADER
+from bench.report import figures
+from bench.rows import THROUGHPUT, Row
+from bench.streams import BEGIN, SEED, Ints
+from bench.workload import Tables, Workload, pa, tables
 
 NODES, EDGES = 100_000, 1_000_000
 QUESTIONS = 200_000

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import augury
-from augury.bench.measure import Settings, best
-from augury.bench.rows import Row
-from augury.bench.streams import SEED, Ints
-from augury.bench.workload import BATCH
 from augury.jit import HOT, count_work
 from augury.model import Iri
+from bench import script
+from bench.measure import Settings, best
+from bench.rows import Row
+from bench.streams import SEED, Ints
+from bench.workload import BATCH
 
 TRIPLES, CLASSES, PROPERTIES = 1_000_000, 2_000, 100
 QUESTIONS = 400_000
@@ -159,8 +160,8 @@ def rows(case: str, size: int, asked: Questions, found: dict[str, Any]) -> Itera
 
 
 def elsewhere(folder: str, repeat: int) -> dict[str, Any]:
-    code = f"from augury.bench.triples import in_own_process; in_own_process({folder!r}, {repeat})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = f"from bench.triples import in_own_process; in_own_process({folder!r}, {repeat})"
+    done = subprocess.run(script(code), capture_output=True, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 

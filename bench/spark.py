@@ -23,19 +23,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
-from augury.bench.counts import bundles
-from augury.bench.main import report
-from augury.bench.measure import Settings
-from augury.bench.patterns import PATTERNS, PRELUDE, Pattern
-from augury.bench.processes import Cost, check_system, peak, spent
-from augury.bench.rows import Row
-from augury.bench.streams import BEGIN, KINDS, SEED, A, B, C, Stream, abcd
-from augury.bench.workload import pa
 from augury.errors import RunError
 from augury.spark import detect, detect_stream
 from augury.spark.job import plainly
 from augury.spark.session import open_session
 from augury.terminal import say, working
+from bench import script
+from bench.counts import bundles
+from bench.main import report
+from bench.measure import Settings
+from bench.patterns import PATTERNS, PRELUDE, Pattern
+from bench.processes import Cost, check_system, peak, spent
+from bench.rows import Row
+from bench.streams import BEGIN, KINDS, SEED, A, B, C, Stream, abcd
+from bench.workload import pa
 
 SIZE = 2_000_000
 CORES = 2
@@ -213,9 +214,9 @@ def scale(lab: Lab) -> Iterator[Row]:
 def big(lab: Lab) -> Iterator[Row]:
     """In a session of its own, whose memory is limited."""
     path = lab.files(FILES, BIG)
-    code = f"from augury.bench.spark import big_run; big_run({path!r}, {str(lab.folder)!r})"
+    code = f"from bench.spark import big_run; big_run({path!r}, {str(lab.folder)!r})"
     with working(f"{BIG * len(lab.stream):,} events in a new session …"):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        done = subprocess.run(script(code), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RunError(f"the session ended with {done.returncode}: {done.stderr[-2000:]}")
     told = json.loads(done.stdout.splitlines()[-1])

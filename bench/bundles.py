@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augury.bench.streams import BEGIN, SEED, SPREAD, Floats, Ints
-from augury.bench.workload import BATCH, Tables, tables
+from bench.streams import BEGIN, SEED, SPREAD, Floats, Ints
+from bench.workload import BATCH, Tables, tables
 
 ABSENT = -1
 

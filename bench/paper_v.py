@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 
 import augury
-from augury.bench.bundles import ABSENT, alike, bundled
-from augury.bench.measure import Settings, give, measure, timed
-from augury.bench.paper_r import HEADER, NAMES, declared, size
-from augury.bench.rows import Row, throughput
-from augury.bench.streams import BEGIN, SEED
-from augury.bench.workload import BATCH, Revoke, Tables, Workload, one, tables
+from bench.bundles import ABSENT, alike, bundled
+from bench.measure import Settings, give, measure, timed
+from bench.paper_r import HEADER, NAMES, declared, size
+from bench.rows import Row, throughput
+from bench.streams import BEGIN, SEED
+from bench.workload import BATCH, Revoke, Tables, Workload, one, tables
 
 COMPANIES = (100, 1_000, 10_000)
 SHARES = (5, 10, 15, 20)

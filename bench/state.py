@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 import augury
-from augury.bench.measure import Settings, timed
-from augury.bench.rows import Row
-from augury.bench.streams import SEED, Ints
+from bench.measure import Settings, timed
+from bench.rows import Row
+from bench.streams import SEED, Ints
 
 STATE = """event up(key: int). event dn(key: int). event ping(key: int).
 fact on(K) <- up(K).

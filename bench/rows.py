@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augury.bench.measure import Timing
-from augury.bench.workload import Workload
+from bench.measure import Timing
+from bench.workload import Workload
 
 THROUGHPUT = "K events/CPU s"
 

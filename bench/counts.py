@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from augury.bench.streams import A, B, C, D, Floats, Ints, Stream
+from bench.streams import A, B, C, D, Floats, Ints, Stream
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 import augury
-from augury.bench.counts import sequences
-from augury.bench.measure import Session, Settings, Timing, give, measure, open_session, standing, timed
-from augury.bench.patterns import PRELUDE, SEQUENCE
-from augury.bench.rows import THROUGHPUT, Row, throughput
-from augury.bench.streams import Stream, streams
-from augury.bench.workload import Workload, stream_tables
+from bench import script
+from bench.counts import sequences
+from bench.measure import Session, Settings, Timing, give, measure, open_session, standing, timed
+from bench.patterns import PRELUDE, SEQUENCE
+from bench.rows import THROUGHPUT, Row, throughput
+from bench.streams import Stream, streams
+from bench.workload import Workload, stream_tables
 
 LATENCY_EVENTS = 20_000
 WARM_EVENTS = 2_000
@@ -108,8 +109,8 @@ def memory_long(settings: Settings) -> Iterator[Row]:
 
 def resident(events: int) -> Iterator[Row]:
     """In a process of its own, so that nothing that ran before hides what is kept."""
-    code = f"from augury.bench.extras import long_run; long_run({events})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = f"from bench.extras import long_run; long_run({events})"
+    done = subprocess.run(script(code), capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
     samples: list[float] = report["megabytes"]
     settled = samples[len(samples) // 5]

@@ -11,11 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from augury.bench.bundles import ABSENT, alike, bundled
-from augury.bench.measure import Settings, measure
-from augury.bench.rows import Row, throughput
-from augury.bench.streams import BEGIN
-from augury.bench.workload import Tables, Workload, tables
+from bench.bundles import ABSENT, alike, bundled
+from bench.measure import Settings, measure
+from bench.rows import Row, throughput
+from bench.streams import BEGIN
+from bench.workload import Tables, Workload, tables
 
 NAMES = "abcdefgh"
 SHARES = (10, 25, 50, 75, 100)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augury.bench.streams import KINDS, Ints, Stream
+from bench.streams import KINDS, Ints, Stream
 
 BATCH = 20_000
 

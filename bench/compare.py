@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from augury.bench.baselines import LOOPS, duckdb_query, has_duckdb
-from augury.bench.measure import Settings, Timing, best, measure
-from augury.bench.patterns import PATTERNS, Pattern
-from augury.bench.rows import Row, throughput
-from augury.bench.streams import Stream, streams
-from augury.bench.workload import BATCH, Workload, stream_tables
+from bench.baselines import LOOPS, duckdb_query, has_duckdb
+from bench.measure import Settings, Timing, best, measure
+from bench.patterns import PATTERNS, Pattern
+from bench.rows import Row, throughput
+from bench.streams import Stream, streams
+from bench.workload import BATCH, Workload, stream_tables
 
 
 def workload(pattern: Pattern, stream: Stream, batch: int = BATCH) -> Workload:

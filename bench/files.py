@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import augury
-from augury.bench.baselines import SQL, has_duckdb
-from augury.bench.event_files import FORMS, EventFiles
-from augury.bench.measure import Settings, best, measure
-from augury.bench.patterns import PATTERNS
-from augury.bench.processes import Used, alone
-from augury.bench.rows import Row
-from augury.bench.streams import Stream
-from augury.bench.workload import Workload, stream_tables
+from bench.baselines import SQL, has_duckdb
+from bench.event_files import FORMS, EventFiles
+from bench.measure import Settings, best, measure
+from bench.patterns import PATTERNS
+from bench.processes import Used, alone
+from bench.rows import Row
+from bench.streams import Stream
+from bench.workload import Workload, stream_tables
 
 P1 = PATTERNS[0]
 FEW = 24  # events with which a run costs what it costs to start

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from augury.bench import counts
-from augury.bench.streams import Stream, Streams
+from bench import counts
+from bench.streams import Stream, Streams
 
 PRELUDE = """
 tick 1ms.

@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from rich.console import Console
 
-from augury.bench import charts, compare, extras, files, knowledge, paper_r, paper_v
-from augury.bench.measure import Settings
-from augury.bench.report import as_json, table
-from augury.bench.rows import Row
 from augury.terminal import say, working
+from bench import charts, compare, extras, files, knowledge, paper_r, paper_v
+from bench.measure import Settings
+from bench.report import as_json, table
+from bench.rows import Row
 
 Experiment: TypeAlias = Callable[[Settings], Iterator[Row]]
 

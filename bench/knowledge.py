@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 import augury
 from augury.algebra.sphere import distances_km
-from augury.bench import reachability, state, triples
-from augury.bench.measure import Settings, Steady, best, steady
-from augury.bench.paper_r import HEADER
-from augury.bench.paper_v import REASONING
-from augury.bench.rows import THROUGHPUT, Row
-from augury.bench.streams import BEGIN, SEED, Floats, Ints
-from augury.bench.workload import Tables, Workload, pa, tables
 from augury.engine.near import Near
+from bench import reachability, state, triples
+from bench.measure import Settings, Steady, best, steady
+from bench.paper_r import HEADER
+from bench.paper_v import REASONING
+from bench.rows import THROUGHPUT, Row
+from bench.streams import BEGIN, SEED, Floats, Ints
+from bench.workload import Tables, Workload, pa, tables
 
 LINKS = (100, 1_000, 10_000, 100_000)
 KNOWN = (10_000, 100_000, 1_000_000)

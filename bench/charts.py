@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from augury.bench.report import figures
-from augury.bench.rows import Row
+from bench.report import figures
+from bench.rows import Row
 
 COLOURS = ("#1b6ca8", "#7fb3d5", "#e08e45", "#8a8a8a", "#5a9e6f")
 WRONG = "#c0392b"

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from augury.bench.counts import sequences
-from augury.bench.streams import KINDS, SEED, Stream, abcd
-from augury.bench.workload import pa
 from augury.errors import RunError
+from bench.counts import sequences
+from bench.streams import KINDS, SEED, Stream, abcd
+from bench.workload import pa
 
 PIECE = 1_000_000  # events that are drawn; a longer stream has them again, later and with other keys
 KEPT = 1_000_000  # files of more events are removed after use
