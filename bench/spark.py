@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from augury.errors import RunError
 from augury.spark import detect, detect_stream
 from augury.spark.job import plainly
-from augury.spark.session import open_session
+from augury.spark.starting import open_session
 from augury.terminal import say, working
 from bench import script
 from bench.counts import bundles

@@ -24,7 +24,7 @@ from typing import Literal, TypeVar
 from hypothesis import strategies as st
 
 import augury
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.errors import AuguryError
 from augury.meaning import evaluate

@@ -19,10 +19,10 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
 from augury.clock import Duration, Timestamp
-from augury.engine.columns import from_tagged, tagged
+from augury.engine.decoding import from_tagged, tagged
 from augury.engine.snapshot import give
 from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, order_key, type_name
 from augury.program import Program

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import augury
 from augury import Event, Iri, Term
 from augury.clock import Duration, Timestamp
-from augury.engine.answers import Changes
-from augury.engine.columns import columns_of
+from augury.engine.changes import Changes
+from augury.engine.decoding import columns_of
 from augury.engine.session import Session
 from augury.engine.trace import trace_of
 from augury.model import Change, Fact, content_id

@@ -41,7 +41,7 @@ Augury = Callable[..., Done]
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     """One session for all tests of this file: to start one takes seconds."""
-    from augury.spark.session import open_session
+    from augury.spark.starting import open_session
 
     session = open_session("local[2]", streaming_buckets=2)
     yield session

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import augury
 from augury.clock import Duration, Timestamp
-from augury.engine.answers import Changes
+from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
-from augury.engine.columns import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
+from augury.engine.decoding import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
+from augury.engine.dictionary import Dictionary, content_hashes, numbers_hashed, spellings_of
 from augury.engine.events import Events
 from augury.engine.session import Session
 from augury.engine.trace import Again, trace_of, traces_of
-from augury.engine.values import Dictionary, content_hashes, numbers_hashed, spellings_of
 from augury.errors import RunError
 from augury.model import (
     Change,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augury
-from augury.algebra.program import Plan, static_calls
+from augury.algebra.plan import Plan, static_calls
 from augury.clock import Clock
 from augury.engine.session import Session
 from augury.errors import AuguryError, RunError

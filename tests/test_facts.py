@@ -26,13 +26,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augury
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import SECOND, Clock, Duration, Timestamp
 from augury.errors import AuguryError, DataError
 from augury.knowledge import sheets
+from augury.knowledge.fact_table import ALWAYS, EVER
 from augury.knowledge.facts import Facts, check_facts, facts_from, read_fact_file, without_facts
 from augury.knowledge.sheets import read_rows, read_sheet
-from augury.knowledge.table import ALWAYS, EVER
 from augury.knowledge.timeline import Statement, Statements, timeline
 from augury.model import Fact, Value
 from augury.sources import Skipped, csv

@@ -34,7 +34,7 @@ from augury.notation import read_event
 from augury.program import Program
 from augury.sources import Reader, SourceFile, csv, item_from, jsonl, read_history
 from augury.sources import sheet as sheets_of_sources
-from augury.sources.rows import Irregular
+from augury.sources.objects import Irregular
 from augury.sources.types import kind_of
 from augury.testing import Case, compare_answers, read_specs
 from tests.forms import FORMS, ROLES, Cannot, Written

@@ -20,7 +20,7 @@ import augury
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction, aggregate_of
 from augury.algebra.nodes import Join
 from augury.algebra.place import place
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.register import aggregate, function, type_of
 from augury.algebra.scalar import FUNCTIONS, TYPES, Function, RowError, apply
 from augury.algebra.sharing import canonical, sharing

@@ -12,11 +12,11 @@ import pytest
 
 import augury
 from augury.engine import arrivals, table
+from augury.engine.dictionary import Dictionary
 from augury.engine.kernels import FAR_AWAY
 from augury.engine.operators.join import Join
 from augury.engine.session import Session
 from augury.engine.table import Table, Words, marked_buckets, too_full
-from augury.engine.values import Dictionary
 
 PAIRS = "pair(K, X, Y) <- (a(K, X) SEQ b(K, Y)).100. alone(K, X) <- (NOT(b(K, _)).[a(K, X), c(K)]).100."
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import augury
 from augury.algebra.nodes import Join, bound_vars, walk
 from augury.algebra.place import place
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.algebra.relations import ALLEN, holds
 from augury.clock import SECOND, Clock

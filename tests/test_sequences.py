@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from augury.algebra.nodes import Either, Follow, Kleene, Node, Rule, Scan, bound_vars, event_types
-from augury.algebra.program import Attribute, Plan
+from augury.algebra.plan import Attribute, Plan
 from augury.algebra.terms import Var
 from augury.clock import Clock
 from augury.engine.session import Session

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import augury
 from augury import Event, Iri, Term
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Clock, Duration, Timestamp
 from augury.errors import DataError
 from augury.model import Change, Value, to_json

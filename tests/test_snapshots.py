@@ -23,8 +23,8 @@ import pytest
 
 import augury
 from augury.clock import Duration, Timestamp
-from augury.engine.saved import files as saved_files
 from augury.engine.saved import packed, unpacked
+from augury.engine.saved import saving as saved_files
 from augury.engine.session import Session
 from augury.errors import DataError, SnapshotError
 from augury.model import Event, Fact, Iri, Revocation, Term

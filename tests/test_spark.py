@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 import augury
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Clause, Holds, Rule, Scan, Unless, made_type
-from augury.algebra.program import Attribute, Plan, Predicate
+from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Duration, Timestamp, read_timestamp
-from augury.engine.columns import from_tagged
+from augury.engine.decoding import from_tagged
 from augury.errors import AuguryError, DataError, RunError
 from augury.meaning import evaluate
 from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, content_id

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.program import Attribute
+from augury.algebra.plan import Attribute
 from augury.clock import Duration, Timestamp
-from augury.engine.columns import tagged
+from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.model import Iri, Value
 from augury.sources.types import KINDS, convert, fits, from_text

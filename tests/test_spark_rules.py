@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import augury
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Holds
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import Var
 from augury.clock import Clock
 from augury.errors import ProgramError, RunError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import augury
-from augury.engine.answers import Changes
+from augury.engine.changes import Changes
 from augury.engine.saved import packed
 from augury.engine.session import Session
 from augury.errors import SnapshotError

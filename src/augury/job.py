@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
 from augury.algebra.stages import needed
 from augury.clock import Clock
 from augury.engine import batch
-from augury.engine.answers import Changes
+from augury.engine.changes import Changes
 from augury.engine.session import Session
 from augury.errors import DataError, RunError, counted
 from augury.knowledge.facts import Facts, without_facts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Policy
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
 from augury.clock import Clock, Kind
 from augury.errors import (
@@ -105,7 +105,7 @@ class Program:
 
     def explain(self, format: str = "text") -> str:
         """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
-        from augury.explain.plan import explain
+        from augury.explain.reading import explain
 
         return explain(self.plan, self.modules, format)
 

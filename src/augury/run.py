@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, overload
 
 from augury import sinks
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
 from augury.clock import Clock, Kind
 from augury.engine import batch
-from augury.engine.answers import Detected
+from augury.engine.changes import Detected
 from augury.errors import RunError, counted, too_deep
 from augury.explain.why import derivation_tree, show_tree
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed

@@ -21,7 +21,7 @@ from typing import Any
 import augury
 from augury.errors import AuguryError, RunError
 from augury.model import Event
-from augury.spark.session import problem as spark_problem
+from augury.spark.starting import problem as spark_problem
 from tests import malformed, test_malformed, test_snapshots, test_state, test_threads
 from tests.faults.kills import kill_streams
 

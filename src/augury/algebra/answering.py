@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from augury.algebra.nodes import Clause, Compare, Holds, Unless
 from augury.algebra.place import binds, is_ready, reading, ready_order
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Const, Var, Wild, variables
 from augury.algebra.transitive import transitive

@@ -43,7 +43,7 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.strata import static_reads
 from augury.algebra.terms import Build, Var, is_pure, variables
 from augury.model import Fact

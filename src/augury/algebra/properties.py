@@ -25,7 +25,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import place
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
 from augury.algebra.strata import strata
 from augury.algebra.terms import Var

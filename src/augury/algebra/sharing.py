@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from augury.algebra.nodes import Instant, Label, Node, Policy, Scan, walk
 from augury.algebra.place import place
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.terms import Apply, Build, Const, Var
 
 

@@ -32,7 +32,7 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
-from augury.algebra.program import Plan, Predicate, rule_reads
+from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes
 from augury.algebra.strata import fact_edges, strata
 from augury.algebra.terms import Var

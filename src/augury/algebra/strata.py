@@ -25,7 +25,7 @@ from augury.algebra.nodes import (
     inputs,
     walk,
 )
-from augury.algebra.program import Plan, Predicate, static_calls
+from augury.algebra.plan import Plan, Predicate, static_calls
 from augury.errors import Span
 
 Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts"]

@@ -25,7 +25,7 @@ from augury.algebra.nodes import (
     Spans,
     Within,
 )
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
 from augury.algebra.terms import Apply, Const, Expr, Moment
 from augury.clock import SECOND, Duration, Timestamp, show_duration

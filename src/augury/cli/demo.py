@@ -42,7 +42,7 @@ def demo(engine: str | None) -> None:
 
 def _demo_on_spark(program: Program, events: str) -> list[Event]:
     with working("starting Spark, which takes some seconds"):
-        from augury.spark.session import open_session
+        from augury.spark.starting import open_session
 
         spark = open_session("local[2]")
         from augury.spark.job import SparkJob

@@ -204,7 +204,7 @@ def run_on_spark(
         for source in sources:
             source.check()
         with working("starting Spark"):
-            from augury.spark.session import open_session
+            from augury.spark.starting import open_session
 
             spark = open_session(master, conf)
             from augury.spark.job import SparkJob
@@ -241,7 +241,7 @@ def _format_of(output: str) -> Format:
 def spark_problem() -> RunError | None:
     """Why there is no Spark here, if so."""
     try:
-        from augury.spark.session import problem
+        from augury.spark.starting import problem
     except RunError as error:
         return error
     return problem()

@@ -61,7 +61,7 @@ def stream(
         check_output(destination, given.events, folder=True)
     from augury.spark import live
     from augury.spark.lock import held
-    from augury.spark.session import open_session
+    from augury.spark.starting import open_session
 
     settings = given.settings(emit=emit, lateness=lateness, longest=longest)
     order = live.Order(

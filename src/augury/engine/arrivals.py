@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.engine.frame import LONGEST

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
 from augury.clock import Clock
-from augury.engine.answers import Detected
+from augury.engine.changes import Detected
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
 from augury.limits import NO_LIMITS, Limits
-from augury.meaning.changes import Replay
-from augury.meaning.history import standing
-from augury.meaning.model import Model
+from augury.meaning.evaluator import Model
+from augury.meaning.replaying import Replay
+from augury.meaning.standing import standing
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.program import Program
 from augury.settings import Settings

@@ -18,17 +18,18 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import placed, reading
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
 from augury.clock import Clock, show_duration
 from augury.engine.conditions import Context
+from augury.engine.dictionary import Dictionary
 from augury.engine.events import Events
 from augury.engine.frame import View
 from augury.engine.knowledge import Knowledge
 from augury.engine.knowledge.bridge import Bridge
-from augury.engine.knowledge.changes import Spans
+from augury.engine.knowledge.changing import Spans
 from augury.engine.knowledge.proofs import Proofs
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
@@ -36,7 +37,6 @@ from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.operators.map import Map
 from augury.engine.table import LEFT, RIGHT, Links, Table, Words
-from augury.engine.values import Dictionary
 from augury.engine.wiring import Wiring
 from augury.errors import RunError
 from augury.jit import Array

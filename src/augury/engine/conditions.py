@@ -30,8 +30,8 @@ from augury.algebra.relations import ALLEN, RELATIVE
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
+from augury.engine.dictionary import OPEN, Dictionary
 from augury.engine.nearby import near_by
-from augury.engine.values import OPEN, Dictionary
 from augury.errors import DataError, RunError
 from augury.jit import Array
 from augury.model import Value, from_json

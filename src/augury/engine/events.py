@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.engine import kernels as k
+from augury.engine.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.engine.frame import View
 from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, FIELDS, NONE, START, Links, Table, grown, no_buckets
-from augury.engine.values import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.jit import Array
 from augury.model import Event, Value, content_id, spelling, spelling_of, value_hash
 from augury.sources.columns import Coded, some

@@ -1,7 +1,7 @@
 """The hot loops: kernels over flat int64 arrays, see `jit.py`.
 
 A *row* is a column of a two-dimensional array `data[field, row]`, see `table.py`. A *code* is a value as one integer, see
-`values.py`: equal values have equal codes once made canonical.
+`dictionary.py`: equal values have equal codes once made canonical.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.place import reading
-from augury.algebra.program import static_calls
-from augury.engine.answers import Answers
+from augury.algebra.plan import static_calls
 from augury.engine.arrivals import Arrived
+from augury.engine.changes import Answers
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.engine.frame import LONGEST

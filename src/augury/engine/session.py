@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.algebra.program import Plan, Predicate, rule_reads
+from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.clock import Clock
 from augury.engine import inspect, snapshot
-from augury.engine.answers import Answers, Changes, Detected
 from augury.engine.arrivals import Arrivals, Bounds
+from augury.engine.changes import Answers, Changes, Detected
 from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
 from augury.engine.frame import LONGEST

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.engine import kernels as k
+from augury.engine.dictionary import Dictionary
 from augury.engine.guard import Guard, check_memory
-from augury.engine.values import Dictionary
 from augury.jit import Array
 from augury.optimiser.implied_bounds import END, FAR, START
 

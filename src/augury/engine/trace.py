@@ -20,7 +20,7 @@ from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.map import Union
 from augury.engine.table import END, LEFT, RANK, RIGHT, Links, Table
 from augury.jit import Array
-from augury.meaning.model import Derivation, derive_from
+from augury.meaning.evaluator import Derivation, derive_from
 from augury.model import Event
 from augury.sources.columns import distinct
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from augury.algebra.nodes import AnyOf, Compare, Condition, Label, Node, Scan, Select, absences, inputs
 from augury.algebra.place import place
-from augury.algebra.program import Plan, Predicate, rule_reads
+from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, stages
 from augury.algebra.terms import Const, show
 from augury.clock import show_duration
-from augury.explain.conditions import show_condition
+from augury.explain.wording import show_condition
 
 
 @dataclass(frozen=True)

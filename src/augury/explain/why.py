@@ -12,7 +12,7 @@ from augury.errors import counted
 from augury.explain.tree import Flowchart, Tree
 from augury.language.show import Printer
 from augury.meaning import Model
-from augury.meaning.model import Derivation
+from augury.meaning.evaluator import Derivation
 from augury.model import Event, OrderKey, Value, order_key, show_value, to_json
 from augury.notation import show_event
 

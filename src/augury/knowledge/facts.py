@@ -7,17 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-from augury.algebra.program import Plan, Predicate, static_calls
+from augury.algebra.plan import Plan, Predicate, static_calls
 from augury.clock import Clock
 from augury.errors import DataError, brief, counted, misspelt, nearest
-from augury.knowledge.table import FactTable, tables_of
+from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
 from augury.language.read import KNOWN_PREFIXES
 from augury.model import Fact
 from augury.sources import Skipped, SourceFile
 from augury.sources.cells import PlainCells, time_of
 from augury.sources.heading import FACT_ROLES
-from augury.sources.rows import argument
+from augury.sources.objects import argument
 from augury.sources.sheet import Items, Sheet
 from augury.sources.tables import is_table, sheets
 from augury.sources.types import convert

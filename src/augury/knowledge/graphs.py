@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.nodes import Clause, Holds
-from augury.algebra.program import Plan, Predicate, static_calls
+from augury.algebra.plan import Plan, Predicate, static_calls
 from augury.algebra.terms import Var
 from augury.clock import Clock
 from augury.errors import DataError, RunError, nearest
+from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts, check_facts, read_fact_file
 from augury.knowledge.rdf import Pairs, Triples, read_rdf, tables_of_pairs
 from augury.knowledge.rdfs import SUBCLASS, TYPE, VOCABULARY, Schema, closure
 from augury.knowledge.sparql import answers
-from augury.knowledge.table import FactTable
 from augury.knowledge.timeline import StatementTable
 from augury.sources import Skipped
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.errors import DataError
-from augury.knowledge.table import ALWAYS, EVER, FactTable
+from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.knowledge.timeline import Statement, StatementTable, statement, statement_tables
 from augury.sources.cells import MISSING, Cells, TextCells, time_of
 from augury.sources.columns import Array, coded

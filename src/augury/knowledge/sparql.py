@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Duration, Timestamp
 from augury.errors import DataError, Findings, RunError, counted
+from augury.knowledge.fact_table import FactTable
 from augury.knowledge.literals import value_of
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdf import _oxigraph as oxigraph
-from augury.knowledge.table import FactTable
 from augury.language.queries import ASIDE
 from augury.model import Iri, Term, Value
 from augury.sources.columns import column_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Relates, Spans, Unless
-from augury.algebra.program import Query
+from augury.algebra.plan import Query
 from augury.algebra.relations import ALLEN
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild

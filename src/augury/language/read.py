@@ -18,7 +18,7 @@ from augury.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import Findings, Note, Source, Span
 from augury.language import syntax as s
 from augury.language.grammar import parser
-from augury.language.limits import too_large
+from augury.language.nesting import too_large
 from augury.language.regroup import regroup
 from augury.language.statements import COLON, Chunk, chunks
 from augury.language.syntax_errors import explain, next_statement

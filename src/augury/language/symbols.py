@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction
-from augury.algebra.program import Query
+from augury.algebra.plan import Query
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, TYPES, Function
 from augury.errors import Findings, Note, Span, counted, nearest

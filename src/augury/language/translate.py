@@ -29,7 +29,7 @@ from augury.algebra.nodes import (
     condition_vars,
     made_type,
 )
-from augury.algebra.program import Attribute, Plan
+from augury.algebra.plan import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Var, Wild, walk

@@ -4,8 +4,8 @@ Every other executor is compared with it. It recomputes everything from the even
 incremental, and nothing is clever beyond an index on shared variables.
 """
 
-from augury.meaning.changes import Replay, replay
-from augury.meaning.history import admitted
-from augury.meaning.model import Derivation, Model, evaluate
+from augury.meaning.evaluator import Derivation, Model, evaluate
+from augury.meaning.replaying import Replay, replay
+from augury.meaning.standing import admitted
 
 __all__ = ["Derivation", "Model", "Replay", "admitted", "evaluate", "replay"]

@@ -37,12 +37,12 @@ from augury.algebra.nodes import (
     event_types,
 )
 from augury.algebra.place import ready_order
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, holds
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
+from augury.meaning.occurrences import Row, distinct
 from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_values
-from augury.meaning.rows import Row, distinct
 from augury.meaning.static import Static
 from augury.model import Event, OrderKey, order_key
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from augury.algebra.nodes import Policy
-from augury.meaning.rows import Row
+from augury.meaning.occurrences import Row
 from augury.model import OrderKey, order_key
 
 Side = Literal["left", "right"]

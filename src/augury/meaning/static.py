@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from augury.algebra.matching import Binding, Proof, Report, Scalars, compare_or_bind, match, match_all
 from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Unless, condition_vars
 from augury.algebra.place import ready_order
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.terms import Const, Expr, Wild, variables
 from augury.model import Fact, OrderKey, Value, equal, order_key
 

@@ -5,7 +5,7 @@ they leave. Projections and sharing of equal sub-plans are made while the circui
 and `view`); the bounds that temporal conditions imply are computed join by join (`implied_bounds.py`).
 """
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.optimiser.join_order import join_order
 from augury.optimiser.push_constants import push_constants
 

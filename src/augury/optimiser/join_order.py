@@ -24,7 +24,7 @@ from augury.algebra.nodes import (
     bound_vars,
     walk_all,
 )
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 
 
 def join_order(plan: Plan) -> Plan:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from augury.algebra.nodes import UNRESTRICTED, Compare, Join, Node, Repeat, Rule, Scan, Select, walk, walk_all
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import Apply, Const, Expr, Var
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TextIO
 
-from augury.sinks import arrow, csv, jsonl, parquet, table
+from augury.sinks import arrow, csv, jsonl, parquet, pretty
 from augury.sinks.answers import Answers, Part, answers_of, ordered
 from augury.sinks.destination import opened, write_text
 from augury.sinks.jsonl import event_as_json
@@ -53,10 +53,10 @@ def write(
                 for data in csv.lines(answers, trace):
                     file.write(data)
             case "table":
-                for line in table.lines(answers, width, trace):
+                for line in pretty.lines(answers, width, trace):
                     file.write(line.encode(errors="replace"))
 
 
 def show_table(answers: Answers, width: int | None = None, trace: bool = True) -> str:
     """Answers as a table to read."""
-    return "".join(table.lines(answers, width, trace))
+    return "".join(pretty.lines(answers, width, trace))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.errors import RunError, nearest
 from augury.model import Change, Event

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.model import Event, to_json
 from augury.sinks.answers import Answers, Piece, items_of

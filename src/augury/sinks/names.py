@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import Var
 
 RESERVED = ("start", "end", "id", "op", "trace", "type")

@@ -9,9 +9,9 @@ from augury.sources.columns import Coded, Column
 from augury.sources.files import ENDINGS, SourceFile, read
 from augury.sources.heading import EventHeading, FactHeading, Names
 from augury.sources.history import Batch, History
+from augury.sources.objects import item_from
 from augury.sources.problems import OnError, Skipped
 from augury.sources.reader import Known, Reader, first_time, read_history
-from augury.sources.rows import item_from
 
 __all__ = [
     "ENDINGS",

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.program import Attribute
+from augury.algebra.plan import Attribute
 from augury.clock import Clock, Duration, Timestamp
 from augury.errors import DataError, brief
 from augury.model import MAX_INT, MIN_INT, Value, from_json

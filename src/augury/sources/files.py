@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.errors import DataError
 from augury.sources import csv, jsonl, parquet
 from augury.sources.heading import NAMES, Names

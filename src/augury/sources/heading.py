@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from augury.algebra.program import Attribute, Plan, static_calls
+from augury.algebra.plan import Attribute, Plan, static_calls
 from augury.errors import DataError, counted, nearest
 
 FACT_ROLES = ("op", "time", "valid_from", "valid_to")  # what a row says of its fact, unless declared as an argument

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources.cells import MISSING, python_column
 from augury.sources.columns import Array, Column, joined, some, values_of

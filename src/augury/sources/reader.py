@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.clock import Clock, Timestamp, read_timestamp
 from augury.errors import DataError, RunError, brief, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
@@ -25,8 +25,8 @@ from augury.sources.columns import Array, coded
 from augury.sources.files import SourceFile
 from augury.sources.heading import NAMES, EventHeading, Names, declares_type
 from augury.sources.history import Batch, History
+from augury.sources.objects import FORM, Irregular, by_shape, interval, item_from, of_events
 from augury.sources.problems import Problem, Skipped
-from augury.sources.rows import FORM, Irregular, by_shape, interval, item_from, of_events
 from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.tables import is_table, sheets
 from augury.sources.types import from_numpy, is_null

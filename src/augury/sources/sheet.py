@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augury.algebra.program import Attribute
+from augury.algebra.plan import Attribute
 from augury.errors import DataError
 from augury.model import Value
 from augury.sources.cells import Cells, TextCells, kind_of_text

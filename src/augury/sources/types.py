@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.algebra.program import Attribute
+from augury.algebra.plan import Attribute
 from augury.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import DataError, brief
 from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, from_json, show_value

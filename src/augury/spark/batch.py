@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Instant, Rule, walk
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
 from augury.spark import host
 from augury.spark.host import Work

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Clause, Compare, Condition, Holds, Unless, condition_vars
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.terms import Const, Expr, Var, variables
 from augury.spark.demand import in_order
 from augury.spark.relation import (

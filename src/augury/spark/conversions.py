@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.functions import arrow_udf
 
-from augury.algebra.program import Attribute
+from augury.algebra.plan import Attribute
 from augury.clock import UNITS
-from augury.engine.columns import tagged
+from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.sources.types import PLAIN_FLOAT, convert
 

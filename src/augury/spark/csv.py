@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from augury.algebra.program import Attribute, Plan, Predicate
+from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.errors import DataError
 from augury.sources import csv
 from augury.sources.files import SourceFile, headerless

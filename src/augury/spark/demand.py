@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from augury.algebra.nodes import Clause, Condition, Holds, Unless
 from augury.algebra.place import binds, is_ready
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Const, Expr, Var, variables
 from augury.algebra.transitive import transitive

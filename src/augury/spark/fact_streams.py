@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Rule, Scan, made_type
-from augury.algebra.program import Attribute, Plan, static_calls
+from augury.algebra.plan import Attribute, Plan, static_calls
 from augury.algebra.terms import Var
 from augury.errors import DataError
 from augury.sources.heading import FactHeading, Names

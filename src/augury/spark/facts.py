@@ -36,7 +36,7 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
-from augury.algebra.program import Attribute, Plan, Predicate, static_calls
+from augury.algebra.plan import Attribute, Plan, Predicate, static_calls
 from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Clock, Timestamp
 from augury.errors import RunError

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Kind
 from augury.errors import DataError
 from augury.program import Program

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.clock import Clock
-from augury.engine.answers import Changes
-from augury.engine.columns import Columns, as_lists, columns_of, decoded, hex_ids
+from augury.engine.changes import Changes
+from augury.engine.decoding import Columns, as_lists, columns_of, decoded, hex_ids
 from augury.engine.frame import LONGEST
 from augury.engine.session import Session
 from augury.engine.snapshot import give

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from augury.algebra.program import Attribute, Plan, Predicate
+from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.clock import Clock, Kind
 from augury.errors import DataError, RunError, misspelt, nearest
 from augury.program import Program

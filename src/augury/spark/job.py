@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.facts import Facts

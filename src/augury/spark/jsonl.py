@@ -19,13 +19,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 
-from augury.algebra.program import Attribute, Plan, Predicate
-from augury.engine.columns import tagged
+from augury.algebra.plan import Attribute, Plan, Predicate
+from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.sources.files import SourceFile
+from augury.sources.objects import args_of
 from augury.sources.reader import Known
 from augury.sources.reader import first_time as earliest
-from augury.sources.rows import args_of
 from augury.spark.conversions import CONVERSIONS, from_json, misread_json
 from augury.spark.inputs import PATH, PROBLEM, ROW, Part, Source
 

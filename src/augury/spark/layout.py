@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.nodes import Compare, Holds, Rule, Scan, conditions, walk, walk_all
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var
 from augury.clock import Clock, Duration, Timestamp
-from augury.engine.columns import from_tagged
+from augury.engine.decoding import from_tagged
 from augury.model import Iri, Value, type_name
 from augury.sources import Batch, Coded
 

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Kind, read_duration, read_timestamp, show_duration, show_timestamp
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.graphs import Graph, read_facts

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from augury.errors import DataError, RunError
-from augury.spark.session import Log
+from augury.spark.starting import Log
 
 _PATIENCE = 60.0  # seconds that the JVM of a run that was killed may take to end
 

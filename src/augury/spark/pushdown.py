@@ -38,7 +38,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import ready_order
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.scalar import FUNCTIONS, Function
 from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var, computes, variables
 from augury.clock import Clock, Duration, Timestamp

@@ -15,9 +15,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from augury.algebra.program import Attribute
+from augury.algebra.plan import Attribute
 from augury.clock import Duration, Timestamp
-from augury.knowledge.table import FactTable
+from augury.knowledge.fact_table import FactTable
 from augury.model import MAX_INT, MIN_INT, Iri, Value
 from augury.sources.columns import column_of
 from augury.spark.inputs import as_slot, kind_of, retagged

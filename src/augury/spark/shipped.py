@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from augury.algebra.matching import Scalars
-from augury.algebra.program import Plan, static_calls
+from augury.algebra.plan import Plan, static_calls
 from augury.clock import Clock
 from augury.engine.knowledge import Knowledge
 from augury.engine.saved import packed, unpacked

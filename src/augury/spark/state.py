@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
-from augury.engine.answers import Changes
+from augury.engine.changes import Changes
 from augury.engine.saved import Unsound, not_whole, packed, require, unpacked
 from augury.engine.session import Session
 from augury.errors import RunError, SnapshotError

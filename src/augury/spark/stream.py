@@ -22,10 +22,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, stages
-from augury.engine.answers import Changes
+from augury.engine.changes import Changes
 from augury.engine.horizon import remembers
 from augury.engine.saved import not_whole
 from augury.engine.session import Session

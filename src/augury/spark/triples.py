@@ -19,10 +19,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from augury.algebra.nodes import AnyOf, Holds, Unless, conditions, walk_all
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.terms import Const
 from augury.clock import Duration, Timestamp
-from augury.engine.columns import tagged
+from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.knowledge.literals import LANG_STRING, literal_value, value_of
 from augury.knowledge.rdf import Triples

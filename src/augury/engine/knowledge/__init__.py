@@ -19,12 +19,13 @@ import numpy as np
 from augury.algebra.answering import by_predicate, is_plain
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Clause, Holds
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Var
 from augury.algebra.transitive import transitive
 from augury.engine.conditions import Context, Report
-from augury.engine.knowledge.changes import Changing
+from augury.engine.dictionary import Dictionary
+from augury.engine.knowledge.changing import Changing
 from augury.engine.knowledge.expand import expanded
 from augury.engine.knowledge.relation import Relation
 from augury.engine.knowledge.rows import Distinct
@@ -32,10 +33,9 @@ from augury.engine.knowledge.solve import Mode, Solver, TooMany
 from augury.engine.near import Near
 from augury.engine.reach import Reach
 from augury.engine.table import NONE
-from augury.engine.values import Dictionary
 from augury.jit import Array, count_work
+from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.facts import Facts
-from augury.knowledge.table import FactTable, tables_of
 from augury.knowledge.timeline import StatementTable
 from augury.model import Fact
 

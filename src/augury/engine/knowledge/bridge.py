@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.matching import Scalars
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.engine.conditions import Report
+from augury.engine.dictionary import NULL, OPEN, Dictionary
 from augury.engine.table import grown
-from augury.engine.values import NULL, OPEN, Dictionary
 from augury.jit import Array
 
 if TYPE_CHECKING:

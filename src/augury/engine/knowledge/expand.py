@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Unless, condition_vars
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.terms import Apply, Build, Expr, Var, variables
 
 _numbers = count(1)

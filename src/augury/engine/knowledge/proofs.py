@@ -9,7 +9,7 @@ import numpy as np
 
 from augury.algebra.matching import Binding, Proof, match_all
 from augury.algebra.nodes import Holds, Unless
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.terms import Wild
 from augury.engine.knowledge import FAR, Knowledge
 from augury.meaning.static import Call, Static

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from augury.engine import kernels as k
+from augury.engine.dictionary import Dictionary
 from augury.engine.knowledge.rows import Distinct
 from augury.engine.knowledge.timelines import Timelines, Told
 from augury.engine.table import capacity, grown
-from augury.engine.values import Dictionary
 from augury.errors import DataError
 from augury.jit import Array
-from augury.knowledge.table import ALWAYS, EVER, FactTable
+from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.sources.columns import Coded, Column
 
 _LONGEST = 2**60

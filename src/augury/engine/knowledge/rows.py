@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from augury.engine import kernels as k
+from augury.engine.dictionary import Dictionary
 from augury.engine.guard import check_memory
 from augury.engine.table import NONE, capacity, grown, no_buckets
-from augury.engine.values import Dictionary
 from augury.jit import Array
 
 _NO_TIMES = np.empty(0, np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 
 from augury.algebra.nodes import Clause, Condition, Holds, condition_vars
 from augury.algebra.place import binds, ready_order
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.terms import variables
 from augury.engine.frame import Frame
 from augury.engine.knowledge.rows import Distinct, Rows

@@ -8,10 +8,10 @@ import numpy as np
 
 from augury.algebra.terms import Const, Expr, Var
 from augury.engine import kernels as k
+from augury.engine.dictionary import OPEN
 from augury.engine.frame import LONGEST, View, frame_of
 from augury.engine.operators.base import Operator, Part
 from augury.engine.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
-from augury.engine.values import OPEN
 from augury.jit import Array
 
 if TYPE_CHECKING:

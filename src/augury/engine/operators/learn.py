@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.engine.frame import View
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derived

@@ -7,8 +7,8 @@ import numpy as np
 from augury.engine.reach.edges import SOURCE, SPARE, TARGET, Edges
 from augury.engine.reach.labels import LOOP, inside
 from augury.engine.reach.lookup import by_base, by_labels, by_search
+from augury.engine.reach.notes import COMPONENT, STEPS, Index, Scratch
 from augury.engine.reach.paths import by_edges
-from augury.engine.reach.state import COMPONENT, STEPS, Index, Scratch
 from augury.jit import Array, Kernel, helper
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from augury.engine.reach.condense import both_ways, condense, groups, topological
 from augury.engine.reach.hubs import hubs_of
 from augury.engine.reach.labels import labels_of, spans_of
-from augury.engine.reach.state import COMPONENT, Index
+from augury.engine.reach.notes import COMPONENT, Index
 from augury.jit import Array
 
 

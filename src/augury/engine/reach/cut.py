@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from augury.engine.reach.edges import NEXT, SPARE, Edges
-from augury.engine.reach.state import BLOCK, STEPS, Scratch, stamped
+from augury.engine.reach.notes import BLOCK, STEPS, Scratch, stamped
 from augury.jit import Array, Kernel, helper
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from augury.engine.reach.nodes import buckets_for, grown, hashed
+from augury.engine.reach.numbering import buckets_for, grown, hashed
 from augury.jit import Array, Kernel, helper
 
 SOURCE, TARGET, NEXT, PREV, SPARE = 0, 1, 2, 4, 6  # of an edge; NEXT and PREV one each way: 0 is out, 1 is in

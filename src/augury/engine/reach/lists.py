@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.engine.reach.edges import NEXT, Edges
 from augury.engine.reach.labels import LOOP
-from augury.engine.reach.state import COMPONENT, STEPS, Index, Scratch, stamped
+from augury.engine.reach.notes import COMPONENT, STEPS, Index, Scratch, stamped
 from augury.jit import Array, Kernel
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.engine.reach.hubs import BITS, astray, by_hubs
 from augury.engine.reach.labels import LOOP, inside, verdict
-from augury.engine.reach.state import BLOCK, COMPONENT, STEPS, Index, Scratch, stamped
+from augury.engine.reach.notes import BLOCK, COMPONENT, STEPS, Index, Scratch, stamped
 from augury.jit import Array, helper
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from augury.engine.reach.edges import NEXT, SPARE, Edges
+from augury.engine.reach.notes import STEPS, Index, Scratch, stamped
 from augury.engine.reach.paths import by_edges
-from augury.engine.reach.state import STEPS, Index, Scratch, stamped
 from augury.jit import Array, Kernel, helper
 
 

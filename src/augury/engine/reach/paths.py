@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.engine.reach.edges import NEXT, SPARE, TARGET, Edges
 from augury.engine.reach.lookup import by_labels
-from augury.engine.reach.state import STEPS, Index, Scratch, stamped
+from augury.engine.reach.notes import STEPS, Index, Scratch, stamped
 from augury.jit import Array, Kernel, helper
 
 

@@ -10,9 +10,9 @@ from augury.engine.reach.cut import cut
 from augury.engine.reach.edges import EDGES, SLOTS, SOURCE, SPARE, TARGET, no_edges, put, take, with_room
 from augury.engine.reach.lists import spread, walk
 from augury.engine.reach.lose import lose
-from augury.engine.reach.nodes import Nodes, grown
+from augury.engine.reach.notes import COMPONENT, STEPS, Scratch
+from augury.engine.reach.numbering import Nodes, grown
 from augury.engine.reach.paths import shortest, still
-from augury.engine.reach.state import COMPONENT, STEPS, Scratch
 from augury.jit import Array, count_work
 
 CROSSINGS = 16  # how many edges across a cut are worth it

@@ -10,8 +10,8 @@ import numpy as np
 
 from augury.clock import Clock, Duration, Timestamp
 from augury.engine.saved.unsound import require
+from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts
-from augury.knowledge.table import FactTable
 from augury.knowledge.timeline import Statement, StatementTable
 from augury.model import MAX_INT, MIN_INT, Event, Fact, Iri, Revocation, Term
 from augury.sources.columns import Coded

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from augury.algebra.matching import Scalars
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.terms import Build, Const, Expr, Var
 from augury.clock import Clock
 from augury.errors import DataError, Findings, RunError, Source, counted, nearest

@@ -14,13 +14,13 @@ from typing import Any
 
 from augury.algebra import nodes as n
 from augury.algebra.matching import Scalars
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.clock import Clock
 from augury.errors import RunError, counted
 from augury.explain.tree import Tree
 from augury.explain.why import Because, tree_as_json
 from augury.explain.why_not.asked import Asked, bind, read_asked, underivable
-from augury.explain.why_not.nearby import Nearby
+from augury.explain.why_not.candidates import Nearby
 from augury.explain.why_not.search import Search, rank_of
 from augury.explain.why_not.words import Words
 from augury.meaning.static import Static

@@ -12,10 +12,10 @@ from augury.algebra.matching import Named, agree
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.relations import OPERATORS, holds
 from augury.explain.why_not.asked import Asked
-from augury.explain.why_not.nearby import EACH, PAIRS, Nearby
+from augury.explain.why_not.candidates import EACH, PAIRS, Nearby
 from augury.explain.why_not.words import Words, interval_of
-from augury.meaning.model import derive_from
-from augury.meaning.rows import Row, distinct
+from augury.meaning.evaluator import derive_from
+from augury.meaning.occurrences import Row, distinct
 from augury.model import OrderKey
 
 BEAM = 200  # partial matches that a pattern offers, and of those with one end

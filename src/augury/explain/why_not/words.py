@@ -7,15 +7,15 @@ from typing import assert_never
 
 from augury.algebra import nodes as n
 from augury.algebra.matching import Binding, Scalars
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.scalar import RowError, compare
 from augury.algebra.terms import Aggregate, Build, Const, Expr, Var, show, variables, walk
 from augury.clock import Clock, show_duration
 from augury.errors import counted
-from augury.explain.conditions import show_condition
 from augury.explain.why_not.asked import Asked, admits
-from augury.explain.why_not.nearby import Nearby
-from augury.meaning.rows import Row
+from augury.explain.why_not.candidates import Nearby
+from augury.explain.wording import show_condition
+from augury.meaning.occurrences import Row
 from augury.model import Event, equal, show_value
 from augury.notation import show_event
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.errors import Findings
 from augury.language.checks.arity import check_arity
 from augury.language.checks.cycles import check_cycles

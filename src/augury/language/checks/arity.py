@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.algebra.nodes import AnyOf, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.errors import Findings, Note, Span, Spelling, counted, misspelt
 
 Uses = dict[str, list[tuple[int, Span]]]

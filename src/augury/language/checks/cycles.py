@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from augury.algebra.nodes import UNRESTRICTED, Follow, Join, Label, Node, Repeat, Rule, Scan, conditions, inputs, walk
 from augury.algebra.place import place
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import interval_table
 from augury.algebra.strata import Edge, components, cycle, edges, fact_edges, recursive_parts
 from augury.algebra.terms import Build, computes, variables

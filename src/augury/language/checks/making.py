@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds
 from augury.algebra.place import binds, ready_order
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.algebra.terms import Build, Expr, Var, computes, variables
 
 

@@ -31,7 +31,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import binds, is_ready, ready_order
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.terms import Aggregate, Expr, Var, plain_variables, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note, Span, misspelt

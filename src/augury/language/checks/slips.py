@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from augury.algebra.nodes import Holds, Rule, Scan, Unless
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.terms import Const, Expr, Var, Wild, show, walk
 from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note

@@ -23,7 +23,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import binds, is_ready, ready_order
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
 from augury.algebra.terms import Build, Expr, Wild, variables
 from augury.errors import Findings, Note, Span

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.algebra.nodes import Either, Rule, walk
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.algebra.relations import Reason
 from augury.clock import show_duration

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
-from augury.algebra.program import Attribute, Plan
+from augury.algebra.plan import Attribute, Plan
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild, show
 from augury.clock import Kind
 from augury.errors import Findings, Note, Span

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.program import Predicate
+from augury.algebra.plan import Predicate
 from augury.engine import kernels as k
 from augury.engine.knowledge.relation import Relation, encoded
 from augury.engine.knowledge.timelines import Told
 from augury.jit import Array
-from augury.knowledge.table import ALWAYS, EVER
+from augury.knowledge.fact_table import ALWAYS, EVER
 from augury.knowledge.timeline import Statement, StatementTable, statement_tables
 from augury.model import Value
 

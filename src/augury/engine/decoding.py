@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from augury.clock import Duration, Timestamp
+from augury.engine.dictionary import NULL, Dictionary
 from augury.engine.trace import Again, Traces
-from augury.engine.values import NULL, Dictionary
 from augury.errors import RunError
 from augury.jit import Array
 from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
@@ -23,7 +23,7 @@ from augury.sinks import Column
 from augury.sources.columns import distinct
 
 if TYPE_CHECKING:
-    from augury.engine.answers import Changes
+    from augury.engine.changes import Changes
 
 Kind: TypeAlias = Literal["long", "double", "string", "json"]
 

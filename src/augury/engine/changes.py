@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from augury import sinks
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.engine.found import Found
 from augury.engine.table import END, NONE, START, grown

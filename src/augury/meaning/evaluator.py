@@ -16,7 +16,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import placed, varying
-from augury.algebra.program import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.scalar import RowError
 from augury.algebra.strata import Stratum, edges, strata
@@ -24,9 +24,9 @@ from augury.algebra.terms import Aggregate, plain_variables, variables, walk
 from augury.clock import Clock
 from augury.errors import RunError
 from augury.knowledge.timeline import Statement, timeline, told
-from augury.meaning.history import standing
+from augury.meaning.occurrences import Row
 from augury.meaning.patterns import World
-from augury.meaning.rows import Row
+from augury.meaning.standing import standing
 from augury.meaning.static import Static
 from augury.model import (
     Event,

@@ -28,16 +28,16 @@ from augury.algebra.nodes import (
     walk,
 )
 from augury.algebra.place import place
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.algebra.properties import Memory, all_properties, operator_key
 from augury.algebra.sharing import canonical, sharing
 from augury.algebra.strata import strata
 from augury.algebra.terms import show
 from augury.clock import show_duration
 from augury.errors import RunError, Span
-from augury.explain.conditions import show_condition
 from augury.explain.spark import stages_json, stages_text
 from augury.explain.tree import Flowchart, Tree
+from augury.explain.wording import show_condition
 from augury.language import syntax as s
 from augury.language.checks.static import call_modes
 from augury.language.show import Printer

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.algebra.program import Attribute, Plan
+from augury.algebra.plan import Attribute, Plan
 from augury.clock import Clock
 from augury.errors import DataError, brief, nearest
 from augury.model import Event, HistoryItem, Revocation, Value

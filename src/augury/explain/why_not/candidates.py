@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from augury.algebra import nodes as n
 from augury.algebra.matching import Binding
+from augury.meaning.occurrences import Row
 from augury.meaning.patterns import World
 from augury.meaning.policies import per_values
-from augury.meaning.rows import Row
 from augury.model import order_key
 
 PAIRS = 4_000  # candidate pairs that an operator is evaluated on, and pairs of partial matches that it looks at

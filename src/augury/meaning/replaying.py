@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from augury.algebra.program import Plan
+from augury.algebra.plan import Plan
 from augury.clock import Clock
-from augury.meaning.history import Gate
-from augury.meaning.model import Model, evaluate
+from augury.meaning.evaluator import Model, evaluate
+from augury.meaning.standing import Gate
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 
 
