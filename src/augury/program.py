@@ -105,7 +105,7 @@ class Program:
 
     def explain(self, format: str = "text") -> str:
         """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
-        from augury.explain.reading import explain
+        from augury.explain.plans import explain
 
         return explain(self.plan, self.modules, format)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from augury.cli.options import compiled, policy_option, program_options
-from augury.explain.reading import FORMATS
+from augury.explain.plans import FORMATS
 
 
 @click.command()
