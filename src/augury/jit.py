@@ -79,6 +79,7 @@ def compile_all() -> None:
             return njit(python)
         with suppress(AttributeError):  # Numba looks for changes in one file: helpers of others may have changed, too
             found._cache._cache_file._source_stamp = _stamp(python.__code__.co_filename, files)
+            _forgive(found._cache._cache_file)
             _load_leanly(found._cache)
         return found
 
@@ -102,6 +103,19 @@ def compile_all() -> None:
     for kernel in Kernel.all[_done:]:
         kernel.call = compiled(kernel.python)
     _done, Kernel.compiled = len(Kernel.all), True
+
+
+def _forgive(file: Any) -> None:
+    """Takes what another version has left in the cache, and this one cannot read, for nothing."""
+    usual = file._load_index
+
+    def load() -> Any:
+        try:
+            return usual()
+        except Exception:
+            return {}
+
+    file._load_index = load
 
 
 def _load_leanly(cache: Any) -> None:

@@ -161,7 +161,9 @@ class _Trial:
             time.sleep(0.005)
 
     def _commits(self) -> int:
-        return len(list((self.home / "cp" / "spark" / "commits").glob("[0-9]*")))
+        """How many batches are committed. Spark keeps the names of the last ones only, which are their numbers."""
+        names = (self.home / "cp" / "spark" / "commits").glob("[0-9]*")
+        return max((int(path.name) + 1 for path in names if path.name.isdigit()), default=0)
 
     def _command(self) -> list[str]:
         return [sys.executable, "-m", "augury", "stream", "rules.aug", "--events", "in/*.jsonl", "--checkpoint", "cp",
