@@ -38,7 +38,7 @@ from tests.spark_session import SPARK
 from tests.spark_session import spark_fixture as spark_fixture
 from tests.test_stages import Told, arrivals, random_told, same, told_of
 
-pytestmark = [SPARK, pytest.mark.filterwarnings("ignore:rule .* keeps every event")]
+pytestmark = [*SPARK, pytest.mark.filterwarnings("ignore:rule .* keeps every event")]
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 _SQL = {"int": "bigint", "bool": "boolean", "float": "double", "number": "double", "timestamp": "timestamp", "json": "string"}  # fmt: skip
 

@@ -48,8 +48,8 @@ class Shape:
 
 def columns_of(data: bytes) -> Columns | None:
     """The values of lines that all end; None where they are not of one shape."""
-    shape = _shape(data[: data.index(b"\n") + 1])
-    if shape is None or len(data) > 1 << 30 or not _is_utf8(data):
+    shape = _shape(data[: data.index(b"\n") + 1]) if len(data) <= 1 << 30 and _is_utf8(data) else None
+    if shape is None:
         return None
     buffer, width = np.frombuffer(data, np.uint8), len(shape.keys)
     begins, stops, numbers = (np.empty((width, data.count(b"\n")), np.int64) for _ in range(3))
