@@ -17,7 +17,7 @@ settings.load_profile("fuzz" if os.environ.get("AUGURY_FUZZ") else "ci")
 _SHORT = {
     "test_spark.py": (
         "test_spec_cases_in_batch[0]", "test_spec_cases_in_a_stream[final]", "test_frames_by_type_and_one_of_all",
-        "test_ids_and_traces", "test_events_are_taken_back", "test_malformed_rows", "test_mistakes_are_told",
+        "test_ids_and_traces", "test_events_are_taken_back", "test_mistakes_are_told",
         "test_python_functions_on_workers", "test_a_checkpoint",
     ),
     "test_cli_spark.py": (
@@ -32,7 +32,7 @@ _SHORT = {
         "test_files_that_are_wrong_as_a_whole[another",
     ),
     "test_pushdown.py": ("test_examples", "test_nothing_that_matters_is_dropped[0-logical]", "test_contiguity_needs_every_event"),
-    "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_are_joined[a pair]", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
+    "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_are_joined[in one branch]", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
     "test_spark_rules.py": ("test_answers_are_those_of_the_reference[negation]", "test_rules_over_many_facts_are_joined[both bound]"),
     "test_spark_triples.py": ("test_malformed_lines_are_named",),
     "test_bench_spark.py": ("test_names",),
