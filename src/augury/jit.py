@@ -50,9 +50,14 @@ def helper(python: Callable[..., Any]) -> Callable[..., Any]:
 def count_work(rows: int) -> None:
     """Called with the rows of each step; compiles the kernels once they are hot."""
     Kernel.rows += rows
-    if Kernel.compiled or _MODE == "off" or (Kernel.rows < WARM and _MODE != "on"):
+    expect_work(Kernel.rows)
+
+
+def expect_work(rows: int) -> None:
+    """Compiles the kernels where so many rows are worth it."""
+    if Kernel.compiled or _MODE == "off" or (rows < WARM and _MODE != "on"):
         return
-    if Kernel.rows >= HOT or _MODE == "on" or _cached():
+    if rows >= HOT or _MODE == "on" or _cached():
         compile_all()
 
 

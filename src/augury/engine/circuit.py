@@ -35,7 +35,6 @@ from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
-from augury.engine.operators.map import Map
 from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.wiring import Wiring
 from augury.errors import RunError
@@ -211,12 +210,8 @@ class Circuit:
         return self.label_rows(self.sources[id(view.table)][where], view.table.data[LEFT + where, rows], label)
 
     def part_rows(self, table: Table, rows: Array) -> tuple[Table, Array] | None:
-        """The events that rows are made of, where each is made of one."""
-        while not isinstance(maker := self.makers[id(table)], Events | Derived):
-            if not isinstance(maker, Map) or (rows < 0).any():
-                return None
-            rows, table = table.data[LEFT, rows], maker.inputs[0].table
-        return table, rows
+        """The events that rows are made of, where each is made of one: their table, and their rows."""
+        return None if (rows < 0).any() else self.makers[id(table)].part_rows(rows)
 
     def event(self, part: Part) -> Event:
         """The event of a part."""

@@ -333,6 +333,9 @@ class Events(Operator):
         data = self.out.table.data
         return Event(self.type, self.args(row), int(data[START, row]), int(data[END, row]), self.id(row))
 
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return self.out.table, rows
+
     def parts(self, row: int) -> tuple[Part, ...]:
         return ((self.out.table, row),)
 

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from augury.errors import DataError
-from augury.jit import Kernel, count_work
+from augury.jit import Kernel, expect_work
 from augury.sources.blocks import Block, Stream, blocks, text_lines, uncollected
 from augury.sources.lines import columns_of
 from augury.sources.problems import Problem
@@ -27,6 +27,7 @@ _LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
 def read(stream: Stream, place: str) -> Iterator[Items]:
     """The objects of a file, and what is wrong with the lines that are no JSON."""
     for block in blocks(stream, size=_SIZE):
+        expect_work(block.first + block.data.count(b"\n"))  # these rows are still to come to the engine
         yield _of_one_shape(block, place) or _at_once(block, place) or _one_by_one(block, place)
 
 
@@ -49,7 +50,6 @@ class _Objects(Sequence[Any]):
 
 def _of_one_shape(block: Block, place: str) -> Items | None:
     """Lines that differ in their values alone, as columns. It takes compiled code."""
-    count_work(block.data.count(b"\n"))
     if not Kernel.compiled:
         return None
     data, first = block.data if block.data.endswith(b"\n") else block.data + b"\n", block.first

@@ -135,6 +135,8 @@ def _shape(line: bytes) -> Shape | None:
                 return None
             continue
         text = token[:1] == b'"'
+        if key == "args" and not inside:  # it is no list
+            return None
         if not text and not token[:1].isdigit() and token[:1] != b"-":
             return None
         keys.append(None if inside else key)

@@ -11,7 +11,7 @@ from augury.algebra.nodes import Condition
 from augury.engine import kernels as k
 from augury.engine.frame import Frame, View, frame_of, store
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, LEFT, NONE, RANK, START, Latest, Links
+from augury.engine.table import END, LEFT, NONE, RANK, START, Latest, Links, Table
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, Back
 
@@ -184,7 +184,8 @@ class Absence(Operator):
                 mask &= agreed
             both[name] = x
         for label in self.not_looked_for:
-            mask &= ~self._own(rows, absent, label)
+            left_over = np.flatnonzero(mask)
+            mask[left_over] = ~self._own(rows[left_over], absent[left_over], label)
         frame = Frame(
             other[START, absent],
             other[END, absent],
@@ -221,6 +222,9 @@ class Absence(Operator):
         ):
             found = self.really(pairs[0], pairs[1])
             self.watch(pairs[0][found], pairs[1][found])
+
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return self.circuit.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))

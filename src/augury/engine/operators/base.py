@@ -123,6 +123,10 @@ class Operator(ABC):
             if links is not None:
                 links.drop()
 
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        """The same for many rows, where each is made of one event: the table of these, and their rows."""
+        return None
+
     def parts(self, row: int) -> tuple[Part, ...]:
         """The events that a row of this operator is made of."""
         data = self.out.table.data

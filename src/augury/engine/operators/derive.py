@@ -162,6 +162,9 @@ class Derived(Operator):
         k.hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
         k.refill(self.counts, table.alive, table.n, self.buckets)
 
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return self.out.table, rows
+
     def parts(self, row: int) -> tuple[Part, ...]:
         return ((self.out.table, row),)
 

@@ -11,7 +11,7 @@ from augury.algebra.terms import Expr
 from augury.engine.dictionary import OPEN
 from augury.engine.frame import Frame, View, frame_of, store
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, FIELDS, LEFT, RIGHT, START
+from augury.engine.table import END, FIELDS, LEFT, RIGHT, START, Table
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -94,6 +94,9 @@ class Map(Operator):
         for label in self.labels:
             frame.labels[label] = (frame.start, frame.end)
         return context.select(self.where, frame, self.rule)
+
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return self.circuit.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
 
 
 class Union(Operator):
