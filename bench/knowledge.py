@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import augury
 from augury.algebra.sphere import distances_km
-from augury.engine.near import Near
+from augury.knowledge.near import Near
 from bench import reachability, state, triples
 from bench.measure import Settings, Steady, best, steady
 from bench.paper_r import HEADER

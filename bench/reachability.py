@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import augury
-from augury.engine.reach import Reach
+from augury.knowledge.reachability import Reach
 from bench.measure import Settings, best, clocked, give, steady
 from bench.paper_r import HEADER
 from bench.report import figures

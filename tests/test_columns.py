@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import augury
 from augury.clock import Duration, Timestamp
+from augury.columns.column import Coded
+from augury.columns.dictionary import Dictionary, content_hashes, numbers_hashed, spellings_of
 from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
 from augury.engine.decoding import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
-from augury.engine.dictionary import Dictionary, content_hashes, numbers_hashed, spellings_of
 from augury.engine.events import Events
 from augury.engine.session import Session
 from augury.engine.trace import Again, trace_of, traces_of
@@ -34,7 +35,6 @@ from augury.model import (
     spelling_of,
     value_hash,
 )
-from augury.sources.columns import Coded
 from tests.programs import STRATEGIES, Step, facts, tellings
 from tests.test_differential import asked, compiled
 

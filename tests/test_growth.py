@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 import augury
-from augury.engine import arrivals, table
-from augury.engine.dictionary import Dictionary
-from augury.engine.kernels import FAR_AWAY
+from augury.columns import table
+from augury.columns.dictionary import Dictionary
+from augury.columns.kernels import FAR_AWAY
+from augury.columns.table import Table, Words, marked_buckets, too_full
+from augury.engine import arrivals
 from augury.engine.operators.join import Join
 from augury.engine.session import Session
-from augury.engine.table import Table, Words, marked_buckets, too_full
 
 PAIRS = "pair(K, X, Y) <- (a(K, X) SEQ b(K, Y)).100. alone(K, X) <- (NOT(b(K, _)).[a(K, X), c(K)]).100."
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "jit", "clock", "limits", "model", "algebra", "language", "program", "settings", "sources", "knowledge", "meaning", "optimiser", "notation", "explain",
-    "sinks", "engine", "spark", "run", "testing", "terminal", "job", "cli",
+    "errors", "jit", "clock", "limits", "model", "algebra", "optimiser", "language", "program", "settings", "columns", "sources", "knowledge", "meaning", "notation",
+    "explain", "sinks", "engine", "spark", "run", "testing", "terminal", "job", "cli",
 ]  # fmt: skip
 # One idea on two sides: a format that is read and written, a command and what it does, an algebra's node and its meaning.
 TWO_SIDES = {

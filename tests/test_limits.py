@@ -93,7 +93,7 @@ def test_limits_that_are_none(wrong: Any) -> None:
 @pytest.mark.parametrize("program", [PROGRAM, "out(X, Y) <- a(X) WHERE known(Y)."])
 def test_a_step_that_needs_more_memory_than_there_is(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system would give out the memory, and end the process once it is used."""
-    from augury.engine import guard
+    from augury.columns import guard
 
     facts = {"known": [(i,) for i in range(3000)]} if "known" in program else {}
     session = augury.compile(program, facts=facts).session(clock="logical", facts=facts)

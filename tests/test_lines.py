@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augury.sources.columns import values_of
+from augury.columns.column import values_of
 from augury.sources.lines import columns_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import augury
 from augury.algebra.scalar import FUNCTIONS, RowError, apply, compare
 from augury.algebra.sphere import distances_km
-from augury.engine import near
-from augury.engine.near import Near, placed
+from augury.knowledge import near
+from augury.knowledge.near import Near, placed
 
 DISTANCE = FUNCTIONS["distance_km"]
 Point = tuple[Any, Any]

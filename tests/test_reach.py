@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from augury import jit
-from augury.engine.reach import Reach, answer, hubs, lookup, paths, reach
 from augury.jit import Array, Kernel, compile_all
+from augury.knowledge.reachability import Reach, answer, hubs, lookup, paths, reach
 
 Pairs = set[tuple[int, int]]
 node = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, -1, -(2**63), 2**63 - 1, 2**40])

@@ -23,13 +23,13 @@ import pytest
 
 import augury
 from augury.clock import Duration, Timestamp
+from augury.columns.column import Coded
 from augury.engine.saved import packed, unpacked
 from augury.engine.saved import saving as saved_files
 from augury.engine.session import Session
 from augury.errors import DataError, SnapshotError
 from augury.model import Event, Fact, Iri, Revocation, Term
 from augury.program import Program
-from augury.sources.columns import Coded
 
 FLIPS = int(os.environ.get("AUGURY_FLIPS", "100"))
 FORGED = int(os.environ.get("AUGURY_FORGED", "30"))

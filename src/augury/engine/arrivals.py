@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Plan, Predicate
+from augury.columns.frame import LONGEST
+from augury.columns.table import END
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
-from augury.engine.frame import LONGEST
-from augury.engine.table import END
 from augury.errors import DataError, RunError
 from augury.jit import Array
 from augury.model import Event, HistoryItem, Revocation

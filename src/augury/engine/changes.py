@@ -12,8 +12,8 @@ import numpy as np
 from augury import sinks
 from augury.algebra.plan import Plan
 from augury.clock import Clock
+from augury.columns.table import END, NONE, START, grown
 from augury.engine.found import Found
-from augury.engine.table import END, NONE, START, grown
 from augury.engine.trace import Again, Traces
 from augury.jit import Array
 from augury.model import Change, Event

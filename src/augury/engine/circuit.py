@@ -23,24 +23,24 @@ from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
 from augury.clock import Clock, show_duration
-from augury.engine.conditions import Context
-from augury.engine.dictionary import Dictionary
+from augury.columns.conditions import Context
+from augury.columns.dictionary import Dictionary
+from augury.columns.frame import View
+from augury.columns.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.events import Events
-from augury.engine.frame import View
-from augury.engine.knowledge import Knowledge
-from augury.engine.knowledge.bridge import Bridge
-from augury.engine.knowledge.changing import Spans
-from augury.engine.knowledge.proofs import Proofs
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
-from augury.engine.table import LEFT, RIGHT, Links, Table, Words
 from augury.engine.wiring import Wiring
 from augury.errors import RunError
 from augury.jit import Array
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
+from augury.knowledge.knowledge_base import Knowledge
+from augury.knowledge.solving.bridge import Bridge
+from augury.knowledge.solving.changing import Spans
+from augury.knowledge.solving.proofs import Proofs
 from augury.model import Event, Fact, content_id
 from augury.optimiser import optimise
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from augury.clock import Duration, Timestamp
-from augury.engine.dictionary import NULL, Dictionary
+from augury.columns.column import distinct
+from augury.columns.dictionary import NULL, Dictionary
 from augury.engine.trace import Again, Traces
 from augury.errors import RunError
 from augury.jit import Array
 from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.sinks import Column
-from augury.sources.columns import distinct
 
 if TYPE_CHECKING:
     from augury.engine.changes import Changes

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.engine import kernels as k
-from augury.engine.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
-from augury.engine.frame import View
+from augury.columns import kernels as k
+from augury.columns.column import Coded, some
+from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
+from augury.columns.frame import View
+from augury.columns.table import END, FIELDS, NONE, START, Links, Table, grown, no_buckets
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, FIELDS, NONE, START, Links, Table, grown, no_buckets
 from augury.jit import Array
 from augury.model import Event, Value, content_id, spelling, spelling_of, value_hash
-from augury.sources.columns import Coded, some
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from augury.columns.dictionary import Dictionary, content_hashes
+from augury.columns.table import END, START
 from augury.engine.decoding import as_lists, hex_ids, values_of
-from augury.engine.dictionary import Dictionary, content_hashes
-from augury.engine.table import END, START
 from augury.engine.trace import Again, Traces, trace_of, traces_of
 from augury.jit import Array
 from augury.model import Event, content_id, event_of

@@ -11,10 +11,10 @@ import numpy as np
 from augury.algebra.nodes import Join as JoinNode
 from augury.algebra.nodes import Node, Repeat, Rule, Scan, inputs
 from augury.clock import Clock
+from augury.columns.table import END, START
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import Derived
 from augury.engine.operators.join import Join
-from augury.engine.table import END, START
 from augury.jit import Array
 from augury.model import Event, show_value
 from augury.notation import show_event

@@ -15,6 +15,7 @@ import numpy as np
 
 from augury.algebra.properties import event_lengths
 from augury.algebra.timing import Lengths
+from augury.columns.table import END, LEFT, RIGHT, Table
 from augury.engine.events import Events
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Choose
@@ -22,7 +23,6 @@ from augury.engine.operators.chronological import Chronological
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.join import Join
-from augury.engine.table import END, LEFT, RIGHT, Table
 from augury.engine.trace import inputs_of
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR

@@ -10,12 +10,12 @@ import numpy as np
 
 from augury.algebra.place import reading
 from augury.algebra.plan import static_calls
+from augury.columns.frame import LONGEST
+from augury.columns.table import END, START
 from augury.engine.arrivals import Arrived
 from augury.engine.changes import Answers
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
-from augury.engine.frame import LONGEST
-from augury.engine.table import END, START
 from augury.errors import DataError, RunError, nearest
 from augury.jit import Array
 from augury.knowledge.facts import check_facts, facts_from

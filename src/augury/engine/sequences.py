@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from augury.algebra.nodes import Follow, Join, Kleene, Node, Skip, bound_vars, event_types
-from augury.engine.frame import Frame, Needs, View
+from augury.columns.frame import Frame, Needs, View
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator

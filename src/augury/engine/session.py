@@ -10,22 +10,22 @@ from typing import Any, Literal
 
 from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.clock import Clock
+from augury.columns.frame import LONGEST
+from augury.columns.guard import Exceeded, Guard
+from augury.columns.table import END
 from augury.engine import inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.changes import Answers, Changes, Detected
 from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
-from augury.engine.frame import LONGEST
 from augury.engine.goals import Goal, goals, new_goals
-from augury.engine.guard import Exceeded, Guard
 from augury.engine.horizon import compact, unsettled
-from augury.engine.knowledge import Knowledge
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
-from augury.engine.table import END
 from augury.errors import DataError, RunError, nearest, too_deep
 from augury.jit import count_work
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
+from augury.knowledge.knowledge_base import Knowledge
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.program import Program, check_clock, read_text
 from augury.settings import Settings, choose_clock

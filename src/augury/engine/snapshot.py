@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.clock import Clock
-from augury.engine.dictionary import Dictionary
+from augury.columns.dictionary import Dictionary
+from augury.columns.table import grown
 from augury.engine.events import Chunk, Events
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derived
@@ -27,7 +28,6 @@ from augury.engine.saved.envelope import augury_version
 from augury.engine.saved.forms import are_values, is_column, is_time
 from augury.engine.saved.unsound import other_version
 from augury.engine.sound import check_numbers, check_tables
-from augury.engine.table import grown
 from augury.errors import AuguryError, SnapshotError
 from augury.jit import Array
 from augury.knowledge.facts import Facts
@@ -38,11 +38,11 @@ from augury.settings import Settings
 
 if TYPE_CHECKING:
     from augury.algebra.plan import Plan
+    from augury.columns.table import Table
     from augury.engine.arrivals import Arrivals
     from augury.engine.circuit import Circuit
     from augury.engine.operators.base import Operator
     from augury.engine.session import Session
-    from augury.engine.table import Table
     from augury.program import Program
 
 _KIND = "session"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.columns.frame import LONGEST
+from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
 from augury.engine.events import Events
-from augury.engine.frame import LONGEST
 from augury.engine.operators.chronological import Chronological
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived, Rederive
@@ -20,7 +21,6 @@ from augury.engine.operators.join import Join
 from augury.engine.operators.learn import Learn
 from augury.engine.operators.map import Union
 from augury.engine.saved import require
-from augury.engine.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from augury.engine import kernels as k
+from augury.columns import kernels as k
+from augury.columns.column import distinct
+from augury.columns.table import END, LEFT, RANK, RIGHT, Links, Table
 from augury.engine.events import Events
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.base import Operator, Part
@@ -18,11 +20,9 @@ from augury.engine.operators.choose import Choose
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.map import Union
-from augury.engine.table import END, LEFT, RANK, RIGHT, Links, Table
 from augury.jit import Array
 from augury.meaning.evaluator import Derivation, derive_from
 from augury.model import Event
-from augury.sources.columns import distinct
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

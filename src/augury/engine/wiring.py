@@ -47,7 +47,8 @@ from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import Var, Wild, variables
 from augury.algebra.terms import labels as labels_of
 from augury.clock import Timestamp
-from augury.engine.frame import LONGEST, Frame, Needs, View
+from augury.columns.frame import LONGEST, Frame, Needs, View
+from augury.columns.table import FIELDS, LEFT, RIGHT, Table
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.choose import Choose
@@ -59,7 +60,6 @@ from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
 from augury.engine.operators.recent import Recent
 from augury.engine.sequences import follow, kleene
-from augury.engine.table import FIELDS, LEFT, RIGHT, Table
 from augury.errors import RunError
 from augury.optimiser.implied_bounds import Back, BoundsFor, implied_back, implied_bounds
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from augury.algebra.plan import Plan
 from augury.clock import Clock
+from augury.columns.column import Array, coded
 from augury.errors import DataError
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.knowledge.timeline import Statement, StatementTable, statement, statement_tables
 from augury.sources.cells import MISSING, Cells, TextCells, time_of
-from augury.sources.columns import Array, coded
 from augury.sources.heading import FactHeading
 from augury.sources.problems import OnError, Problem, Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds

@@ -8,6 +8,7 @@ from typing import Any
 
 from augury.algebra.plan import Plan
 from augury.clock import Duration, Timestamp
+from augury.columns.column import column_of
 from augury.errors import DataError, Findings, RunError, counted
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.literals import value_of
@@ -15,7 +16,6 @@ from augury.knowledge.rdf import Triples
 from augury.knowledge.rdf import _oxigraph as oxigraph
 from augury.language.queries import ASIDE
 from augury.model import Iri, Term, Value
-from augury.sources.columns import column_of
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 

@@ -5,7 +5,7 @@ Python. They give `Sheet`s and `Items` (`sheet.py`), whose columns are `cells.py
 `types.py` how a value of each type is read, and `reader.py` makes a `History` (`history.py`) of it all.
 """
 
-from augury.sources.columns import Coded, Column
+from augury.columns.column import Coded, Column
 from augury.sources.files import ENDINGS, SourceFile, read
 from augury.sources.heading import EventHeading, FactHeading, Names
 from augury.sources.history import Batch, History

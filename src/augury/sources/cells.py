@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from augury.algebra.plan import Attribute
 from augury.clock import Clock, Duration, Timestamp
+from augury.columns.column import Array, Coded, Column, coded, column_of, spread, values_of
 from augury.errors import DataError, brief
 from augury.model import MAX_INT, MIN_INT, Value, from_json
-from augury.sources.columns import Array, Coded, Column, coded, column_of, spread, values_of
 from augury.sources.types import (
     KINDS,
     PLAIN_FLOAT,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Predicate
+from augury.columns.column import Array, Column, joined, some, values_of
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources.cells import MISSING, python_column
-from augury.sources.columns import Array, Column, joined, some, values_of
 
 
 @dataclass

@@ -15,10 +15,10 @@ import numpy as np
 
 from augury.algebra.plan import Attribute, Plan
 from augury.clock import Clock
+from augury.columns.column import Array
 from augury.errors import DataError, brief, nearest
 from augury.model import Event, HistoryItem, Revocation, Value
 from augury.sources.cells import MISSING, Cells, PlainCells, declared, time_of
-from augury.sources.columns import Array
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import History
 from augury.sources.sheet import Items, Sheet

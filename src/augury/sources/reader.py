@@ -17,11 +17,11 @@ import numpy as np
 
 from augury.algebra.plan import Plan, Predicate
 from augury.clock import Clock, Timestamp, read_timestamp
+from augury.columns.column import Array, coded
 from augury.errors import DataError, RunError, brief, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources.blocks import uncollected
 from augury.sources.cells import MISSING, TextCells
-from augury.sources.columns import Array, coded
 from augury.sources.files import SourceFile
 from augury.sources.heading import NAMES, EventHeading, Names, declares_type
 from augury.sources.history import Batch, History

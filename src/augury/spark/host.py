@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from augury.algebra.plan import Plan, Predicate
 from augury.clock import Clock
+from augury.columns.frame import LONGEST
 from augury.engine.changes import Changes
 from augury.engine.decoding import Columns, as_lists, columns_of, decoded, hex_ids
-from augury.engine.frame import LONGEST
 from augury.engine.session import Session
 from augury.engine.snapshot import give
 from augury.engine.trace import Again

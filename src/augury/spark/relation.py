@@ -17,9 +17,9 @@ from pyspark.sql import types as T
 
 from augury.algebra.plan import Attribute
 from augury.clock import Duration, Timestamp
+from augury.columns.column import column_of
 from augury.knowledge.fact_table import FactTable
 from augury.model import MAX_INT, MIN_INT, Iri, Value
-from augury.sources.columns import column_of
 from augury.spark.inputs import as_slot, kind_of, retagged
 from augury.spark.layout import FAMILY, read_column, value_kind
 

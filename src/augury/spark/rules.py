@@ -22,11 +22,11 @@ from augury.algebra.place import binds, is_ready
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Const, Var, Wild, variables
-from augury.engine.knowledge.expand import expanded
 from augury.errors import RunError
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
+from augury.knowledge.solving.expand import expanded
 from augury.model import Fact
 from augury.spark.bodies import Body, calls, kinds_of
 from augury.spark.demand import Demand, Reach, below, demand, in_order

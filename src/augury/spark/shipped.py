@@ -9,10 +9,10 @@ from functools import cached_property
 from augury.algebra.matching import Scalars
 from augury.algebra.plan import Plan, static_calls
 from augury.clock import Clock
-from augury.engine.knowledge import Knowledge
 from augury.engine.saved import packed, unpacked
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
+from augury.knowledge.knowledge_base import Knowledge
 from augury.model import Fact
 
 _KIND = "facts"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition
-from augury.engine import kernels as k
-from augury.engine.frame import Frame, View, frame_of, store
+from augury.columns import kernels as k
+from augury.columns.frame import Frame, View, frame_of, store
+from augury.columns.table import END, LEFT, NONE, RANK, START, Latest, Links, Table
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, LEFT, NONE, RANK, START, Latest, Links, Table
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, Back
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.engine.frame import Frame, View
-from augury.engine.table import END, LEFT, NONE, RIGHT, Links, Table
+from augury.columns.frame import Frame, View
+from augury.columns.table import END, LEFT, NONE, RIGHT, Links, Table
 from augury.jit import Array
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.nodes import Policy
-from augury.engine.dictionary import OPEN
-from augury.engine.frame import View, frame_of, store
+from augury.columns.dictionary import OPEN
+from augury.columns.frame import View, frame_of, store
+from augury.columns.table import END, LEFT, START, Links
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.join import Join
-from augury.engine.table import END, LEFT, START, Links
 from augury.model import OrderKey, order_key
 
 if TYPE_CHECKING:

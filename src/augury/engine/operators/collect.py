@@ -13,12 +13,12 @@ from augury.algebra.nodes import Collect as CollectNode
 from augury.algebra.nodes import Rule
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Const, Var, plain_variables, variables, walk
-from augury.engine import kernels as k
-from augury.engine.dictionary import OPEN
-from augury.engine.frame import LONGEST, Frame, View
+from augury.columns import kernels as k
+from augury.columns.dictionary import OPEN
+from augury.columns.frame import LONGEST, Frame, View
+from augury.columns.table import END, FIELDS, LEFT, RANK, START, Index, Links
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.numbers import is_plain, numbers_of
-from augury.engine.table import END, FIELDS, LEFT, RANK, START, Index, Links
 from augury.errors import RunError
 from augury.jit import Array
 from augury.model import OrderKey, Value, order_key

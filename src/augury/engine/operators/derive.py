@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.terms import Const, Expr, Var
-from augury.engine import kernels as k
-from augury.engine.dictionary import OPEN
-from augury.engine.frame import LONGEST, View, frame_of
+from augury.columns import kernels as k
+from augury.columns.dictionary import OPEN
+from augury.columns.frame import LONGEST, View, frame_of
+from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
 from augury.jit import Array
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition, Node
-from augury.engine import kernels as k
-from augury.engine.frame import Frame, View, store
-from augury.engine.guard import foresee
+from augury.columns import kernels as k
+from augury.columns.frame import Frame, View, store
+from augury.columns.guard import foresee
+from augury.columns.table import END, RANK, START, Latest
 from augury.engine.operators.base import Operator
-from augury.engine.table import END, RANK, START, Latest
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, BoundsFor
 

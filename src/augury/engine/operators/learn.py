@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.engine.frame import View
+from augury.columns.frame import View
+from augury.columns.table import END, Links, Table
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derived
-from augury.engine.table import END, Links, Table
 from augury.jit import Array
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import numpy as np
 
 from augury.algebra.nodes import Condition
 from augury.algebra.terms import Expr
-from augury.engine.dictionary import OPEN
-from augury.engine.frame import Frame, View, frame_of, store
+from augury.columns.dictionary import OPEN
+from augury.columns.frame import Frame, View, frame_of, store
+from augury.columns.table import END, FIELDS, LEFT, RIGHT, START, Table
 from augury.engine.operators.base import Operator, Part
-from augury.engine.table import END, FIELDS, LEFT, RIGHT, START, Table
 from augury.jit import Array
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from augury.algebra.nodes import Collect as CollectNode
 from augury.algebra.nodes import Holds, Rule
 from augury.algebra.terms import Aggregate, Const, Var
-from augury.engine.frame import View
+from augury.columns.frame import View
 from augury.jit import Array
 
 _LARGE = 1e290  # sums of floats below it do not overflow

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.nodes import Policy
-from augury.engine.dictionary import OPEN
-from augury.engine.frame import Frame, View, store
+from augury.columns.dictionary import OPEN
+from augury.columns.frame import Frame, View, store
+from augury.columns.table import END, LEFT, NONE, RIGHT, START
 from augury.engine.operators.choose import Occurrence, tie
 from augury.engine.operators.join import Join
-from augury.engine.table import END, LEFT, NONE, RIGHT, START
 from augury.jit import Array
 from augury.model import OrderKey, order_key
 from augury.optimiser.implied_bounds import Relation

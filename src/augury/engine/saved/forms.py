@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from augury.clock import Clock, Duration, Timestamp
+from augury.columns.column import Coded
 from augury.engine.saved.unsound import require
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement, StatementTable
 from augury.model import MAX_INT, MIN_INT, Event, Fact, Iri, Revocation, Term
-from augury.sources.columns import Coded
 
 _PLAIN = {type(None), bool, int, float, str, Timestamp, Duration, Iri}
 _NESTED = {Term, tuple}

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.engine import kernels as k
-from augury.engine.knowledge.relation import Relation, encoded
-from augury.engine.knowledge.timelines import Told
+from augury.columns import kernels as k
 from augury.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER
+from augury.knowledge.solving.relation import Relation, encoded
+from augury.knowledge.solving.timelines import Told
 from augury.knowledge.timeline import Statement, StatementTable, statement_tables
 from augury.model import Value
 
 if TYPE_CHECKING:
-    from augury.engine.knowledge import Knowledge
+    from augury.knowledge.knowledge_base import Knowledge
 
 Spans = dict[
     Predicate, tuple[Array, Array]

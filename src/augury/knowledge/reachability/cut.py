@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.engine.reach.edges import NEXT, SPARE, Edges
-from augury.engine.reach.notes import BLOCK, STEPS, Scratch, stamped
 from augury.jit import Array, Kernel, helper
+from augury.knowledge.reachability.edges import NEXT, SPARE, Edges
+from augury.knowledge.reachability.notes import BLOCK, STEPS, Scratch, stamped
 
 
 @helper

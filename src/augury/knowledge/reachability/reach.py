@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.engine.reach.answer import answer, answer_forest, settle, tie
-from augury.engine.reach.build import indexed, no_index, with_room_for
-from augury.engine.reach.cut import cut
-from augury.engine.reach.edges import EDGES, SLOTS, SOURCE, SPARE, TARGET, no_edges, put, take, with_room
-from augury.engine.reach.lists import spread, walk
-from augury.engine.reach.lose import lose
-from augury.engine.reach.notes import COMPONENT, STEPS, Scratch
-from augury.engine.reach.numbering import Nodes, grown
-from augury.engine.reach.paths import shortest, still
 from augury.jit import Array, count_work
+from augury.knowledge.reachability.answer import answer, answer_forest, settle, tie
+from augury.knowledge.reachability.build import indexed, no_index, with_room_for
+from augury.knowledge.reachability.cut import cut
+from augury.knowledge.reachability.edges import EDGES, SLOTS, SOURCE, SPARE, TARGET, no_edges, put, take, with_room
+from augury.knowledge.reachability.lists import spread, walk
+from augury.knowledge.reachability.lose import lose
+from augury.knowledge.reachability.notes import COMPONENT, STEPS, Scratch
+from augury.knowledge.reachability.numbering import Nodes, grown
+from augury.knowledge.reachability.paths import shortest, still
 
 CROSSINGS = 16  # how many edges across a cut are worth it
 EFFORT = 50_000  # how many steps at most are spent on finding them

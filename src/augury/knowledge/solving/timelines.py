@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine import kernels as k
-from augury.engine.table import capacity, grown
+from augury.columns import kernels as k
+from augury.columns.table import capacity, grown
 from augury.errors import RunError
 from augury.jit import Array
 

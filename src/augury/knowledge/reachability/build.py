@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.engine.reach.condense import both_ways, condense, groups, topological
-from augury.engine.reach.hubs import hubs_of
-from augury.engine.reach.labels import labels_of, spans_of
-from augury.engine.reach.notes import COMPONENT, Index
 from augury.jit import Array
+from augury.knowledge.reachability.condense import both_ways, condense, groups, topological
+from augury.knowledge.reachability.hubs import hubs_of
+from augury.knowledge.reachability.labels import labels_of, spans_of
+from augury.knowledge.reachability.notes import COMPONENT, Index
 
 
 def indexed(us: Array, vs: Array, n: int, room: int) -> tuple[Index, tuple[Array, Array]]:

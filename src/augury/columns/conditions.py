@@ -30,17 +30,17 @@ from augury.algebra.relations import ALLEN, RELATIVE
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
-from augury.engine.dictionary import OPEN, Dictionary
-from augury.engine.nearby import near_by
+from augury.columns.dictionary import OPEN, Dictionary
 from augury.errors import DataError, RunError
 from augury.jit import Array
+from augury.knowledge.nearby import near_by
 from augury.model import Value, from_json
 
 if TYPE_CHECKING:
-    from augury.engine.knowledge import Knowledge
-    from augury.engine.knowledge.bridge import Bridge
+    from augury.knowledge.knowledge_base import Knowledge
+    from augury.knowledge.solving.bridge import Bridge
 
-from augury.engine.frame import LONGEST, Frame, joined_frames
+from augury.columns.frame import LONGEST, Frame, joined_frames
 
 T = TypeVar("T")
 Report = Callable[[str, str, Binding], None]
@@ -184,7 +184,7 @@ class Context:
 
     def _once(self, frame: Frame, names: Sequence[str]) -> Frame:
         """Of rows that are alike in these variables one: where an argument is `_`, answers differ in what nobody sees."""
-        from augury.engine.knowledge.rows import firsts
+        from augury.columns.rows import firsts
 
         first, _ = firsts([frame.right << 2, *(frame.vars[v] for v in names)], len(frame), self.dictionary)
         return frame if len(first) == len(frame) else frame.take(first)

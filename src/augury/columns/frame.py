@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.engine.dictionary import OPEN
-from augury.engine.table import END, LEFT, RANK, RIGHT, START, Table
+from augury.columns.dictionary import OPEN
+from augury.columns.table import END, LEFT, RANK, RIGHT, START, Table
 from augury.jit import Array
 
 if TYPE_CHECKING:

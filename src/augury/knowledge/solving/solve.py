@@ -18,13 +18,13 @@ from augury.algebra.nodes import Clause, Condition, Holds, condition_vars
 from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import variables
-from augury.engine.frame import Frame
-from augury.engine.knowledge.rows import Distinct, Rows
-from augury.engine.table import NONE
+from augury.columns.frame import Frame
+from augury.columns.rows import Distinct, Rows
+from augury.columns.table import NONE
 from augury.jit import Array, count_work
 
 if TYPE_CHECKING:
-    from augury.engine.knowledge import Knowledge
+    from augury.knowledge.knowledge_base import Knowledge
 
 Mode = tuple[bool, ...]  # which arguments of a call are bound
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.engine.reach.edges import SOURCE, SPARE, TARGET, Edges
-from augury.engine.reach.labels import LOOP, inside
-from augury.engine.reach.lookup import by_base, by_labels, by_search
-from augury.engine.reach.notes import COMPONENT, STEPS, Index, Scratch
-from augury.engine.reach.paths import by_edges
 from augury.jit import Array, Kernel, helper
+from augury.knowledge.reachability.edges import SOURCE, SPARE, TARGET, Edges
+from augury.knowledge.reachability.labels import LOOP, inside
+from augury.knowledge.reachability.lookup import by_base, by_labels, by_search
+from augury.knowledge.reachability.notes import COMPONENT, STEPS, Index, Scratch
+from augury.knowledge.reachability.paths import by_edges
 
 
 @Kernel

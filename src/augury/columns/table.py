@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.engine import kernels as k
-from augury.engine.dictionary import Dictionary
-from augury.engine.guard import Guard, check_memory
+from augury.columns import kernels as k
+from augury.columns.dictionary import Dictionary
+from augury.columns.guard import Guard, check_memory
 from augury.jit import Array
 from augury.optimiser.implied_bounds import END, FAR, START
 

@@ -23,19 +23,19 @@ from augury.algebra.plan import Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Var
 from augury.algebra.transitive import transitive
-from augury.engine.conditions import Context, Report
-from augury.engine.dictionary import Dictionary
-from augury.engine.knowledge.changing import Changing
-from augury.engine.knowledge.expand import expanded
-from augury.engine.knowledge.relation import Relation
-from augury.engine.knowledge.rows import Distinct
-from augury.engine.knowledge.solve import Mode, Solver, TooMany
-from augury.engine.near import Near
-from augury.engine.reach import Reach
-from augury.engine.table import NONE
+from augury.columns.conditions import Context, Report
+from augury.columns.dictionary import Dictionary
+from augury.columns.rows import Distinct
+from augury.columns.table import NONE
 from augury.jit import Array, count_work
 from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.facts import Facts
+from augury.knowledge.near import Near
+from augury.knowledge.reachability import Reach
+from augury.knowledge.solving.changing import Changing
+from augury.knowledge.solving.expand import expanded
+from augury.knowledge.solving.relation import Relation
+from augury.knowledge.solving.solve import Mode, Solver, TooMany
 from augury.knowledge.timeline import StatementTable
 from augury.model import Fact
 

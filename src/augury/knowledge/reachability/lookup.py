@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from augury.engine.reach.hubs import BITS, astray, by_hubs
-from augury.engine.reach.labels import LOOP, inside, verdict
-from augury.engine.reach.notes import BLOCK, COMPONENT, STEPS, Index, Scratch, stamped
 from augury.jit import Array, helper
+from augury.knowledge.reachability.hubs import BITS, astray, by_hubs
+from augury.knowledge.reachability.labels import LOOP, inside, verdict
+from augury.knowledge.reachability.notes import BLOCK, COMPONENT, STEPS, Index, Scratch, stamped
 
 
 @helper

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from augury.engine.reach.edges import NEXT, SPARE, Edges
-from augury.engine.reach.notes import STEPS, Index, Scratch, stamped
-from augury.engine.reach.paths import by_edges
 from augury.jit import Array, Kernel, helper
+from augury.knowledge.reachability.edges import NEXT, SPARE, Edges
+from augury.knowledge.reachability.notes import STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.paths import by_edges
 
 
 @helper

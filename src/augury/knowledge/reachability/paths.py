@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from augury.engine.reach.edges import NEXT, SPARE, TARGET, Edges
-from augury.engine.reach.lookup import by_labels
-from augury.engine.reach.notes import STEPS, Index, Scratch, stamped
 from augury.jit import Array, Kernel, helper
+from augury.knowledge.reachability.edges import NEXT, SPARE, TARGET, Edges
+from augury.knowledge.reachability.lookup import by_labels
+from augury.knowledge.reachability.notes import STEPS, Index, Scratch, stamped
 
 
 @helper

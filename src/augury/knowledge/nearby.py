@@ -10,14 +10,14 @@ import numpy as np
 from augury.algebra.nodes import Compare, Condition, Holds
 from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Expr, Var, is_pure, variables
-from augury.engine.near import Near, placed
 from augury.jit import Array
+from augury.knowledge.near import Near, placed
 
 if TYPE_CHECKING:
-    from augury.engine.conditions import Context
-    from augury.engine.frame import Frame
-    from augury.engine.knowledge import Knowledge
-    from augury.engine.knowledge.relation import Relation
+    from augury.columns.conditions import Context
+    from augury.columns.frame import Frame
+    from augury.knowledge.knowledge_base import Knowledge
+    from augury.knowledge.solving.relation import Relation
 
 
 def near_by(context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from augury.engine.reach.edges import NEXT, Edges
-from augury.engine.reach.labels import LOOP
-from augury.engine.reach.notes import COMPONENT, STEPS, Index, Scratch, stamped
 from augury.jit import Array, Kernel
+from augury.knowledge.reachability.edges import NEXT, Edges
+from augury.knowledge.reachability.labels import LOOP
+from augury.knowledge.reachability.notes import COMPONENT, STEPS, Index, Scratch, stamped
 
 
 @Kernel

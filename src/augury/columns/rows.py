@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from augury.engine import kernels as k
-from augury.engine.dictionary import Dictionary
-from augury.engine.guard import check_memory
-from augury.engine.table import NONE, capacity, grown, no_buckets
+from augury.columns import kernels as k
+from augury.columns.dictionary import Dictionary
+from augury.columns.guard import check_memory
+from augury.columns.table import NONE, capacity, grown, no_buckets
 from augury.jit import Array
 
 _NO_TIMES = np.empty(0, np.int64)

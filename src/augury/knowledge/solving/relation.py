@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine import kernels as k
-from augury.engine.dictionary import Dictionary
-from augury.engine.knowledge.rows import Distinct
-from augury.engine.knowledge.timelines import Timelines, Told
-from augury.engine.table import capacity, grown
+from augury.columns import kernels as k
+from augury.columns.column import Coded, Column
+from augury.columns.dictionary import Dictionary
+from augury.columns.rows import Distinct
+from augury.columns.table import capacity, grown
 from augury.errors import DataError
 from augury.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
-from augury.sources.columns import Coded, Column
+from augury.knowledge.solving.timelines import Timelines, Told
 
 _LONGEST = 2**60
 

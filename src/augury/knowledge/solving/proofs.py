@@ -11,7 +11,7 @@ from augury.algebra.matching import Binding, Proof, match_all
 from augury.algebra.nodes import Holds, Unless
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Wild
-from augury.engine.knowledge import FAR, Knowledge
+from augury.knowledge.knowledge_base import FAR, Knowledge
 from augury.meaning.static import Call, Static
 from augury.model import Fact, Value
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from augury.engine.reach.numbering import buckets_for, grown, hashed
 from augury.jit import Array, Kernel, helper
+from augury.knowledge.reachability.numbering import buckets_for, grown, hashed
 
 SOURCE, TARGET, NEXT, PREV, SPARE = 0, 1, 2, 4, 6  # of an edge; NEXT and PREV one each way: 0 is out, 1 is in
 SLOTS, FREE, EDGES = 0, 1, 2  # of the tally: how many slots were used, the first free one, how many edges there are

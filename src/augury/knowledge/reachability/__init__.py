@@ -18,6 +18,6 @@ What may be lost is searched for edge by edge. Once changes have cost as much as
 
 from __future__ import annotations
 
-from augury.engine.reach.reach import Reach
+from augury.knowledge.reachability.reach import Reach
 
 __all__ = ["Reach"]

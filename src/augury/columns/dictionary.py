@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.kernels import EMPTY, intern_floats, mix, refill_floats
+from augury.columns.kernels import EMPTY, intern_floats, mix, refill_floats
 from augury.jit import Array, Kernel
 from augury.model import (
     FLOAT_SEED,

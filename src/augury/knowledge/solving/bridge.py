@@ -9,13 +9,13 @@ import numpy as np
 
 from augury.algebra.matching import Scalars
 from augury.algebra.plan import Predicate
-from augury.engine.conditions import Report
-from augury.engine.dictionary import NULL, OPEN, Dictionary
-from augury.engine.table import grown
+from augury.columns.conditions import Report
+from augury.columns.dictionary import NULL, OPEN, Dictionary
+from augury.columns.table import grown
 from augury.jit import Array
 
 if TYPE_CHECKING:
-    from augury.engine.knowledge import Knowledge
+    from augury.knowledge.knowledge_base import Knowledge
 
 
 class Bridge:

@@ -1,0 +1,1 @@
+"""Values as codes, rows as columns: what knowledge and the engine stand on."""
