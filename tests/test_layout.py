@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "jit", "clock", "limits", "model", "algebra", "optimiser", "language", "program", "settings", "columns", "sources", "knowledge", "meaning", "notation",
+    "errors", "jit", "clock", "limits", "model", "standing", "algebra", "entailment", "optimiser", "language", "program", "settings", "columns", "sources", "knowledge", "meaning", "notation",
     "explain", "sinks", "engine", "spark", "run", "testing", "terminal", "job", "cli",
 ]  # fmt: skip
 # One idea on two sides: a format that is read and written, a command and what it does, an algebra's node and its meaning.
@@ -32,6 +32,14 @@ def test_imports_point_one_way() -> None:
             continue
         for name in imported(path) - {part} - LATER.get(part, set()):
             assert ORDER.index(name) < ORDER.index(part), f"{path} imports {name}"
+
+
+def test_the_judge_is_asked_by_those_who_judge() -> None:
+    """Executors are compared with `meaning/`, so none of them may rest on it."""
+    for path in SOURCE.rglob("*.py"):
+        part = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if "meaning" in imported(path) - {part}:
+            assert part in ("explain", "run", "testing", "job"), path
 
 
 def test_no_two_modules_have_one_name() -> None:

@@ -16,17 +16,19 @@ from augury.clock import Clock
 from augury.engine import batch
 from augury.engine.changes import Changes
 from augury.engine.session import Session
+from augury.entailment import Model, Replay
 from augury.errors import DataError, RunError, counted
 from augury.knowledge.facts import Facts, without_facts
 from augury.knowledge.graphs import Graph, Graphs, read_facts
 from augury.language.show import Printer
 from augury.language.symbols import unregistered
-from augury.meaning import Model, Replay, admitted, evaluate, replay
+from augury.meaning import evaluate, replay
 from augury.model import Event, HistoryItem
 from augury.notation import show_event
 from augury.program import Program, check_clock
 from augury.settings import Settings
 from augury.sources import History, Reader, Skipped, SourceFile
+from augury.standing import admitted
 from augury.terminal import tell, working
 
 

@@ -14,11 +14,12 @@ from augury.algebra.stages import needed
 from augury.clock import Clock, Kind
 from augury.engine import batch
 from augury.engine.changes import Detected
+from augury.entailment import Model
 from augury.errors import RunError, counted, too_deep
 from augury.explain.why import derivation_tree, show_tree
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
-from augury.meaning import Model, evaluate
+from augury.meaning import evaluate
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, check_clock, compile
 from augury.settings import Settings

@@ -12,10 +12,10 @@ import click
 from augury.cli.options import Given, as_of_option, given_options, until_option
 from augury.clock import Clock
 from augury.engine.batch import Answer
+from augury.entailment import Model
 from augury.errors import AuguryError, RunError
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 from augury.job import Job
-from augury.meaning import Model
 from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -26,24 +26,34 @@ from augury.algebra.nodes import (
     condition_vars,
 )
 from augury.algebra.place import ready_order
+from augury.algebra.plan import Predicate
 from augury.algebra.relations import ALLEN, RELATIVE
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
 from augury.columns.dictionary import OPEN, Dictionary
+from augury.columns.frame import LONGEST, Frame, joined_frames
+from augury.columns.rows import firsts
 from augury.errors import DataError, RunError
 from augury.jit import Array
-from augury.knowledge.nearby import near_by
 from augury.model import Value, from_json
-
-if TYPE_CHECKING:
-    from augury.knowledge.knowledge_base import Knowledge
-    from augury.knowledge.solving.bridge import Bridge
-
-from augury.columns.frame import LONGEST, Frame, joined_frames
 
 T = TypeVar("T")
 Report = Callable[[str, str, Binding], None]
+
+
+class StaticKnowledge(Protocol):
+    """Facts and static rules, as conditions ask for them, in the codes of the context's dictionary."""
+
+    def solve(
+        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array
+    ) -> tuple[Array, list[Array]]:
+        """Pairs of a question and an answer, as its columns; `asked` has a column for each argument that is bound."""
+        ...
+
+    def near_by(self, context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
+        """Meets the first condition together with one on how near its facts are, and says which; None where it cannot."""
+        ...
 
 
 @dataclass
@@ -51,10 +61,9 @@ class Context:
     """What conditions are computed with: functions, the clock, static knowledge, the dictionary."""
 
     scalars: Scalars
-    knowledge: Knowledge
+    knowledge: StaticKnowledge
     dictionary: Dictionary
     report: Report
-    bridge: Bridge | None = None  # between the dictionary and that of knowledge, where it is another one
     durations: bool = False
     # Names the events of a row, for what a user's function says when it fails.
     name_events: Callable[[Frame, int], str] | None = None
@@ -73,7 +82,7 @@ class Context:
         self.scalars.rule = rule
         order = ready_order(where, set(frame.vars))
         while order and len(frame):
-            near = near_by(self, order, frame) if len(order) > 1 else None
+            near = self.knowledge.near_by(self, order, frame) if len(order) > 1 else None
             if near is not None:
                 order.remove(near[0])
             frame = self.meet(order[0], frame) if near is None else near[1]
@@ -145,10 +154,7 @@ class Context:
             numbers = np.flatnonzero(~null)
             columns = [c[numbers] for c in columns]
         predicate = (condition.name, len(condition.args))
-        if self.bridge is None:
-            which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers])
-        else:
-            which, answers = self.bridge.solve(predicate, mode, columns, frame.end[numbers], self.dictionary)
+        which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers])
         return self.answered(condition, frame, numbers[which], answers)
 
     def answered(self, condition: Holds | Unless, frame: Frame, which: Array, answers: list[Array]) -> Frame:
@@ -184,8 +190,6 @@ class Context:
 
     def _once(self, frame: Frame, names: Sequence[str]) -> Frame:
         """Of rows that are alike in these variables one: where an argument is `_`, answers differ in what nobody sees."""
-        from augury.columns.rows import firsts
-
         first, _ = firsts([frame.right << 2, *(frame.vars[v] for v in names)], len(frame), self.dictionary)
         return frame if len(first) == len(frame) else frame.take(first)
 

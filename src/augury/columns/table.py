@@ -6,7 +6,7 @@ the table is compacted. All state of a circuit is in its tables; indexes and lin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from augury.columns.dictionary import Dictionary
 from augury.columns.guard import Guard, check_memory
 from augury.jit import Array
 from augury.optimiser.implied_bounds import END, FAR, START
-
-if TYPE_CHECKING:
-    from augury.engine.operators.base import Operator
 
 LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
 NONE = np.empty(0, np.int64)
@@ -45,6 +42,14 @@ __all__ = [
 ]
 
 
+class Follower(Protocol):
+    """Whoever is told what becomes of a table."""
+
+    def wake(self) -> None: ...
+
+    def lose(self, port: int, rows: Array) -> None: ...
+
+
 class Table:
     """Rows of int64 fields: start, end, the rows it was made of, the rank in a recursion, then variables and labels."""
 
@@ -59,7 +64,7 @@ class Table:
         self.dead = 0
         self.latest = NONE  # the greatest end of each full block of rows
         self.indexes: dict[tuple[tuple[int, ...], int], Index] = {}
-        self.readers: list[tuple[Operator, int]] = []
+        self.readers: list[tuple[Follower, int]] = []
         self.mark = 0  # how many rows there were when the step began
         self.killed: list[Array] = []  # what the step has killed
 
@@ -123,8 +128,8 @@ class Table:
     def grew(self, lo: int) -> None:
         self.words.rows += self.n - lo
         self.words.touched(self)
-        for operator, _ in self.readers:
-            operator.wake()
+        for follower, _ in self.readers:
+            follower.wake()
 
     def kill(self, rows: Array) -> None:
         """Rows that stand no longer."""
@@ -138,8 +143,8 @@ class Table:
         self.words.touched(self)
         self.dead += len(rows)
         self.killed.append(rows)
-        for operator, port in self.readers:
-            operator.lose(port, rows)
+        for follower, port in self.readers:
+            follower.lose(port, rows)
 
     def ending(self, lo: int, hi: int) -> Array:
         """The rows that stand and end from `lo` up to, not including, `hi`. Rows mostly come in order: few blocks do."""

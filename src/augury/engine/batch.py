@@ -12,14 +12,13 @@ from augury.clock import Clock
 from augury.engine.changes import Detected
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
+from augury.entailment import Model, Replay
 from augury.limits import NO_LIMITS, Limits
-from augury.meaning.evaluator import Model
-from augury.meaning.replaying import Replay
-from augury.meaning.standing import standing
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.program import Program
 from augury.settings import Settings
 from augury.sources import History
+from augury.standing import standing
 
 
 class Run(Session):

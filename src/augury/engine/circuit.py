@@ -26,7 +26,7 @@ from augury.clock import Clock, show_duration
 from augury.columns.conditions import Context
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import View
-from augury.columns.table import LEFT, RIGHT, Links, Table, Words
+from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Words
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
@@ -34,13 +34,13 @@ from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.wiring import Wiring
 from augury.errors import RunError
+from augury.explain.proofs import Proofs
 from augury.jit import Array
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
-from augury.knowledge.solving.proofs import Proofs
 from augury.model import Event, Fact, content_id
 from augury.optimiser import optimise
 
@@ -71,9 +71,8 @@ class Circuit:
         self.knowledge = knowledge or Knowledge(
             (*plan.clauses, *entailing(self.facts.predicates)), self.facts, scalars, self.report
         )
-        self.context = Context(
-            scalars, self.knowledge, self.words.dictionary, self.report, Bridge(self.knowledge, scalars, self.report)
-        )
+        self.bridge = Bridge(self.knowledge, self.words, scalars, self.report)
+        self.context = Context(scalars, self.bridge, self.words.dictionary, self.report)
         self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
         self.operators: list[Operator] = []
@@ -387,7 +386,7 @@ class Circuit:
         for events in self.derived.values():
             events.loops = [loop for reader in events.out.table.readers if (loop := self._loop(events, *reader))]
 
-    def _loop(self, events: Derived, reader: Operator, port: int) -> tuple[Links, Derive] | None:
+    def _loop(self, events: Derived, reader: Follower, port: int) -> tuple[Links, Derive] | None:
         """A rule that joins events of a set and derives events of the same set, and whose join nothing else reads."""
         if type(reader) is not JoinOperator or port > 1 or len(reader.out.table.readers) != 1:
             return None

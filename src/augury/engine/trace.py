@@ -20,9 +20,8 @@ from augury.engine.operators.choose import Choose
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.operators.map import Union
+from augury.entailment import Derivation
 from augury.jit import Array
-from augury.meaning.evaluator import Derivation, derive_from
-from augury.model import Event
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -428,18 +427,9 @@ def derivations_of(circuit: Circuit, events: Derived, row: int) -> list[Derivati
         for child in links.of(row)[::-1]:
             assert isinstance(maker, Derive)
             parts = tuple(circuit.event(part) for part in maker.parts(child))
-            for one in _with_facts(circuit, maker.rule, event, parts):
+            for one in circuit.proofs.derivations(circuit.rules.get(maker.rule), event, parts):
                 found.setdefault(one.key, one)
     return sorted(found.values(), key=lambda way: tuple(part.order for part in way.parts))
-
-
-def _with_facts(circuit: Circuit, rule: str, event: Event, parts: tuple[Event, ...]) -> list[Derivation]:
-    if not rule:
-        return [Derivation("", parts)]
-    context = circuit.context
-    derived = derive_from(circuit.rules[rule], parts, context.scalars, circuit.proofs)
-    ways = [way for one, way in derived if one.content == event.content and set(way.parts) == set(parts)]
-    return [way for way in ways if way.proofs] or [Derivation(rule, parts)]
 
 
 class Derivations(Mapping[str, list[Derivation]]):

@@ -8,11 +8,10 @@ from typing import Any
 
 from augury.algebra.matching import Proof
 from augury.clock import Clock
+from augury.entailment import Derivation, Model
 from augury.errors import counted
 from augury.explain.tree import Flowchart, Tree
 from augury.language.show import Printer
-from augury.meaning import Model
-from augury.meaning.evaluator import Derivation
 from augury.model import Event, OrderKey, Value, order_key, show_value, to_json
 from augury.notation import show_event
 

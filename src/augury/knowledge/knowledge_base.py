@@ -18,19 +18,21 @@ import numpy as np
 
 from augury.algebra.answering import by_predicate, is_plain
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import Clause, Holds
+from augury.algebra.nodes import Clause, Compare, Condition, Holds
 from augury.algebra.plan import Predicate
 from augury.algebra.strata import components, static_reads
 from augury.algebra.terms import Var
 from augury.algebra.transitive import transitive
 from augury.columns.conditions import Context, Report
 from augury.columns.dictionary import Dictionary
+from augury.columns.frame import Frame
 from augury.columns.rows import Distinct
 from augury.columns.table import NONE
 from augury.jit import Array, count_work
 from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.facts import Facts
 from augury.knowledge.near import Near
+from augury.knowledge.nearby import near_by
 from augury.knowledge.reachability import Reach
 from augury.knowledge.solving.changing import Changing
 from augury.knowledge.solving.expand import expanded
@@ -132,6 +134,9 @@ class Knowledge:
             which, rows = whole.find(tuple(i + 1 for i in places), list(asked), count)
             return which, [whole.data[i + 1, rows] for i in range(predicate[1])]
         return self.solver.solve(predicate, mode, asked, at)
+
+    def near_by(self, context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
+        return near_by(self, context, where, frame, lambda codes: codes)
 
     # Times: between two changes of the facts below a predicate its answers are the same
 

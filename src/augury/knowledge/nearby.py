@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     from augury.knowledge.solving.relation import Relation
 
 
-def near_by(context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
+def near_by(
+    knowledge: Knowledge,
+    context: Context,
+    where: Sequence[Condition],
+    frame: Frame,
+    shown: Callable[[Array], Array],
+) -> tuple[Compare, Frame] | None:
     """Meets the first condition, which asks for facts, together with one on how near they are; None where there is none.
 
-    Both hold, or fail, for the same rows as one after the other.
+    Both hold, or fail, for the same rows as one after the other. `shown` makes codes of the context of those of knowledge.
     """
     condition = where[0]
     if not isinstance(condition, Holds) or any(variables(a) & frame.vars.keys() for a in condition.args):
@@ -38,8 +44,11 @@ def near_by(context: Context, where: Sequence[Condition], frame: Frame) -> tuple
         found = _question(compare, condition, frame)
         if found is not None:
             places, lat, lon, km, strict = found
-            answered = _answered(context, condition, places, (lat, lon, km), strict, frame)
-            return None if answered is None else (compare, answered)
+            near = _facts_near(knowledge, context, condition, places, (lat, lon, km), strict, frame)
+            if near is None:
+                return None
+            which, columns = near
+            return compare, context.answered(condition, frame, which, [shown(c) for c in columns])
     return None
 
 
@@ -61,15 +70,15 @@ def _question(
     return None
 
 
-def _answered(
+def _facts_near(
+    knowledge: Knowledge,
     context: Context,
     condition: Holds,
     places: tuple[int, int],
     asked: tuple[Expr, Expr, Expr],
     strict: bool,
     frame: Frame,
-) -> Frame | None:
-    knowledge = context.knowledge
+) -> tuple[Array, list[Array]] | None:
     relation = knowledge.relations.get((condition.name, len(condition.args)))
     if (condition.name, len(condition.args)) in knowledge.clauses or relation is None:
         return None
@@ -83,10 +92,7 @@ def _answered(
     which, rows = index.within(lat, lon, km, strict)
     held = relation.holding(rows, frame.end[which])
     which, rows = which[held], rows[held]
-    columns = [relation.rows.data[i, rows] for i in range(relation.arity)]
-    if context.bridge is not None:
-        columns = [context.bridge.back(c, context.dictionary) for c in columns]
-    return context.answered(condition, frame, which, columns)
+    return which, [relation.rows.data[i, rows] for i in range(relation.arity)]
 
 
 def index_of(knowledge: Knowledge, relation: Relation, places: tuple[int, int]) -> Near | None:

@@ -4,8 +4,7 @@ Every other executor is compared with it. It recomputes everything from the even
 incremental, and nothing is clever beyond an index on shared variables.
 """
 
-from augury.meaning.evaluator import Derivation, Model, evaluate
-from augury.meaning.replaying import Replay, replay
-from augury.meaning.standing import admitted
+from augury.meaning.evaluator import evaluate
+from augury.meaning.replaying import replay
 
-__all__ = ["Derivation", "Model", "Replay", "admitted", "evaluate", "replay"]
+__all__ = ["evaluate", "replay"]

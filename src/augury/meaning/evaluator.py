@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from augury.algebra.aggregates import aggregate_of
-from augury.algebra.matching import Named, Proof, Scalars
+from augury.algebra.matching import Named, Scalars
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
@@ -22,11 +22,11 @@ from augury.algebra.scalar import RowError
 from augury.algebra.strata import Stratum, edges, strata
 from augury.algebra.terms import Aggregate, plain_variables, variables, walk
 from augury.clock import Clock
+from augury.entailment import Derivation, Model
 from augury.errors import RunError
 from augury.knowledge.timeline import Statement, timeline, told
 from augury.meaning.occurrences import Row
 from augury.meaning.patterns import World
-from augury.meaning.standing import standing
 from augury.meaning.static import Static
 from augury.model import (
     Event,
@@ -38,35 +38,7 @@ from augury.model import (
     order_key,
     type_name,
 )
-
-
-@dataclass(frozen=True)
-class Derivation:
-    """One way to derive an event: the rule, the occurrences it was made of, and the static atoms it rests on."""
-
-    rule: str
-    parts: tuple[Event, ...]
-    proofs: tuple[Proof, ...] = ()
-
-    @property
-    def key(self) -> OrderKey:
-        """What makes two derivations one."""
-        atoms = tuple((p.name, tuple(order_key(a) for a in p.args)) for p in self.proofs)
-        return (self.rule, tuple(p.id for p in self.parts), atoms)
-
-
-@dataclass
-class Model:
-    """What a history entails up to the clock."""
-
-    events: list[Event]
-    clock: int
-    derivations: dict[str, list[Derivation]] = field(default_factory=dict)
-    inputs: dict[str, Event] = field(default_factory=dict)
-    rejected: list[tuple[Event, str]] = field(default_factory=list)
-    errors: dict[tuple[str, str], int] = field(default_factory=dict)
-    all_events: list[Event] = field(default_factory=list)
-    makers: Mapping[str, str] = field(default_factory=dict)  # types of events that make facts, and of which predicate
+from augury.standing import standing
 
 
 def evaluate(

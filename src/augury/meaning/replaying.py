@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from augury.algebra.plan import Plan
 from augury.clock import Clock
-from augury.meaning.evaluator import Model, evaluate
-from augury.meaning.standing import Gate
+from augury.entailment import Model, Replay
+from augury.meaning.evaluator import evaluate
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
-
-
-class Replay(NamedTuple):
-    """The changes in order, what came too late to count, and the model in the end."""
-
-    changes: list[Change]
-    late: list[HistoryItem]
-    model: Model
+from augury.standing import Gate
 
 
 def replay(

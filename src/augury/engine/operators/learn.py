@@ -53,9 +53,8 @@ class Learn(Operator):
 
     def _codes(self, port: int, rows: Array, i: int) -> Array:
         """An argument of events, in the codes of knowledge."""
-        table, bridge = self.inputs[port].table, self.circuit.context.bridge
-        assert bridge is not None
-        return bridge.translated(table.data[table.codes[i], rows], self.circuit.words.dictionary)
+        table = self.inputs[port].table
+        return self.circuit.bridge.translated(table.data[table.codes[i], rows])
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return ()

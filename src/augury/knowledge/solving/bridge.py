@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.matching import Scalars
+from augury.algebra.nodes import Compare, Condition
 from augury.algebra.plan import Predicate
-from augury.columns.conditions import Report
+from augury.columns.conditions import Context, Report
 from augury.columns.dictionary import NULL, OPEN, Dictionary
-from augury.columns.table import grown
+from augury.columns.frame import Frame
+from augury.columns.table import Words, grown
 from augury.jit import Array
+from augury.knowledge.nearby import near_by
 
 if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge
@@ -21,41 +24,42 @@ if TYPE_CHECKING:
 class Bridge:
     """Asks knowledge in the codes of another dictionary. Numbers that are whole have the same code in both."""
 
-    def __init__(self, knowledge: Knowledge, scalars: Scalars, report: Report) -> None:
-        self.knowledge, self.scalars, self.report = knowledge, scalars, report
+    def __init__(self, knowledge: Knowledge, words: Words, scalars: Scalars, report: Report) -> None:
+        self.knowledge, self.words, self.scalars, self.report = knowledge, words, scalars, report
         self._known: tuple[Dictionary, Dictionary] | None = None
         self._into, self._back = _fresh(), _fresh()
 
     def solve(
-        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array, words: Dictionary
+        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array
     ) -> tuple[Array, list[Array]]:
-        """As `Knowledge.solve`, in the codes of `words`."""
+        """As `Knowledge.solve`, in the codes of the other dictionary."""
         self.knowledge.tidy()
         own = self.knowledge.context
         own.scalars, own.report = self.scalars, self.report
         known = None if predicate in self.knowledge.clauses else OPEN  # what no fact has is found by nothing
-        given = [self.translated(c, words, known) for c in asked]
+        given = [self.translated(c, known) for c in asked]
         which, answers = self.knowledge.solve(predicate, mode, given, at)
         bound = iter(asked)
-        return which, [
-            next(bound)[which] if given else self.back(c, words) for given, c in zip(mode, answers, strict=True)
-        ]
+        return which, [next(bound)[which] if given else self.back(c) for given, c in zip(mode, answers, strict=True)]
 
-    def translated(self, codes: Array, words: Dictionary, unknown: int | None = None) -> Array:
+    def near_by(self, context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
+        return near_by(self.knowledge, context, where, frame, self.back)
+
+    def translated(self, codes: Array, unknown: int | None = None) -> Array:
         """Codes of the circuit as codes of knowledge; texts that it does not know as `unknown`, where that is given."""
-        known = self._between(words)
+        known = self._between()
         self._into, result = _translated(codes, self._into, *known, unknown)
         return result
 
-    def back(self, codes: Array, words: Dictionary) -> Array:
+    def back(self, codes: Array) -> Array:
         """Codes of knowledge as codes of the circuit."""
-        known = self._between(words)
+        known = self._between()
         self._back, result = _translated(codes, self._back, *known[::-1])
         return result
 
-    def _between(self, words: Dictionary) -> tuple[Dictionary, Dictionary]:
+    def _between(self) -> tuple[Dictionary, Dictionary]:
         """The two dictionaries; what was translated before is forgotten where one of them is another now."""
-        own = self.knowledge.words
+        words, own = self.words.dictionary, self.knowledge.words
         if self._known is None or self._known[0] is not words or self._known[1] is not own:
             self._known = (words, own)
             self._into, self._back = _fresh(), _fresh()

@@ -8,12 +8,14 @@ from itertools import pairwise
 import numpy as np
 
 from augury.algebra.matching import Binding, Proof, match_all
-from augury.algebra.nodes import Holds, Unless
+from augury.algebra.nodes import Holds, Rule, Unless
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Wild
+from augury.entailment import Derivation
 from augury.knowledge.knowledge_base import FAR, Knowledge
+from augury.meaning.evaluator import derive_from
 from augury.meaning.static import Call, Static
-from augury.model import Fact, Value
+from augury.model import Event, Fact, Value
 
 
 class Proofs(Static):
@@ -38,6 +40,14 @@ class Proofs(Static):
         result = match_all(condition.args, call.args, binding)  # type: ignore[arg-type]
         if steps and result is not None:
             yield result, Proof(condition.name, call.args, steps)  # type: ignore[arg-type]
+
+    def derivations(self, rule: Rule | None, event: Event, parts: tuple[Event, ...]) -> list[Derivation]:
+        """How a rule makes an event of these parts, with the facts it rests on; without a rule, it is the event told before."""
+        if rule is None:
+            return [Derivation("", parts)]
+        derived = derive_from(rule, parts, self.scalars, self)
+        ways = [way for one, way in derived if one.content == event.content and set(way.parts) == set(parts)]
+        return [way for way in ways if way.proofs] or [Derivation(rule.label, parts)]
 
     def _way(self, predicate: Predicate, call: Call) -> list[Value] | None:
         """The values on the way from the first argument to the second; None where there is no index for this time."""
