@@ -26,6 +26,7 @@ from augury.clock import Duration, Timestamp
 from augury.columns.column import Coded
 from augury.engine.saved import packed, unpacked
 from augury.engine.saved import saving as saved_files
+from augury.engine.saved.envelope import FORMAT
 from augury.engine.session import Session
 from augury.errors import DataError, SnapshotError
 from augury.model import Event, Fact, Iri, Revocation, Term
@@ -247,7 +248,7 @@ def test_another_program_or_version() -> None:
     for old in (b"augury session 4\n\x80\x05\x95", b"augury session 3\n", b"\x80\x05\x95abc" * 50):
         assert "another version" in refused(program, old, "S102")
     described, parts = taken_apart(data)
-    assert "another version" in refused(program, put_together(described, parts, format=6), "S102")
+    assert "another version" in refused(program, put_together(described, parts, format=FORMAT + 1), "S102")
     described["augury"] = "0.0.9"  # the format is the same, but not how the program is laid out
     described["state"] = json.loads(json.dumps(described["state"]).replace("collect", "gather"))
     assert "0.0.9" in refused(program, put_together(described, parts), "S102")
@@ -265,7 +266,7 @@ def taken_apart(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     return described, parts
 
 
-def put_together(described: Any, parts: list[bytes], format: int = 5, length: int | None = None) -> bytes:
+def put_together(described: Any, parts: list[bytes], format: int = FORMAT, length: int | None = None) -> bytes:
     head = described if isinstance(described, bytes) else json.dumps(described).encode()
     whole = 28 + len(head) + sum(map(len, parts)) + 32 if length is None else length
     data = struct.pack("<8sIQQ", b"\x89augury\n", format, whole, len(head)) + head + b"".join(parts)
@@ -331,8 +332,13 @@ def table_named(state: Any, kind: str, rows: bool = True) -> list[Any]:
     return next(t for (_, k, _, _), t in zip(state["operators"], state["tables"], strict=True) if k == kind and (len(t[0]) or not rows))  # fmt: skip
 
 
+def state_of(state: Any, kind: str) -> Any:
+    """What an operator of a kind keeps beside its table."""
+    return next(own for (_, k, _, _), own in zip(state["operators"], state["states"], strict=True) if k == kind)
+
+
 def kept(state: Any) -> Any:
-    return next(one for one in state["kept"] if len(one["row"]))
+    return next(own for (_, k, _, _), own in zip(state["operators"], state["states"], strict=True) if k == "set" and len(own["row"]))  # fmt: skip
 
 
 def set_at(array: Any, value: int) -> Any:
@@ -359,12 +365,13 @@ FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "field of floats": ("join", lambda s: table_named(s, "join").__setitem__(2, table_named(s, "join")[2].astype(float))),
     "field of objects": ("join", lambda s: table_named(s, "join").__setitem__(2, [None] * len(table_named(s, "join")[2]))),
     "table missing": ("join", lambda s: s["tables"].pop()),
-    "operator missing": ("join", lambda s: (s["tables"].pop(), s["operators"].pop())),
-    "operator twice": ("join", lambda s: (s["tables"].append(s["tables"][0]), s["operators"].append(s["operators"][0]))),
-    "member not there": ("collect", lambda s: set_at(s["members"][0]["of"], 10**9)),
-    "member of a row not there": ("collect", lambda s: set_at(s["members"][0]["row"], 10**9)),
-    "member count": ("collect", lambda s: set_at(s["members"][0]["count"], 2**62)),
-    "members missing": ("collect", lambda s: s["members"][0].update(row=np.zeros(0, int), count=np.zeros(0, int), of=np.zeros(0, int))),
+    "operator missing": ("join", lambda s: (s["tables"].pop(), s["operators"].pop(), s["states"].pop())),
+    "operator twice": ("join", lambda s: [s[all].append(s[all][0]) for all in ("tables", "operators", "states")]),
+    "state where there is none": ("join", lambda s: s["states"].__setitem__(-1, {"row": 1})),
+    "member not there": ("collect", lambda s: set_at(state_of(s, "collect")["of"], 10**9)),
+    "member of a row not there": ("collect", lambda s: set_at(state_of(s, "collect")["row"], 10**9)),
+    "member count": ("collect", lambda s: set_at(state_of(s, "collect")["count"], 2**62)),
+    "members missing": ("collect", lambda s: state_of(s, "collect").update(row=np.zeros(0, int), count=np.zeros(0, int), of=np.zeros(0, int))),
     "kept part not there": ("pruned", lambda s: set_at(kept(s)["of"], 10**9)),
     "kept part of no input": ("pruned", lambda s: set_at(kept(s)["place"], len(s["tables"]) - 1)),
     "kept part of nothing": ("pruned", lambda s: set_at(kept(s)["place"], 10**9)),
@@ -373,11 +380,11 @@ FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "id twice": ("join", lambda s: s["ids"]["names"].__setitem__(slice(0, 2), ["same", "same"])),
     "too many shown": ("join", lambda s: s["shown"].__setitem__(0, np.ones(10**6, np.uint8))),
     "shown twice": ("join", lambda s: set_at(s["shown"][0], 7)),
-    "chunk too long": ("join", lambda s: s["inputs"][0]["chunks"][0].update(count=10**9)),
-    "chunk without a column": ("join", lambda s: s["inputs"][0]["chunks"][0]["columns"].pop()),
-    "chunk of no values": ("join", lambda s: s["inputs"][0]["chunks"][0]["columns"].__setitem__(0, [b"x"] * s["inputs"][0]["chunks"][0]["count"])),
-    "chunks missing": ("join", lambda s: s["inputs"][0]["chunks"].clear()),
-    "numbers of equals": ("join", lambda s: s["inputs"][0].update(fixed=np.full(3, -7))),
+    "chunk too long": ("join", lambda s: state_of(s, "input")["chunks"][0].update(count=10**9)),
+    "chunk without a column": ("join", lambda s: state_of(s, "input")["chunks"][0]["columns"].pop()),
+    "chunk of no values": ("join", lambda s: state_of(s, "input")["chunks"][0]["columns"].__setitem__(0, [b"x"] * state_of(s, "input")["chunks"][0]["count"])),
+    "chunks missing": ("join", lambda s: state_of(s, "input")["chunks"].clear()),
+    "numbers of equals": ("join", lambda s: state_of(s, "input").update(fixed=np.full(3, -7))),
     "value missing": ("values", lambda s: s["values"]["values"].pop()),
     "value twice": ("values", lambda s: s["values"]["values"].__setitem__(-1, s["values"]["values"][2])),
     "value that is no value": ("values", lambda s: s["values"]["values"].__setitem__(-1, {})),

@@ -339,14 +339,17 @@ class Links:
         return self.room[:count].copy()
 
     def of(self, row: int) -> list[int]:
-        """The rows made of one row that stand."""
+        """The rows made of one row that stand, the last one first."""
+        return [child for child in reversed(self.every(row)) if self.child.alive[child]]
+
+    def every(self, row: int) -> list[int]:
+        """The rows made of one row, the first one first, also those that are gone."""
         self.extend()
         found, child = [], int(self.heads[row])
         while child >= 0:
-            if self.child.alive[child]:
-                found.append(child)
+            found.append(child)
             child = int(self.after[child])
-        return found
+        return found[::-1]
 
 
 def capacity(count: int) -> int:

@@ -41,7 +41,7 @@ from augury.knowledge.graphs import entailing
 from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
-from augury.model import Event, Fact, content_id
+from augury.model import Event, Fact
 from augury.optimiser import optimise
 
 
@@ -217,16 +217,7 @@ class Circuit:
         key = (id(part[0]), part[1])
         found = self._events.get(key)
         if found is None:
-            maker = self.maker(part[0])
-            if isinstance(maker, Events):
-                found = maker.event(part[1])
-            else:
-                assert isinstance(maker, Derived)
-                data, decode = part[0].data, self.words.dictionary.decode
-                args = tuple(decode(int(c)) for c in data[part[0].codes, part[1]])
-                start, end = int(data[0, part[1]]), int(data[1, part[1]])
-                told = args[: len(args) - self.plan.hidden]
-                found = Event(maker.type, args, start, end, content_id(maker.type, told, start, end))
+            found = self.maker(part[0]).event(part[1])
             if len(self._events) > 100_000:
                 self._events.clear()
             self._events[key] = found

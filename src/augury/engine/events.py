@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spe
 from augury.columns.frame import View
 from augury.columns.table import END, FIELDS, NONE, START, Links, Table, grown, no_buckets
 from augury.engine.operators.base import Operator, Part
+from augury.engine.saved import check_numbers, is_array, require
+from augury.engine.saved.forms import are_texts, is_column
 from augury.jit import Array
 from augury.model import Event, Value, content_id, spelling, spelling_of, value_hash
 
@@ -84,6 +86,7 @@ class Events(Operator):
     """The table of an input type. `used` are the arguments that some rule looks at; they are fields of the table."""
 
     kind = "input"
+    is_input = holds_events = True
 
     def __init__(self, circuit: Circuit, type: str, arity: int, used: tuple[int, ...]) -> None:
         self.type, self.arity, self.used = type, arity, used
@@ -318,8 +321,7 @@ class Events(Operator):
         self._last = (NONE, NONE)
         self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
 
-    def keep(self, rows: Array) -> None:
-        """What was given, for the rows that a compaction keeps."""
+    def keeping(self, rows: Array) -> None:
         numbers = self.numbers(rows)
         self.fixed = numbers if numbers.any() else NONE
         chunks: list[Chunk] = []
@@ -328,6 +330,35 @@ class Events(Operator):
             chunks.append(chunk.some(first, at))
             first += len(at)
         self.chunks = chunks
+
+    def retain(self, keep: dict[int, Array], frontier: int | None) -> None:
+        """A revoked event keeps its id and its number among equals."""
+        table = self.out.table
+        keep[id(table)] |= True if frontier is None else table.data[END, : table.n] > frontier
+
+    def state(self, number: Mapping[int, int]) -> Any:
+        chunks = [{"count": c.count, "columns": list(c.columns), "ids": c.ids, "traces": c.traces} for c in self.chunks]
+        return {"chunks": chunks, "fixed": self.fixed}
+
+    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        n, first, fixed = self.out.table.n, 0, state["fixed"]
+        self.chunks = []
+        for chunk in state["chunks"]:
+            count, columns, ids, traces = chunk["count"], chunk["columns"], chunk["ids"], chunk["traces"]
+            require(type(count) is int and 0 <= count <= n - first, "events that are not there")
+            require(len(columns) == self.arity and all(is_column(c, count) for c in columns), "events that do not fit")
+            require(ids is None or (are_texts(ids, null=True) and len(ids) == count), "ids that do not fit")
+            require(traces is None or (isinstance(traces, list) and len(traces) == count), "traces that do not fit")
+            require(not traces or all(not one or are_texts(list(one)) for one in traces), "traces that do not fit")
+            self.chunks.append(Chunk(first, count, columns, ids, traces))
+            first += count
+        require(first == n, "events are missing")
+        require(is_array(fixed, np.int64, len(fixed)) and len(fixed) <= n, "numbers that do not fit")
+        check_numbers(fixed, 0, n + 1 if n > 1 << 32 else 1 << 32, "an impossible number")
+        self.fixed = fixed
+
+    def about(self) -> dict[str, Any]:
+        return {"type": self.type}
 
     def event(self, row: int) -> Event:
         data = self.out.table.data

@@ -13,7 +13,6 @@ from augury.algebra.nodes import Node, Repeat, Rule, Scan, inputs
 from augury.clock import Clock
 from augury.columns.table import END, START
 from augury.engine.operators.base import Operator
-from augury.engine.operators.derive import Derived
 from augury.engine.operators.join import Join
 from augury.jit import Array
 from augury.model import Event, show_value
@@ -63,11 +62,11 @@ def joins(circuit: Circuit, label: str) -> list[tuple[Join, int]]:
     seen: set[int] = set()
     while open_operators:
         operator = open_operators.pop()
-        if id(operator) in seen or isinstance(operator, Derived):
+        if id(operator) in seen or operator.holds_events:
             continue
         seen.add(id(operator))
         if isinstance(operator, Join):
-            found += [(operator, 0), (operator, 1)]
+            found += [(operator, side) for side in operator.waits_at]
         open_operators += [circuit.maker(view.table) for view in operator.inputs]
     return found
 

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from augury.engine.events import Events
 from augury.engine.horizon import remembers
-from augury.engine.operators.derive import Derived
 from augury.engine.trace import Derivations
 from augury.errors import RunError
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
@@ -69,7 +67,7 @@ def stats(session: Session) -> dict[str, Any]:
             "rows": o.out.table.live,
             "bytes": o.out.table.bytes,
             "touched": o.touched,
-            **({"type": o.type} if isinstance(o, Events | Derived) else {}),
+            **o.about(),
         }
         for o in circuit.operators
     ]
@@ -78,7 +76,7 @@ def stats(session: Session) -> dict[str, Any]:
         if one["rule"]:
             total = rules.setdefault(str(one["rule"]), {"rows": 0, "bytes": 0, "touched": 0})
             for name in total:
-                total[name] += int(one[name])  # type: ignore[call-overload]
+                total[name] += int(one[name])
     remembering = remembers(circuit)
     return {
         "events": session.counted,

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +19,25 @@ import numpy as np
 from augury.clock import Clock
 from augury.columns.dictionary import Dictionary
 from augury.columns.table import grown
-from augury.engine.events import Chunk, Events
-from augury.engine.operators.collect import Collect
-from augury.engine.operators.derive import Derived
-from augury.engine.saved import Head, Unsound, not_whole, packed, pieces, read_file, require, unpacked, write_file
+from augury.engine.events import Events
+from augury.engine.saved import (
+    Head,
+    Unsound,
+    check_numbers,
+    is_array,
+    not_whole,
+    packed,
+    pieces,
+    read_file,
+    require,
+    unpacked,
+    write_file,
+)
 from augury.engine.saved.envelope import augury_version
-from augury.engine.saved.forms import are_values, is_column, is_time
+from augury.engine.saved.forms import are_texts, are_values, is_time
+from augury.engine.saved.references import check_events, check_inputs
 from augury.engine.saved.unsound import other_version
-from augury.engine.sound import check_numbers, check_tables
+from augury.engine.sound import check_tables
 from augury.errors import AuguryError, SnapshotError
 from augury.jit import Array
 from augury.knowledge.facts import Facts
@@ -95,14 +105,12 @@ def _state(session: Session) -> dict[str, Any]:
         "durations": circuit.context.durations,
         "operators": [(name, o.kind, o.rule, o.out.table.width) for name, o in named.items()],
         "tables": [_table(o.out.table) for o in named.values()],
-        "inputs": [_inputs(o) for o in named.values() if isinstance(o, Events)],
-        "members": [_ragged(o.members.items()) for o in named.values() if isinstance(o, Collect)],
-        "kept": [_kept(o, circuit, place) for o in named.values() if isinstance(o, Derived)],
+        "states": [o.state(place) for o in named.values()],
         "shown": [one.shown[: one.events.out.table.n] for one in session.answers],
         "ids": {
             "names": _own_names(arrivals),
-            "place": _whole(place[id(events)] for events, _ in arrivals.by_id.values()),
-            "row": _whole(row for _, row in arrivals.by_id.values()),
+            "place": np.fromiter((place[id(events)] for events, _ in arrivals.by_id.values()), np.int64),
+            "row": np.fromiter((row for _, row in arrivals.by_id.values()), np.int64),
         },
         "tombstones": sorted(arrivals.tombstones),
         "unnamed": arrivals.unnamed,
@@ -114,18 +122,13 @@ def names(circuit: Circuit) -> dict[object, Operator]:
     """Names for the operators of a circuit: inputs by their type, since some come when their first event does; the others
     by number, as they are wired in the same order from the same rules."""
     inputs: dict[object, Operator] = {(o.type, o.arity): o for o in circuit.operators if isinstance(o, Events)}
-    others = [o for o in circuit.operators if not isinstance(o, Events)]
+    others = [o for o in circuit.operators if not o.is_input]
     return {**inputs, **dict(enumerate(others))}
 
 
 def _table(table: Table) -> list[Array]:
     """The flags of rows, then their fields."""
     return [table.alive[: table.n], *table.data[:, : table.n]]
-
-
-def _inputs(events: Events) -> dict[str, Any]:
-    chunks = [{"count": c.count, "columns": list(c.columns), "ids": c.ids, "traces": c.traces} for c in events.chunks]
-    return {"chunks": chunks, "fixed": events.fixed}
 
 
 def _own_names(arrivals: Arrivals) -> list[str | None]:
@@ -142,28 +145,6 @@ def _given_ids(events: Events) -> list[str | None]:
     if all(chunk.ids is None for chunk in events.chunks):
         return []
     return [one for chunk in events.chunks for one in (chunk.ids if chunk.ids is not None else [None] * chunk.count)]
-
-
-def _whole(numbers: Iterable[int]) -> Array:
-    return np.fromiter(numbers, np.int64)
-
-
-def _ragged(items: Iterable[tuple[int, Sequence[int]]]) -> dict[str, Array]:
-    """Some numbers for each of some rows."""
-    given = list(items)
-    return {
-        "row": _whole(row for row, _ in given),
-        "count": _whole(len(some) for _, some in given),
-        "of": _whole(chain.from_iterable(some for _, some in given)),
-    }
-
-
-def _kept(events: Derived, circuit: Circuit, place: dict[int, int]) -> dict[str, Array]:
-    parts = [part for some in events.kept_inputs.values() for part in some]
-    return {
-        **_ragged((row, [at for _, at in some]) for row, some in events.kept_inputs.items()),
-        "place": _whole(place[id(circuit.maker(table))] for table, _ in parts),
-    }
 
 
 # Giving
@@ -243,13 +224,8 @@ def _settings(state: Any) -> Settings:
     )
     require(isinstance(revisable, bool) or (is_time(revisable) and revisable is not None), "a length that is none")
     changing = state["changing"]
-    require(_texts(changing), "names that are none")
+    require(are_texts(changing), "names that are none")
     return Settings(None, emit, lateness, retention, longest, revisable, frozenset(changing), strict=strict)
-
-
-def _texts(given: Any, null: bool = False) -> bool:
-    kinds = {str, type(None)} if null else {str}
-    return isinstance(given, list) and set(map(type, given)) <= kinds
 
 
 def _grow(session: Session, steps: Any) -> None:
@@ -275,34 +251,22 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     circuit.context.durations = _flag(state["durations"])
     for table, columns in zip(tables, state["tables"], strict=True):
         _fill_table(table, columns)
-    for events, given in zip([o for o in named if isinstance(o, Events)], state["inputs"], strict=True):
-        _fill_inputs(events, given)
-    for collect, given in zip([o for o in named if isinstance(o, Collect)], state["members"], strict=True):
-        members = _sorted_out(given, collect.out.table.n)
-        check_numbers(given["of"], 0, collect.inputs[1].table.n, "something collected that is not there")
-        collected = given["of"].tolist()
-        collect.members = {row: tuple(collected[lo:hi]) for row, lo, hi in members}
-    inputs = np.array([isinstance(o, Events) for o in named], bool)
-    sizes = np.array([table.n for table in tables], np.int64)
-    for derived, given in zip([o for o in named if isinstance(o, Derived)], state["kept"], strict=True):
-        rows = _sorted_out(given, derived.out.table.n)
-        _check_places(given["place"], given["of"], inputs, sizes)
-        parts = [(tables[p], r) for p, r in zip(given["place"].tolist(), given["of"].tolist(), strict=True)]
-        derived.kept_inputs = {row: tuple(parts[lo:hi]) for row, lo, hi in rows}
+    for operator, given in zip(named, state["states"], strict=True):
+        operator.fill(given, named)
     check_tables(circuit)
     circuit.rebuild()
     circuit.settle()
     for one, shown in zip(session.answers, state["shown"], strict=True):
         n = one.events.out.table.n
-        require(_is(shown, np.uint8, len(shown)) and len(shown) <= n, "answers that are not there")
+        require(is_array(shown, np.uint8, len(shown)) and len(shown) <= n, "answers that are not there")
         check_numbers(shown, 0, 2, "an answer that was neither given nor not")
         one.shown = np.zeros(len(one.events.out.table.alive), np.uint8)
         one.shown[: len(shown)] = shown
         one.rebuild()
     session._index_answers()
     ids = state["ids"]
-    require(_texts(ids["names"], null=True), "names that are none")
-    _check_places(ids["place"], ids["row"], inputs, sizes)
+    require(are_texts(ids["names"], null=True), "names that are none")
+    check_events(ids["place"], ids["row"], named)
     given_ids = [_given_ids(o) if isinstance(o, Events) else [] for o in named]
     found = zip(ids["names"], ids["place"].tolist(), ids["row"].tolist(), strict=True)
     by_id: dict[Any, Any] = {
@@ -310,10 +274,10 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     }
     require(None not in by_id and len(by_id) == len(ids["names"]), "names that are none, or stand twice")
     arrivals.by_id = by_id
-    require(_texts(state["tombstones"]), "names that are none")
+    require(are_texts(state["tombstones"]), "names that are none")
     arrivals.tombstones, arrivals.unnamed = set(state["tombstones"]), _flag(state["unnamed"])
     looked_up = np.array(state["looked_up"], np.int64)
-    _check_places(looked_up, np.zeros(len(looked_up), np.int64), inputs, sizes + 1)
+    check_inputs(looked_up, named)
     arrivals.looked_up = {id(named[n]): tables[n].n for n in state["looked_up"]}
     _fill_counts(session, state)
 
@@ -356,10 +320,6 @@ def _operators(circuit: Circuit, described: Any) -> list[Operator]:
     return found
 
 
-def _is(given: Any, dtype: Any, length: int) -> bool:
-    return isinstance(given, np.ndarray) and given.dtype == dtype and given.shape == (length,)
-
-
 def _flag(given: Any) -> bool:
     require(isinstance(given, bool), "a flag that is none")
     return bool(given)
@@ -368,8 +328,8 @@ def _flag(given: Any) -> bool:
 def _fill_table(table: Table, columns: Any) -> None:
     alive, *fields = columns
     n = len(alive)
-    require(_is(alive, np.uint8, n) and len(fields) == table.width, "a table that does not fit")
-    require(all(_is(field, np.int64, n) for field in fields), "a table that does not fit")
+    require(is_array(alive, np.uint8, n) and len(fields) == table.width, "a table that does not fit")
+    require(all(is_array(field, np.int64, n) for field in fields), "a table that does not fit")
     check_numbers(alive, 0, 2, "a row that neither stands nor is gone")
     table.n, table.dead = n, int(n - alive.sum())
     table.data = np.empty((table.width, n + 16), np.int64)
@@ -377,41 +337,3 @@ def _fill_table(table: Table, columns: Any) -> None:
         table.data[at, :n] = field
     table.alive = grown(alive, n + 16, n, 0)
     table.begin()
-
-
-def _fill_inputs(events: Events, given: Any) -> None:
-    n, first, fixed = events.out.table.n, 0, given["fixed"]
-    events.chunks = []
-    for chunk in given["chunks"]:
-        count, columns, ids, traces = chunk["count"], chunk["columns"], chunk["ids"], chunk["traces"]
-        require(type(count) is int and 0 <= count <= n - first, "events that are not there")
-        require(len(columns) == events.arity and all(is_column(c, count) for c in columns), "events that do not fit")
-        require(ids is None or (_texts(ids, null=True) and len(ids) == count), "ids that do not fit")
-        require(traces is None or (isinstance(traces, list) and len(traces) == count), "traces that do not fit")
-        require(not traces or all(not one or _texts(list(one)) for one in traces), "traces that do not fit")
-        events.chunks.append(Chunk(first, count, columns, ids, traces))
-        first += count
-    require(first == n, "events are missing")
-    require(_is(fixed, np.int64, len(fixed)) and len(fixed) <= n, "numbers that do not fit")
-    check_numbers(fixed, 0, n + 1 if n > 1 << 32 else 1 << 32, "an impossible number")
-    events.fixed = fixed
-
-
-def _sorted_out(given: Any, n: int) -> list[tuple[int, int, int]]:
-    """Rows of a table with so many, and from where up to where the numbers of each lie."""
-    rows, counts, numbers = given["row"], given["count"], given["of"]
-    require(all(_is(one, np.int64, len(one)) for one in (rows, counts, numbers)), "rows that are none")
-    check_numbers(rows, 0, n, "a row that is not there")
-    check_numbers(counts, 0, len(numbers) + 1, "a count that is none")
-    require(len(rows) == len(counts) and len(np.unique(rows)) == len(rows), "rows that do not fit")
-    ends = np.cumsum(counts)
-    require(int(counts.sum()) == len(numbers), "counts that do not add up")
-    return list(zip(rows.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True))
-
-
-def _check_places(places: Any, rows: Any, inputs: Array, sizes: Array) -> None:
-    """Rows of inputs that are there."""
-    require(_is(places, np.int64, len(places)) and _is(rows, np.int64, len(places)), "rows that are none")
-    check_numbers(places, 0, len(sizes), "an input that is not there")
-    require(bool(inputs[places].all()), "an input that is none")
-    require(bool(((rows >= 0) & (rows < sizes[places])).all()), "an event that is not there")

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from augury.columns import kernels as k
 from augury.columns.column import distinct
-from augury.columns.table import END, LEFT, RANK, RIGHT, Links, Table
+from augury.columns.table import END, Table
 from augury.engine.events import Events
-from augury.engine.operators.absence import Absence
-from augury.engine.operators.base import Operator, Part
-from augury.engine.operators.choose import Choose
-from augury.engine.operators.collect import Collect
+from augury.engine.operators.base import Part
 from augury.engine.operators.derive import Derive, Derived
-from augury.engine.operators.map import Union
 from augury.entailment import Derivation
 from augury.jit import Array
 
@@ -27,30 +21,6 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 T = TypeVar("T")
-
-
-def support_of(circuit: Circuit, events: Derived, row: int) -> tuple[Derive, int] | None:
-    """One derivation of an event: one that stands and rests on lower ranks; of an event that is gone, the last one."""
-    fallback: tuple[Derive, int] | None = None
-    for links in events.supports:
-        for child in all_of(links, row):
-            maker = circuit.maker(links.child)
-            assert isinstance(maker, Derive)
-            found = (maker, child)
-            if links.child.alive[child] and links.child.data[4, child] < events.out.table.data[4, row]:
-                return found
-            fallback = fallback or found
-    return fallback
-
-
-def all_of(links: Links, row: int) -> list[int]:
-    """The derivations of an event, the first one first, also those that are gone."""
-    links.extend()
-    found, child = [], int(links.heads[row])
-    while child >= 0:
-        found.append(child)
-        child = int(links.after[child])
-    return found[::-1]
 
 
 def trace_of(circuit: Circuit, events: Derived, row: int) -> tuple[str, ...]:
@@ -78,7 +48,7 @@ def inputs_of(circuit: Circuit, events: Derived, row: int) -> tuple[Part, ...]:
         if kept is not None:
             found.extend(kept)
             continue
-        support = support_of(circuit, maker, at)
+        support = maker.support(at)
         if support is not None:
             open_parts.extend(reversed(support[0].parts(support[1])))
     return tuple(found)
@@ -123,8 +93,6 @@ class Many:
 
 
 Leaves = list[tuple[Events, Array] | Many]  # input events column by column: those of all columns make a trace
-Source = tuple[Table, Array, Array | None]  # rows of a table; and where a row is made of several, whose each one is
-Ways = list[tuple[Array, list[Source]]]  # some of the rows, and what each of them is made of
 _DEEP, _WIDE, _FEW = 100, 64, 8
 _LONG = 1 << 24  # more than a row of one column can have
 
@@ -323,7 +291,7 @@ def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int) -> list[tup
     if isinstance(maker, Events):
         return [(np.arange(len(rows)), [(maker, rows)])]
     found: list[tuple[Array, Leaves]] = []
-    for some, sources in _ways(circuit, maker, rows) if depth < _DEEP else ():
+    for some, sources in maker.sources(rows) if depth < _DEEP else ():
         groups: list[tuple[Array, Leaves]] = [(some, [])] if len(some) else []
         for source, parents, owners in sources:
             groups = [
@@ -372,50 +340,6 @@ def _leaf(leaf: tuple[Events, Array] | Many, rows: Array, size: int) -> tuple[Ev
 def _at(column: Array, rows: Array) -> Array:
     """Some rows of a column; they are in ascending order, so that as many as there are are all of them."""
     return column if len(rows) == len(column) else column[rows]
-
-
-def _ways(circuit: Circuit, maker: Operator, rows: Array) -> Ways:
-    """What rows of an operator are made of, as its `parts` says it row by row."""
-    if isinstance(maker, Derived):
-        return _supported(circuit, maker, rows)
-    data, parts = maker.out.table.data, type(maker).parts
-    left, right = data[LEFT, rows], data[RIGHT, rows]
-    tables = [view.table for view in maker.inputs]
-    has_left, has_right = left >= 0, right >= 0
-    if parts in (Absence.parts, Choose.parts, Derive.parts) or (parts is Operator.parts and len(tables) == 1):
-        return [(np.flatnonzero(has_left), [(tables[0], left, None)])]
-    if parts is Operator.parts:
-        both: list[Source] = [(tables[0], left, None), (tables[1], right, None)]
-        return [(np.flatnonzero(has_left & has_right), both), (np.flatnonzero(has_left & ~has_right), both[:1])]
-    if parts is Union.parts:
-        first, second = np.flatnonzero(has_left), np.flatnonzero(~has_left & has_right)
-        return [(first, [(tables[0], left, None)]), (second, [(tables[1], right, None)])]
-    if isinstance(maker, Collect):
-        members = [maker.members.get(row, ()) for row in rows.tolist()]
-        owners = np.repeat(np.arange(len(rows)), [len(some) for some in members])
-        collected = np.fromiter(chain.from_iterable(members), np.int64, len(owners))
-        return [(np.flatnonzero(has_left), [(tables[0], left, None), (tables[1], collected, owners)])]
-    return []
-
-
-def _supported(circuit: Circuit, events: Derived, rows: Array) -> Ways:
-    """One derivation of each event: the one that `support_of` names."""
-    ranks = events.out.table.data[RANK, rows]
-    size = len(rows)
-    chosen, link, good = np.full(size, -1, np.int64), np.full(size, -1, np.int64), np.zeros(size, bool)
-    best, any_one = np.empty(size, np.int64), np.empty(size, np.int64)
-    for i, links in enumerate(events.supports):
-        links.extend()
-        child = links.child
-        k.first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
-        for found, wanted in ((any_one, chosen < 0), (best, ~good)):  # one that stands is better than one that is gone
-            take = wanted & (found >= 0)
-            chosen[take], link[take] = found[take], i
-        good |= best >= 0
-    if events.kept_inputs:
-        link[[i for i, row in enumerate(rows.tolist()) if row in events.kept_inputs]] = -2
-    ways: Ways = [(np.flatnonzero(link == i), [(links.child, chosen, None)]) for i, links in enumerate(events.supports)]
-    return [*ways, (np.flatnonzero(link == -1), [])]
 
 
 def derivations_of(circuit: Circuit, events: Derived, row: int) -> list[Derivation]:

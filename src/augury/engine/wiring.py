@@ -50,7 +50,7 @@ from augury.clock import Timestamp
 from augury.columns.frame import LONGEST, Frame, Needs, View
 from augury.columns.table import FIELDS, LEFT, RIGHT, Table
 from augury.engine.operators.absence import Absence
-from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.base import Operator
 from augury.engine.operators.choose import Choose
 from augury.engine.operators.chronological import Chronological
 from augury.engine.operators.collect import Collect
@@ -59,6 +59,7 @@ from augury.engine.operators.join import GAP, joined
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
 from augury.engine.operators.recent import Recent
+from augury.engine.saved import require
 from augury.engine.sequences import follow, kleene
 from augury.errors import RunError
 from augury.optimiser.implied_bounds import Back, BoundsFor, implied_back, implied_bounds
@@ -483,8 +484,8 @@ class Point(Operator):
     def step(self) -> None:
         pass
 
-    def parts(self, row: int) -> tuple[Part, ...]:
-        return ()
+    def check(self) -> None:
+        require(self.out.table.n <= 1, "rows where there is one")
 
 
 class Until(Map):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,12 +11,14 @@ from augury.algebra.nodes import Condition
 from augury.columns import kernels as k
 from augury.columns.frame import Frame, View, frame_of, store
 from augury.columns.table import END, LEFT, NONE, RANK, START, Latest, Links, Table
-from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.base import Operator
+from augury.engine.operators.windows import in_windows, least_open
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
 
 _PORTION = 1 << 18
 
@@ -223,8 +225,15 @@ class Absence(Operator):
             found = self.really(pairs[0], pairs[1])
             self.watch(pairs[0][found], pairs[1][found])
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
-        return self.circuit.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
+    def parents(self) -> list[tuple[int, Table]]:
+        return [(LEFT, self.inputs[0].table)]
 
-    def parts(self, row: int) -> tuple[Part, ...]:
-        return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        """A row whose window reaches beyond what is settled of what must be absent may still fall."""
+        return min(super().unsettled(since, frontier), least_open(self, since))
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        return in_windows(self, port, horizon)
+
+    def remembers(self, horizon: Horizon) -> bool:
+        return horizon.learned(self.back, self.back_for) >= FAR

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from augury.columns.frame import Frame, View
 from augury.columns.table import END, LEFT, NONE, RIGHT, Links, Table
+from augury.engine.saved import check_numbers, require
 from augury.jit import Array
+from augury.model import Event
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
 
 Part = tuple[Table, int]  # an event that an occurrence is made of: a row of the table of its type
+Source = tuple[Table, Array, Array | None]  # rows of a table; and where a row is made of several, whose each one is
+Ways = list[tuple[Array, list[Source]]]  # some of the rows, and what each of them is made of
+NOT_THERE = "a row made of one that is not there"
 
 
 class Operator(ABC):
     """Reads tables, writes one. `step` takes in what has changed since it was last called.
 
-    Its state is in its tables, so that an operator can be rebuilt from them: after a restore, a compaction, or a step
-    that failed.
+    The class of an operator says all there is to know of it: its law, in its docstring; what it takes in (`step`); what a
+    row is made of (`parents`, `parts`, `sources`); what it keeps and for how long (`unsettled`, `wants`, `retain`,
+    `remembers`); how it goes through a compaction and a snapshot (`moved`, `state`, `fill`, `check`) and is made anew
+    from its tables (`rebuild`) after these, or after a step that failed. Nobody else asks of which class an operator is.
     """
 
     kind = "operator"
+    is_input = False  # whether its rows are events that came from outside
+    holds_events = False  # whether its rows are events, which are asked no further what they were made of
+    waits_at: tuple[int, ...] = ()  # the inputs whose rows wait here for partners
 
     def __init__(self, circuit: Circuit, inputs: tuple[View, ...], out: View, rule: str) -> None:
         self.circuit, self.inputs, self.out, self.rule = circuit, inputs, out, rule
@@ -123,14 +135,97 @@ class Operator(ABC):
             if links is not None:
                 links.drop()
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
-        """The same for many rows, where each is made of one event: the table of these, and their rows."""
-        return None
+    # What a row is made of
+
+    def parents(self) -> list[tuple[int, Table]]:
+        """The fields of a row that name the rows it was made of, and the tables of these."""
+        return [(field, view.table) for field, view in zip((LEFT, RIGHT), self.inputs, strict=False)]
 
     def parts(self, row: int) -> tuple[Part, ...]:
-        """The events that a row of this operator is made of."""
-        data = self.out.table.data
-        found = self.circuit.parts(self.inputs[0].table, int(data[LEFT, row]))
-        if len(self.inputs) > 1 and data[RIGHT, row] >= 0:
-            found += self.circuit.parts(self.inputs[1].table, int(data[RIGHT, row]))
+        """The events that a row is made of."""
+        found: tuple[Part, ...] = ()
+        for field, table in self.parents():
+            found += self.circuit.parts(table, int(self.out.table.data[field, row]))
         return found
+
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        """The same for many rows, where each is made of one event: the table of these, and their rows."""
+        parents = self.parents()
+        if len(parents) != 1:
+            return None
+        return self.circuit.part_rows(parents[0][1], self.out.table.data[parents[0][0], rows])
+
+    def sources(self, rows: Array) -> Ways:
+        """What many rows are made of, in groups that are made alike; rows in none of them are asked one by one."""
+        given: list[Source] = [(table, self.out.table.data[field, rows], None) for field, table in self.parents()]
+        if not given:
+            return []
+        has = [parents >= 0 for _, parents, _ in given]
+        if len(given) == 1:
+            return [(np.flatnonzero(has[0]), given)]
+        return [(np.flatnonzero(has[0] & has[1]), given), (np.flatnonzero(has[0] & ~has[1]), given[:1])]
+
+    def event(self, row: int) -> Event:
+        """The event that a row is, where rows are events."""
+        raise NotImplementedError(self.kind)
+
+    def about(self) -> dict[str, Any]:
+        """What `stats` says of it beside its kind and its size."""
+        return {}
+
+    # What it keeps, and for how long
+
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        """The least end of its rows that may still appear or vanish, given that of each input."""
+        return min((since.get(id(view.table), frontier + 1) for view in self.inputs), default=frontier + 1)
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """Which rows of an input it may still need; None where it needs none that is settled."""
+        return None
+
+    def remembers(self, horizon: Horizon) -> bool:
+        """Whether it keeps some of its state for ever: nothing says that what it holds meets nothing more."""
+        return False
+
+    def retain(self, keep: dict[int, Array], frontier: int | None) -> None:  # noqa: B027
+        """Marks what is kept, or is not, for reasons that no reader has."""
+
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        """A row that is kept keeps what it was made of."""
+        own = keep[id(self.out.table)]
+        for field, parent in self.parents():
+            rows = self.out.table.data[field, : self.out.table.n][own]
+            keep[id(parent)][rows[rows >= 0]] = True
+
+    def keeping(self, rows: Array) -> None:  # noqa: B027
+        """A compaction is about to keep just these of its rows."""
+
+    def moved(self, places: Mapping[int, Array]) -> None:
+        """A compaction is done: where the rows of each table went, -1 where they were dropped."""
+        table = self.out.table
+        for field, parent in self.parents():
+            table.data[field, : table.n] = places[id(parent)][table.data[field, : table.n]]
+
+    # Snapshots
+
+    def state(self, number: Mapping[int, int]) -> Any:
+        """What of its state is not in its table, as plain things; operators are named by their numbers."""
+        return None
+
+    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        """Takes in what `state` gave, which may come from anywhere."""
+        require(state is None, "state where there is none")
+
+    def check(self) -> None:
+        """Whether what its rows name is there. They may come from anywhere, and kernels do not look where they go."""
+        for field, parent in self.parents():
+            check_numbers(self.out.table.data[field, : self.out.table.n], 0, parent.n, NOT_THERE)
+
+
+def check_either(operator: Operator) -> None:
+    """Each row is made of a row of one input, or of both."""
+    table = operator.out.table
+    left, right = (table.data[field, : table.n] for field in (LEFT, RIGHT))
+    for rows, view in zip((left, right), operator.inputs, strict=False):
+        check_numbers(rows, -1, view.table.n, NOT_THERE)
+    require(bool(((left >= 0) | (right >= 0)).all()), NOT_THERE)

@@ -18,10 +18,13 @@ from augury.columns.frame import View, frame_of, store
 from augury.columns.table import END, LEFT, START, Links
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.join import Join
+from augury.jit import Array
 from augury.model import OrderKey, order_key
+from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
 
 Key = tuple[Any, ...]
 
@@ -269,8 +272,16 @@ class Choose(Operator):
         come = [c for row in self.gains(0).tolist() if (c := self.candidate(row)) is not None]
         self.recent([], come) if self.policy.name == "recent" else self.chronological([], come)
 
-    def parts(self, row: int) -> tuple[Part, ...]:
-        return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """What was used up stays so while it could be taken again."""
+        if self.policy.name != "chronological":
+            return None
+        table = self.inputs[0].table
+        least = FAR
+        for view in self.join.inputs:
+            ends = view.table.data[END, : view.table.n][horizon.wanted(view.table)]
+            least = min(least, int(ends.min(initial=FAR)))
+        return table.data[END, : table.n] >= least
 
 
 class _Later:

@@ -18,6 +18,7 @@ from augury.algebra.nodes import Policy
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame, View, store
 from augury.columns.table import END, LEFT, RIGHT, START
+from augury.engine.operators.base import check_either
 from augury.engine.operators.choose import Occurrence
 from augury.engine.operators.join import Join
 from augury.jit import Array
@@ -268,6 +269,17 @@ class Chronological(Join):
         rows = [r for r in links.of(right) if out.data[LEFT, r] == left]
         if rows:
             out.kill(np.array(rows, np.int64))
+
+    def retain(self, keep: dict[int, Array], frontier: int | None) -> None:
+        """What is used up stays so while it could be taken again."""
+        table = self.out.table
+        alive = table.alive[: table.n].astype(bool)
+        for field, parent in self.parents():
+            rows = table.data[field, : table.n]
+            keep[id(table)] |= alive & (rows >= 0) & keep[id(parent)][rows]
+
+    def check(self) -> None:
+        check_either(self)
 
     def rebuild(self) -> None:
         super().rebuild()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from augury.algebra.terms import Aggregate, Const, Var, plain_variables, variabl
 from augury.columns import kernels as k
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import LONGEST, Frame, View
-from augury.columns.table import END, FIELDS, LEFT, RANK, START, Index, Links
-from augury.engine.operators.base import Operator, Part
+from augury.columns.table import END, FIELDS, LEFT, RANK, START, Index, Links, Table
+from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.numbers import is_plain, numbers_of
+from augury.engine.operators.windows import in_last, in_windows
+from augury.engine.saved import check_numbers, ragged, require, unragged
 from augury.errors import RunError
 from augury.jit import Array
 from augury.model import OrderKey, Value, order_key
@@ -26,6 +29,7 @@ from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
 
 _NOTHING = np.zeros((0, 5), np.int64)
 
@@ -383,6 +387,58 @@ class Collect(Operator):
         self.longest = int((high - low).max()) if table.n else 0
         for row in np.flatnonzero(table.alive[: table.n]).tolist() if self.several else ():
             self.same.setdefault(self.made_of(row), {})[row] = None
+
+    def parents(self) -> list[tuple[int, Table]]:
+        return [(LEFT, self.inputs[0].table)]
+
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return None
+
+    def sources(self, rows: Array) -> Ways:
+        ((some, given),) = super().sources(rows)
+        members = [self.members.get(row, ()) for row in rows.tolist()]
+        owners = np.repeat(np.arange(len(rows)), [len(one) for one in members])
+        collected = np.fromiter(chain.from_iterable(members), np.int64, len(owners))
+        return [(some, [*given, (self.inputs[1].table, collected, owners)])]
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        if self.of_last is None or self.collect.last is None:
+            return in_windows(self, port, horizon)
+        return in_last(self, self.collect.last, self.of_last, port, horizon)
+
+    def remembers(self, horizon: Horizon) -> bool:
+        return self.of_last is None and horizon.learned(self.back, self.back_for) >= FAR
+
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        super().keep_parents(keep)
+        kept = keep[id(self.out.table)]
+        members = [m for row, found in self.members.items() if row < len(kept) and kept[row] for m in found]
+        keep[id(self.inputs[1].table)][members] = True
+
+    def moved(self, places: Mapping[int, Array]) -> None:
+        super().moved(places)
+        own, place = places[id(self.out.table)], places[id(self.inputs[1].table)]
+        self.members = {
+            int(own[row]): tuple(int(place[m]) for m in found)
+            for row, found in self.members.items()
+            if row < len(own) - 1 and own[row] >= 0
+        }
+
+    def state(self, number: Mapping[int, int]) -> Any:
+        return ragged(self.members.items())
+
+    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        members = unragged(state, self.out.table.n)
+        check_numbers(state["of"], 0, self.inputs[1].table.n, "something collected that is not there")
+        collected = state["of"].tolist()
+        self.members = {row: tuple(collected[lo:hi]) for row, lo, hi in members}
+
+    def check(self) -> None:
+        super().check()
+        table = self.out.table
+        known = np.zeros(table.n, bool)
+        known[np.fromiter(self.members, np.int64, len(self.members))] = True
+        require(not bool((table.alive[: table.n].astype(bool) & ~known).any()), "a row that has not collected anything")
 
     def parts(self, row: int) -> tuple[Part, ...]:
         found = dict.fromkeys(self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +12,11 @@ from augury.columns import kernels as k
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import LONGEST, View, frame_of
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
-from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.base import Operator, Part, Ways
+from augury.engine.saved import ragged, require, unragged
+from augury.engine.saved.references import check_events
 from augury.jit import Array
+from augury.model import Event, content_id
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -29,6 +33,7 @@ class Derived(Operator):
     """
 
     kind = "set"
+    holds_events = True
 
     def __init__(self, circuit: Circuit, type: str, arity: int, recursive: bool) -> None:
         self.type, self.arity, self.recursive = type, arity, recursive
@@ -39,7 +44,7 @@ class Derived(Operator):
         self.used = 0
         self.weakened: list[Array] = []
         self.suspects: list[int] = []
-        self.supports: list[Links] = []
+        self.supports: list[Links] = []  # from an event to its derivations, rule by rule
         self.kept_inputs: dict[int, tuple[Part, ...]] = {}  # of events whose derivations are beyond the horizon
         self.loops: list[tuple[Links, Derive]] = []  # rules from this set into itself, over one join
         self.rederive: Rederive
@@ -168,6 +173,77 @@ class Derived(Operator):
     def parts(self, row: int) -> tuple[Part, ...]:
         return ((self.out.table, row),)
 
+    def event(self, row: int) -> Event:
+        table, decode = self.out.table, self.circuit.words.dictionary.decode
+        args = tuple(decode(int(c)) for c in table.data[table.codes, row])
+        start, end = int(table.data[START, row]), int(table.data[END, row])
+        shown = args[: len(args) - self.circuit.plan.hidden]
+        return Event(self.type, args, start, end, content_id(self.type, shown, start, end))
+
+    def about(self) -> dict[str, Any]:
+        return {"type": self.type}
+
+    # Derivations
+
+    def support(self, row: int) -> tuple[Derive, int] | None:
+        """One derivation of an event: one that stands and rests on lower ranks; of an event that is gone, the last one."""
+        rank = self.out.table.data[RANK, row]
+        fallback: tuple[Derive, int] | None = None
+        for links in self.supports:
+            head = self.circuit.maker(links.child)
+            assert isinstance(head, Derive)
+            for child in links.every(row):
+                if links.child.alive[child] and links.child.data[RANK, child] < rank:
+                    return head, child
+                fallback = fallback or (head, child)
+        return fallback
+
+    def sources(self, rows: Array) -> Ways:
+        """One derivation of each event: the one that `support` names."""
+        ranks = self.out.table.data[RANK, rows]
+        size = len(rows)
+        chosen, link, good = np.full(size, -1, np.int64), np.full(size, -1, np.int64), np.zeros(size, bool)
+        best, any_one = np.empty(size, np.int64), np.empty(size, np.int64)
+        for i, links in enumerate(self.supports):
+            links.extend()
+            child = links.child
+            k.first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
+            for found, wanted in (
+                (any_one, chosen < 0),
+                (best, ~good),
+            ):  # one that stands is better than one that is gone
+                take = wanted & (found >= 0)
+                chosen[take], link[take] = found[take], i
+            good |= best >= 0
+        if self.kept_inputs:
+            link[[i for i, row in enumerate(rows.tolist()) if row in self.kept_inputs]] = -2
+        ways: Ways = [
+            (np.flatnonzero(link == i), [(links.child, chosen, None)]) for i, links in enumerate(self.supports)
+        ]
+        return [*ways, (np.flatnonzero(link == -1), [])]
+
+    def moved(self, places: Mapping[int, Array]) -> None:
+        place = places[id(self.out.table)]
+        self.kept_inputs = {
+            int(place[row]): tuple((t, int(places[id(t)][r])) for t, r in parts)
+            for row, parts in self.kept_inputs.items()
+            if place[row] >= 0
+        }
+
+    def state(self, number: Mapping[int, int]) -> Any:
+        parts = [part for some in self.kept_inputs.values() for part in some]
+        return {
+            **ragged((row, [at for _, at in some]) for row, some in self.kept_inputs.items()),
+            "place": np.fromiter((number[id(self.circuit.maker(table))] for table, _ in parts), np.int64),
+        }
+
+    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        rows = unragged(state, self.out.table.n)
+        check_events(state["place"], state["of"], operators)
+        named = zip(state["place"].tolist(), state["of"].tolist(), strict=True)
+        parts = [(operators[place].out.table, row) for place, row in named]
+        self.kept_inputs = {row: tuple(parts[lo:hi]) for row, lo, hi in rows}
+
 
 class Derive(Operator):
     """`head <- body`: for every row of the body one derivation of an event over the cover of the row and its windows.
@@ -249,8 +325,27 @@ class Derive(Operator):
         keep = np.flatnonzero(ok)
         return (rows, given) if len(keep) == len(rows) else (rows[keep], given[:, keep])
 
+    def parents(self) -> list[tuple[int, Table]]:
+        return [(LEFT, self.inputs[0].table), (RIGHT, self.events.out.table)]
+
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return self.circuit.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
+
     def parts(self, row: int) -> tuple[Part, ...]:
         return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
+
+    def sources(self, rows: Array) -> Ways:
+        left = self.out.table.data[LEFT, rows]
+        return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
+
+    def retain(self, keep: dict[int, Array], frontier: int | None) -> None:
+        """A derivation that is certain is not looked at again."""
+        table, events = self.out.table, self.events.out.table
+        kept = table.alive[: table.n].astype(bool)
+        if frontier is not None:
+            kept &= events.data[END, table.data[RIGHT, : table.n]] > frontier
+        keep[id(table)] = kept
+        keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
 
 
 class Rederive(Operator):
@@ -269,3 +364,6 @@ class Rederive(Operator):
         for one in self.events:
             if one.suspects:
                 one.derive_again()
+
+    def check(self) -> None:
+        require(self.out.table.n == 0, "rows where there are none")

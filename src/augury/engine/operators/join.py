@@ -18,6 +18,7 @@ from augury.optimiser.implied_bounds import FAR, BoundsFor
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
     from augury.optimiser.implied_bounds import Relation
 
 _PORTION = 1 << 18  # how many pairs are held at a time
@@ -32,6 +33,7 @@ class Join(Operator):
     """
 
     kind = "join"
+    waits_at = (0, 1)
 
     def __init__(
         self,
@@ -231,6 +233,28 @@ class Join(Operator):
         frame = self.frame(pairs[0], pairs[1])
         self.circuit.context.name_events = self.name_events
         store(self.circuit.context.select(self.where, frame, self.rule), out)
+
+    # How long a row waits for partners
+
+    def reach(self, port: int, horizon: Horizon) -> int:
+        """How far the end of a row lies from that of a partner at least, negative where it may be earlier."""
+        back = int(self.relation.reach[1 - port][1])
+        bounds_for = self.bounds_for
+        if back > -FAR or bounds_for is None:
+            return back
+        return -horizon.learned(-back, lambda lengths: -int(bounds_for(lengths)[0].reach[1 - port][1]))
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        if port > 1:
+            return None  # what must be absent is looked at by the Absence behind
+        table, other = self.inputs[port].table, self.inputs[1 - port].table
+        back = self.reach(port, horizon)
+        if back <= -FAR:
+            return np.ones(table.n, bool)
+        return table.data[END, : table.n] >= horizon.since[id(other)] + back
+
+    def remembers(self, horizon: Horizon) -> bool:
+        return any(self.reach(port, horizon) <= -FAR for port in (0, 1))
 
     def frame(self, lefts: Array, rights: Array) -> Frame:
         return joined(self.inputs[0], self.inputs[1], lefts, rights, self.open, self.gap)

@@ -9,8 +9,9 @@ import numpy as np
 from augury.algebra.plan import Predicate
 from augury.columns.frame import View
 from augury.columns.table import END, Links, Table
-from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import Derived
+from augury.engine.saved import require
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -56,5 +57,8 @@ class Learn(Operator):
         table = self.inputs[port].table
         return self.circuit.bridge.translated(table.data[table.codes[i], rows])
 
-    def parts(self, row: int) -> tuple[Part, ...]:
-        return ()
+    def parents(self) -> list[tuple[int, Table]]:
+        return []
+
+    def check(self) -> None:
+        require(self.out.table.n == 0, "rows where there are none")

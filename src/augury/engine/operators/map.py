@@ -10,8 +10,8 @@ from augury.algebra.nodes import Condition
 from augury.algebra.terms import Expr
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame, View, frame_of, store
-from augury.columns.table import END, FIELDS, LEFT, RIGHT, START, Table
-from augury.engine.operators.base import Operator, Part
+from augury.columns.table import END, FIELDS, LEFT, START, Table
+from augury.engine.operators.base import Operator, Ways, check_either
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -95,9 +95,6 @@ class Map(Operator):
             frame.labels[label] = (frame.start, frame.end)
         return context.select(self.where, frame, self.rule)
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
-        return self.circuit.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
-
 
 class Union(Operator):
     """`P1 OR P2`: the rows of both."""
@@ -115,8 +112,14 @@ class Union(Operator):
                     frame.left, frame.right = frame.right, frame.left
                 store(frame, self.out)
 
-    def parts(self, row: int) -> tuple[Part, ...]:
-        data = self.out.table.data
-        left, right = int(data[LEFT, row]), int(data[RIGHT, row])
-        port, at = (0, left) if left >= 0 else (1, right)
-        return self.circuit.parts(self.inputs[port].table, at)
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return None  # some are of one branch, some of the other
+
+    def sources(self, rows: Array) -> Ways:
+        (left_field, left), (right_field, right) = self.parents()
+        lefts, rights = self.out.table.data[left_field, rows], self.out.table.data[right_field, rows]
+        first, second = np.flatnonzero(lefts >= 0), np.flatnonzero((lefts < 0) & (rights >= 0))
+        return [(first, [(left, lefts, None)]), (second, [(right, rights, None)])]
+
+    def check(self) -> None:
+        check_either(self)

@@ -6,7 +6,11 @@ everything (`envelope.py`). `forms.py` says how the values and facts of the lang
 """
 
 from augury.engine.saved.envelope import Head, packed, pieces, unpacked
+from augury.engine.saved.references import check_numbers, is_array, ragged, unragged
 from augury.engine.saved.saving import read_file, write_file
 from augury.engine.saved.unsound import Unsound, not_whole, require
 
-__all__ = ["Head", "Unsound", "not_whole", "packed", "pieces", "read_file", "require", "unpacked", "write_file"]
+__all__ = [
+    "Head", "Unsound", "check_numbers", "is_array", "not_whole", "packed", "pieces", "ragged", "read_file", "require",
+    "unpacked", "unragged", "write_file",
+]  # fmt: skip

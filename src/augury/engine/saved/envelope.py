@@ -32,7 +32,7 @@ from augury.errors import RunError
 from augury.jit import Array
 
 MAGIC = b"\x89augury\n"
-FORMAT = 5
+FORMAT = 6
 _FRONT = struct.Struct("<8sIQQ")
 _DIGEST = 32
 _OLD = (

@@ -159,3 +159,9 @@ FORMS = (
 )
 FORM_OF = {form.kind: form for form in FORMS}
 FORM_NAMED = {form.name: form for form in FORMS}
+
+
+def are_texts(given: Any, null: bool = False) -> bool:
+    """Whether it is a list of texts, some of them null where that may be."""
+    kinds = {str, type(None)} if null else {str}
+    return isinstance(given, list) and set(map(type, given)) <= kinds

@@ -1,0 +1,62 @@
+"""What saved rows refer to: numbers within their bounds, some numbers for each of some rows, events of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.engine.saved.unsound import require
+from augury.jit import Array
+
+if TYPE_CHECKING:
+    from augury.engine.operators.base import Operator
+
+
+def check_numbers(numbers: Array, least: int, limit: int, what: str) -> None:
+    """Numbers from `least` up to, not including, `limit`."""
+    if len(numbers):
+        require(least <= int(numbers.min()) and int(numbers.max()) < limit, what)
+
+
+def is_array(given: Any, dtype: Any, length: int) -> bool:
+    return isinstance(given, np.ndarray) and given.dtype == dtype and given.shape == (length,)
+
+
+def ragged(items: Iterable[tuple[int, Sequence[int]]]) -> dict[str, Array]:
+    """Some numbers for each of some rows, as columns."""
+    given = list(items)
+    return {
+        "row": np.fromiter((row for row, _ in given), np.int64),
+        "count": np.fromiter((len(some) for _, some in given), np.int64),
+        "of": np.fromiter((one for _, some in given for one in some), np.int64),
+    }
+
+
+def unragged(given: Any, n: int) -> list[tuple[int, int, int]]:
+    """Rows of a table with so many, and from where up to where the numbers of each lie."""
+    rows, counts, numbers = given["row"], given["count"], given["of"]
+    require(all(is_array(one, np.int64, len(one)) for one in (rows, counts, numbers)), "rows that are none")
+    check_numbers(rows, 0, n, "a row that is not there")
+    check_numbers(counts, 0, len(numbers) + 1, "a count that is none")
+    require(len(rows) == len(counts) and len(np.unique(rows)) == len(rows), "rows that do not fit")
+    ends = np.cumsum(counts)
+    require(int(counts.sum()) == len(numbers), "counts that do not add up")
+    return list(zip(rows.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True))
+
+
+def check_events(places: Any, rows: Any, operators: Sequence[Operator]) -> None:
+    """Rows of inputs, each given by the number of its operator, that are there."""
+    sizes = np.array([operator.out.table.n for operator in operators], np.int64)
+    check_inputs(places, operators)
+    require(is_array(rows, np.int64, len(places)), "rows that are none")
+    require(bool(((rows >= 0) & (rows < sizes[places])).all()), "an event that is not there")
+
+
+def check_inputs(places: Any, operators: Sequence[Operator]) -> None:
+    """Numbers of operators that are inputs."""
+    require(is_array(places, np.int64, len(places)), "rows that are none")
+    check_numbers(places, 0, len(operators), "an input that is not there")
+    inputs = np.array([operator.is_input for operator in operators], bool)
+    require(bool(inputs[places].all()), "an input that is none")
