@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
-from augury.algebra.terms import Const, Expr, labels, variables
+from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
 from augury.errors import NOWHERE, Span
 
 _SPAN = field(default=NOWHERE, compare=False, repr=False)
@@ -230,7 +230,126 @@ class Kleene:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Follow | Kleene
+Link: TypeAlias = Literal["NEXT", "THEN", "SEQ"]
+PAST_END: Literal["PAST END"] = "PAST END"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a run: `input`, `least` to `most` times (`most` is None where there is no limit).
+
+    input     a Scan, or an Either of Scans; a Label around it where the part has a label, and a Select around that for
+              conditions on one row alone. A row of it is one iteration: one event, with its variables and its label.
+    link      the operator to its left: it relates the first iteration to the last event before it, that of whichever
+              part that is, since parts may be left out. That of the first part is never used.
+    between   the operator between two iterations.
+    own       the variables that are each iteration's own, in the order of their names: those first bound in this part,
+              where it repeats. Every other variable has one value in a run, and joins: a part that has it must agree.
+    where     conditions asked of every iteration, as soon as it is there. They see the iteration's own variables and
+              label, `Prev` and `Aggregate` over them (an aggregate ranges over the iterations up to and with this
+              one; without arguments it counts them), the variables of parts before it and its own, and the results of
+              parts before it. One with a `Prev` without default is not asked of the first iteration. `=` and static
+              predicates may bind: own variables, or in a part that does not repeat variables of the run.
+    after     conditions asked once, when the repetition is complete, before the next part: of the variables bound so
+              far, and the results of this part and those before it. They are asked of an empty repetition, too.
+
+    A condition of `where` or `after` with a variable or a label that only parts left out by this match have is not
+    asked; what it would have bound stays unbound. Facts are seen at the end of the iteration (`where`), or at the end
+    of the last event so far (`after`). `where` counts for what THEN takes as next, `after` does not.
+
+        tick(S, Q)+ WHERE Q > prev(Q, last(P)), count(Q) >= 2
+        →  Part(tick(S, Q), …, 1, None, own=(Q,), where=(Q > prev(Q, <last(P)>),), after=(<count(Q)> >= 2,))
+    """
+
+    input: Node
+    link: Link = "NEXT"
+    between: Link = "NEXT"
+    least: int = 1
+    most: int | None = 1
+    own: tuple[str, ...] = ()
+    where: tuple[Condition, ...] = ()
+    after: tuple[Condition, ...] = ()
+    span: Span = _SPAN
+
+    @property
+    def repeats(self) -> bool:
+        """Whether there may be more than one iteration. `?` is no repetition, and neither is `{1}`."""
+        return self.most is None or self.most > 1
+
+    @property
+    def optional(self) -> bool:
+        """Whether a match may leave the part out."""
+        return self.least == 0
+
+    @property
+    def quantified(self) -> bool:
+        """Whether the number of iterations is a choice, so that LONGEST and SHORTEST look at it."""
+        return self.least != self.most
+
+    @property
+    def label(self) -> str | None:
+        return next((n.label for n in walk(self.input) if isinstance(n, Label)), None)
+
+
+@dataclass(frozen=True)
+class Result:
+    """An aggregate over all iterations of a part of a run, as a variable: no variable of a program has such a name.
+
+    Of no iteration, `count` is 0, and every other aggregate is null. An aggregate without arguments counts the iterations.
+    """
+
+    name: str
+    part: int
+    aggregate: Aggregate
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run (SEMANTICS 10): the parts one after the other, each as often as it may, related by their links.
+
+    parts     in the order of the text. A match has at least one event.
+    key       variables that every Scan of every part has as an argument of its own. A key variable has one value in a
+              run, and never null.
+    among     the events of the run: a Scan for each different atom of the parts, with `_` for all but the key, without
+              constants, conditions and other variables. Its rows are found for the key of the match.
+    results   the aggregates over whole repetitions that the head, or a condition elsewhere, uses.
+    windows   in microseconds: last end - first start of a match is at most each of them. Part of what a match is, so
+              LONGEST chooses within them; not part of what THEN takes as next.
+    which     ALL: every match. LONGEST: of the matches with the same key and the same first event, those whose numbers
+              of iterations, one for each quantified part, are greatest, compared as a list; all ties stand. SHORTEST:
+              least. These two are for NEXT and THEN only.
+    skip      with LONGEST or SHORTEST: for each key, matches are taken in the order of their first events, then their
+              second, and so on. PAST_END: the next one taken starts after the last event of the one before has ended.
+              The number of a part: it starts no earlier than the last event of that part starts, and its first event
+              is later in the order of events. Matches made of the same events are taken together.
+    where     conditions that are asked of the complete match only: those on facts that change in time, as written at
+              the whole run (facts are seen at the end of the match), intervals counted from a part, and absences in
+              them. Like `where` of a part, they are not asked where a part that they need is left out. A match is one
+              that meets them: LONGEST and SKIP choose among those that do.
+
+    Links, for an event A of the match and the row B that comes after it: B follows A if A ends before B starts, and X
+    lies between if it starts after A ends and ends before B starts.
+        SEQ    B follows A.
+        NEXT   B follows A, and no row of `among` with the key of the match lies between.
+        THEN   B follows A, and no row of B's part lies between that joins with the match so far and meets B's `where`.
+
+    A row binds the key, all variables that are no iteration's own (null where all parts that have them are left out) and
+    the results. It has the intervals of the labels of parts that do not repeat, and are not left out. Its interval is
+    from the start of the first event to the end of the last; it is made of the events of all iterations, in order.
+    """
+
+    parts: tuple[Part, ...]
+    key: tuple[str, ...] = ()
+    among: tuple[Scan, ...] = ()
+    results: tuple[Result, ...] = ()
+    windows: tuple[int, ...] = ()
+    which: Literal["ALL", "LONGEST", "SHORTEST"] = "ALL"
+    skip: Literal["PAST END"] | int | None = None
+    where: tuple[Condition, ...] = ()
+    span: Span = _SPAN
+
+
+Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Follow | Kleene | Run
 
 
 # Rules
@@ -296,6 +415,8 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case Follow():
             return (node.first, node.then)
+        case Run():
+            return tuple(part.input for part in node.parts)
         case _:
             assert_never(node)
 
@@ -311,18 +432,41 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
             return replace(node, left=change(node.left), right=change(node.right))
         case Follow():
             return replace(node, first=change(node.first), then=change(node.then))
+        case Run():
+            return replace(node, parts=tuple(replace(part, input=change(part.input)) for part in node.parts))
         case _:
             assert_never(node)
 
 
 def conditions(node: Node) -> tuple[Condition, ...]:
+    """The conditions of a node; of a run, those of its parts as well."""
+    if isinstance(node, Run):
+        return (*(c for part in node.parts for c in (*part.where, *part.after)), *node.where)
     return node.where if isinstance(node, Select | Join) else ()
 
 
 def absences(node: Node) -> tuple[Node, ...]:
     """The patterns whose absence this node asks for."""
     inside = tuple(c.pattern for c in conditions(node) if isinstance(c, NoneInside))
+    if isinstance(node, Run):
+        return (*inside, *blockers(node))
     return inside + ((node.absent,) if isinstance(node, Join | Follow) and node.absent is not None else ())
+
+
+def links(run: Run) -> Iterator[tuple[Part, Link]]:
+    """The links of a run, each with the part to its right."""
+    for number, part in enumerate(run.parts):
+        if number:
+            yield part, part.link
+        if part.repeats:
+            yield part, part.between
+
+
+def blockers(run: Run) -> tuple[Node, ...]:
+    """The patterns of which no row may lie between two events of a run: all its events (NEXT), a part's own (THEN)."""
+    used = list(links(run))
+    after_next = run.among if any(link == "NEXT" for _, link in used) else ()
+    return (*after_next, *dict.fromkeys(part.input for part, link in used if link == "THEN"))
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -387,18 +531,27 @@ def bound_vars(node: Node) -> set[str]:
             return bound_vars(node.left) & bound_vars(node.right)
         case Kleene():
             return bound_vars(node.input)
+        case Run():
+            own = {v for part in node.parts for v in part.own}
+            found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))
+            return found - own | {result.name for result in node.results}
         case _:
             found = {v for part in inputs(node) for v in bound_vars(part)}
-            for condition in conditions(node):
-                if isinstance(condition, Holds) or (isinstance(condition, Compare) and condition.op == "="):
-                    found |= condition_vars(condition)
-            return found
+            return found | _bound_by(conditions(node))
+
+
+def _bound_by(where: tuple[Condition, ...]) -> set[str]:
+    """The variables of conditions that may bind."""
+    binding = (c for c in where if isinstance(c, Holds) or (isinstance(c, Compare) and c.op == "="))
+    return {v for condition in binding for v in condition_vars(condition)}
 
 
 def bound_labels(node: Node) -> set[str]:
     """The labels whose intervals every row has."""
     found = {node.label} if isinstance(node, Label) else set()
     found |= {c.label for c in conditions(node) if isinstance(c, Relative)}
+    if isinstance(node, Run):
+        return found.union(*(bound_labels(part.input) for part in node.parts if not (part.repeats or part.optional)))
     return found.union(*(bound_labels(part) for part in inputs(node)))
 
 

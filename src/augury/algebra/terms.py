@@ -72,7 +72,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An aggregate of the head, over what the rule collects."""
+    """An aggregate over what the rule collects, or over the iterations of a part of a run; without arguments it counts."""
 
     function: str
     args: tuple[Expr, ...]
@@ -80,7 +80,22 @@ class Aggregate:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Expr: TypeAlias = Var | Wild | Const | Build | Apply | Moment | Aggregate
+@dataclass(frozen=True)
+class Prev:
+    """`prev(of, default)`: `of` as it was one iteration earlier; in the first iteration, the default.
+
+    It stands in the conditions that a run asks of every iteration of a repeated part (`Part.where`), nowhere else. `of`
+    is made of that part's own variables, the times of its label, and what is the same in all iterations; it has no
+    `Prev` and no `Aggregate` inside. `default` is evaluated at the first iteration, with all that a condition sees
+    there. Without a default, the condition is not asked of the first iteration.
+    """
+
+    of: Expr
+    default: Expr | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Expr: TypeAlias = Var | Wild | Const | Build | Apply | Moment | Aggregate | Prev
 
 INFIX = ("+", "-", "*", "/", "//", "mod", "**")
 
@@ -91,6 +106,10 @@ def walk(expr: Expr) -> Iterator[Expr]:
     if isinstance(expr, Build | Apply | Aggregate):
         for arg in expr.args:
             yield from walk(arg)
+    elif isinstance(expr, Prev):
+        yield from walk(expr.of)
+        if expr.default is not None:
+            yield from walk(expr.default)
 
 
 def variables(*exprs: Expr) -> set[str]:
@@ -104,6 +123,8 @@ def plain_variables(expr: Expr) -> set[str]:
             return {expr.name}
         case Build() | Apply():
             return {v for arg in expr.args for v in plain_variables(arg)}
+        case Prev():
+            return plain_variables(expr.of) | (plain_variables(expr.default) if expr.default is not None else set())
     return set()
 
 
@@ -113,7 +134,7 @@ def labels(*exprs: Expr) -> set[str]:
 
 def computes(expr: Expr) -> bool:
     """Whether the expression makes a value that none of its variables has."""
-    return any(isinstance(part, Apply | Moment | Aggregate) for part in walk(expr))
+    return any(isinstance(part, Apply | Moment | Aggregate | Prev) for part in walk(expr))
 
 
 def is_pure(*exprs: Expr) -> bool:
@@ -135,6 +156,8 @@ def show(expr: Expr, outer: int = 0) -> str:
         case Aggregate():
             inner = ", ".join(show(a) for a in expr.args)
             return f"{expr.function}({'distinct ' if expr.distinct else ''}{inner})"
+        case Prev():
+            return f"prev({', '.join(show(e) for e in (expr.of, expr.default) if e is not None)})"
         case Build():
             return f"{expr.functor}({', '.join(show(a) for a in expr.args)})"
         case Apply():
