@@ -1,0 +1,268 @@
+"""The events of a run: each once for a key, in the order of time, with the rows of the parts that it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.columns.frame import View
+from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Links, Table, grown
+from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
+from augury.engine.saved import check_numbers
+from augury.jit import Array
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
+
+
+class Moments(Operator):
+    """ΔM = Δevents of the run, each with what it may be: a row of every part whose atom and conditions it meets.
+
+    A row has the number of the input that it is an event of (left), the row there (right), its key, and for each part the
+    row of it, or -1. What facts make of a part later is a moment of its own at the same time, which blocks nothing.
+    """
+
+    kind = "moments"
+
+    def __init__(
+        self, circuit: Circuit, among: tuple[View, ...], parts: tuple[View, ...], key: tuple[str, ...], rule: str
+    ) -> None:
+        self.among, self.parts_of, self.key = among, parts, key
+        table = Table(len(key), circuit.words, len(parts))
+        self.key_fields = tuple(range(FIELDS, FIELDS + len(key)))
+        self.row_fields = tuple(range(FIELDS + len(key), FIELDS + len(key) + len(parts)))
+        super().__init__(circuit, (*among, *parts), View(table, dict(zip(key, self.key_fields, strict=True))), rule)
+        self.index: Index = table.index(self.key_fields)
+        self._clear()
+
+    def make_links(self) -> list[Links | None]:
+        return []
+
+    def _clear(self) -> None:
+        self.at = [NONE for _ in self.inputs]  # the moment of each row of an input, -1 where it has none
+        self.of_event: dict[tuple[int, int], Array] = {}  # by input and table of events: the row of the input
+
+    # Changes
+
+    def step(self) -> None:
+        ports = len(self.among)
+        gone: list[Array] = []
+        for port in range(len(self.inputs)):
+            lost = self.losses(port)
+            if len(lost):
+                found = self._moment_of(port, lost)
+                gone.append(found[found >= 0])
+        if gone:
+            self._kill(np.unique(np.concatenate(gone)))
+        first = self.out.table.n
+        for port in range(ports):
+            rows = self.gains(port)
+            if len(rows):
+                self._add(port, rows)
+        for part in range(len(self.parts_of)):
+            rows = self.gains(ports + part)
+            if len(rows):
+                self._be(part, rows, first)
+
+    def _kill(self, moments: Array) -> None:
+        """Moments of which the event, or the row of a part, is gone; what is left of them comes again."""
+        table = self.out.table
+        moments = moments[table.alive[moments].astype(bool)]
+        table.kill(moments)
+        for port in range(len(self.inputs)):
+            for row_of, at in ((self._row_of(port, moments), self.at[port]),):
+                mine = row_of >= 0
+                at[row_of[mine]] = -1
+        event_stands = self._stand(table.data[LEFT, moments], table.data[RIGHT, moments])
+        left = moments[event_stands]
+        if not len(left):
+            return
+        data = table.data[:, left].copy()
+        for part, field in enumerate(self.row_fields):
+            rows = data[field]
+            dead = (rows >= 0) & ~self.parts_of[part].table.alive[np.maximum(rows, 0)].astype(bool)
+            data[field, dead] = -1
+        self._append(data)
+
+    def _row_of(self, port: int, moments: Array) -> Array:
+        """The row of an input that moments are, or -1."""
+        data, ports = self.out.table.data, len(self.among)
+        if port >= ports:
+            return data[self.row_fields[port - ports], moments]
+        return np.where(data[LEFT, moments] == port, data[RIGHT, moments], -1)
+
+    def _stand(self, ports: Array, rows: Array) -> Array:
+        stands = np.zeros(len(rows), bool)
+        for port, view in enumerate(self.among):
+            mine = ports == port
+            stands[mine] = view.table.alive[rows[mine]].astype(bool)
+        return stands
+
+    def _append(self, data: Array) -> None:
+        table = self.out.table
+        first = table.n
+        table.append(data)
+        self._note(np.arange(first, table.n))
+
+    def _note(self, moments: Array) -> None:
+        """Remembers which rows these moments are."""
+        for port, view in enumerate(self.inputs):
+            if len(self.at[port]) < view.table.n:
+                self.at[port] = grown(self.at[port], 2 * view.table.n, len(self.at[port]), -1)
+            rows = self._row_of(port, moments)
+            mine = rows >= 0
+            if port < len(self.among):  # where facts made several of an event, the first one stands for it
+                mine &= self.at[port][np.maximum(rows, 0)] < 0
+            self.at[port][rows[mine]] = moments[mine]
+
+    def _moment_of(self, port: int, rows: Array) -> Array:
+        at = self.at[port]
+        known = rows < len(at)
+        return np.where(known, at[np.where(known, rows, 0)], -1) if len(at) else np.full(len(rows), -1)
+
+    def _add(self, port: int, rows: Array) -> None:
+        """New events of the run."""
+        view, data = self.among[port], self.among[port].table.data
+        tables, events = events_behind(self.circuit, view.table, rows)
+        new = np.ones(len(rows), bool)
+        keys = data[[view.vars[v] for v in self.key], :][:, rows] if self.key else np.empty((0, len(rows)), np.int64)
+        for earlier in range(port):  # an event that has the same key at the places of another atom is there already
+            others = self._rows_at(earlier, tables, events)
+            there = others >= 0
+            if there.any():
+                new &= ~(there & self._same_key(self.among[earlier], np.maximum(others, 0), keys))
+        for table in np.unique(tables):
+            mine = tables == table
+            known = self.of_event.get((port, int(table)), NONE)
+            need = int(events[mine].max()) + 1
+            if len(known) < need:
+                known = grown(known, 2 * need, len(known), -1)
+            known[events[mine]] = rows[mine]
+            self.of_event[port, int(table)] = known
+        rows, keys = rows[new], keys[:, new]
+        given = np.full((self.out.table.width, len(rows)), -1, np.int64)
+        given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
+        given[LEFT], given[RIGHT] = port, rows
+        given[list(self.key_fields)] = keys
+        if len(rows):
+            self._append(given)
+
+    def _rows_at(self, port: int, tables: Array, events: Array) -> Array:
+        """The rows of an input that are made of events; -1 where there is none."""
+        found = np.full(len(events), -1, np.int64)
+        for table in np.unique(tables):
+            known = self.of_event.get((port, int(table)), NONE)
+            mine = np.flatnonzero((tables == table) & (events < len(known)))
+            found[mine] = known[events[mine]]
+        return found
+
+    def _same_key(self, view: View, rows: Array, keys: Array) -> Array:
+        words, same = self.circuit.words.dictionary, np.ones(len(rows), bool)
+        for v, codes in zip(self.key, keys, strict=True):
+            same &= words.canonical(view.table.data[view.vars[v], rows]) == words.canonical(codes)
+        return same
+
+    def _be(self, part: int, rows: Array, first: int) -> None:
+        """New rows of a part: what their moments may be, where these came in this step; else moments of their own."""
+        view, table, field = self.parts_of[part], self.out.table, self.row_fields[part]
+        tables, events = events_behind(self.circuit, view.table, rows)
+        keys = view.table.data[[view.vars[v] for v in self.key], :][:, rows]
+        moments = np.full(len(rows), -1, np.int64)
+        for port, among in enumerate(self.among):
+            others = self._rows_at(port, tables, events)
+            there = others >= 0
+            if there.any():
+                there &= self._same_key(among, np.maximum(others, 0), keys)
+                found = self._moment_of(port, np.maximum(others, 0))
+                moments = np.where((moments < 0) & there, found, moments)
+        rows, moments = rows[moments >= 0], moments[moments >= 0]
+        once = np.zeros(len(rows), bool)
+        once[np.unique(moments, return_index=True)[1]] = True
+        free = once & (moments >= first) & (table.data[field, moments] < 0)
+        table.data[field, moments[free]] = rows[free]
+        port = len(self.among) + part
+        if len(self.at[port]) < view.table.n:
+            self.at[port] = grown(self.at[port], 2 * view.table.n, len(self.at[port]), -1)
+        self.at[port][rows[free]] = moments[free]
+        rest = ~free
+        if rest.any():
+            given = table.data[:, moments[rest]].copy()
+            given[list(self.row_fields)] = -1
+            given[field] = rows[rest]
+            given[RANK] = np.maximum(given[RANK], view.table.data[RANK, rows[rest]])
+            self._append(given)
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self._clear()
+        table = self.out.table
+        for port, view in enumerate(self.among):
+            rows = np.flatnonzero(view.table.alive[: view.table.n])
+            tables, events = events_behind(self.circuit, view.table, rows)
+            for one in np.unique(tables):
+                mine = tables == one
+                known = np.full(2 * (int(events[mine].max()) + 1), -1, np.int64)
+                known[events[mine]] = rows[mine]
+                self.of_event[port, int(one)] = known
+        self._note(np.flatnonzero(table.alive[: table.n]))
+
+    # What a row is made of
+
+    def parents(self) -> list[tuple[int, Table]]:
+        return [(field, view.table) for field, view in zip(self.row_fields, self.parts_of, strict=True)]
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        data = self.out.table.data
+        return self.circuit.parts(self.among[int(data[LEFT, row])].table, int(data[RIGHT, row]))
+
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return None
+
+    def sources(self, rows: Array) -> Ways:
+        data = self.out.table.data
+        events = data[RIGHT, rows]
+        return [
+            (np.flatnonzero(data[LEFT, rows] == port), [(view.table, events, None)])
+            for port, view in enumerate(self.among)
+        ]
+
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        super().keep_parents(keep)
+        data, n = self.out.table.data, self.out.table.n
+        own = keep[id(self.out.table)]
+        for port, view in enumerate(self.among):
+            keep[id(view.table)][data[RIGHT, :n][own & (data[LEFT, :n] == port)]] = True
+
+    def moved(self, places: Mapping[int, Array]) -> None:
+        super().moved(places)
+        data, n = self.out.table.data, self.out.table.n
+        for port, view in enumerate(self.among):
+            mine = np.flatnonzero(data[LEFT, :n] == port)
+            data[RIGHT, mine] = places[id(view.table)][data[RIGHT, mine]]
+
+    def check(self) -> None:
+        data, n = self.out.table.data, self.out.table.n
+        check_numbers(data[LEFT, :n], 0, len(self.among), NOT_THERE)
+        for port, view in enumerate(self.among):
+            check_numbers(data[RIGHT, :n][data[LEFT, :n] == port], 0, view.table.n, NOT_THERE)
+        for field, parent in self.parents():
+            check_numbers(data[field, :n], -1, parent.n, NOT_THERE)
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        return None
+
+
+def events_behind(circuit: Circuit, table: Table, rows: Array) -> tuple[Array, Array]:
+    """The one event that each row is made of: the number of the table it is in, by identity, and its row there."""
+    maker = circuit.maker(table)
+    if maker.holds_events:
+        return np.full(len(rows), id(table), np.int64), rows
+    tables, events = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    for some, sources in maker.sources(rows):
+        if len(some):
+            ((source, parents, _),) = sources
+            tables[some], events[some] = events_behind(circuit, source, parents[some])
+    return tables, events
