@@ -62,7 +62,7 @@ conditions: st.SearchStrategy[s.Node] = st.one_of(
     st.builds(lambda a, b: s.Group((a, b)), _calls(values), _calls(values)),
 )
 lengths = st.one_of(st.integers(0, 10**6).map(Const), durations)
-OPERATORS = ["SEQ", "AND", "PAR", "OR", "EQUALS", "MEETS", "DURING", "STARTS", "FINISHES"]
+OPERATORS = ["SEQ", "NEXT", "THEN", "AND", "PAR", "OR", "EQUALS", "MEETS", "DURING", "STARTS", "FINISHES"]
 
 
 def _compound(inner: st.SearchStrategy[s.Node]) -> st.SearchStrategy[s.Node]:
@@ -72,6 +72,7 @@ def _compound(inner: st.SearchStrategy[s.Node]) -> st.SearchStrategy[s.Node]:
         ),
         st.builds(s.Window, inner, lengths),
         st.builds(s.Power, inner, st.integers(1, 9), st.booleans()),
+        st.builds(s.Quantified, inner, st.integers(0, 3), st.none() | st.integers(0, 3)),
         st.builds(lambda n, x, y, p: s.Not(n, (x, y), p), inner, inner, inner, st.none() | policies),
         st.builds(s.Where, inner, conditions),
     )
@@ -102,6 +103,12 @@ comments = st.builds(
     st.lists(st.sampled_from(["% one", "# two", "/* three */"]), max_size=2).map(tuple),
     st.sampled_from(["", "% after"]),
 )
+choices = st.builds(
+    s.Choice,
+    st.none() | st.lists(variables, max_size=2).map(tuple),
+    st.sampled_from(["ALL", "LONGEST", "SHORTEST"]),
+    st.none() | st.just("") | LOWER,
+)
 statements: st.SearchStrategy[s.Statement] = st.one_of(
     st.builds(
         s.EventRule,
@@ -110,6 +117,7 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
         st.none() | LOWER,
         st.none() | policies,
         st.sampled_from(["event", "event", "fact", "no fact"]),
+        st.none() | choices,
         comments,
     ),
     st.builds(

@@ -9,7 +9,7 @@ import pytest
 import augury
 from augury.algebra import relations
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import Either, Follow, Join, Kleene, Node, Scan
+from augury.algebra.nodes import Join, Node, Scan
 from augury.algebra.properties import Properties, all_properties, operator_key
 from augury.algebra.relations import Bounds, Contradiction, Limit, Reason
 from augury.algebra.sharing import sharing
@@ -182,9 +182,6 @@ def test_a_policy_by_another_attribute_is_another_plan() -> None:
     assert sharing(plan) == []
 
 
-# SPAseQ: sequences over named streams
-
-
 def rows(node: Node, events: list[Event]) -> list[tuple[int, int, dict[str, object]]]:
     scalars = Scalars({}, {}, Clock())
     world = World(scalars, Static((), (), scalars, lambda *_: None))
@@ -197,41 +194,7 @@ def at(stream: str, time: int, *args: object) -> Event:
     return Event(stream, args, time, time, f"{stream}{time}{args}")  # type: ignore[arg-type]
 
 
-A, B, C = Scan("s1", (Var("L"),)), Scan("s2", (Var("L"), Var("V"))), Scan("s3", (Var("L"),))
-STREAM = [at("s1", 10, "x"), at("s2", 15, "y", 1), at("s2", 20, "x", 2), at("s2", 25, "x", 3), at("s3", 30, "x")]
-
-
-def test_skip_till_any_takes_all_that_follow() -> None:
-    assert [r[:2] for r in rows(Follow(A, B, "any"), STREAM)] == [(10, 20), (10, 25)]
-
-
-def test_skip_till_next_takes_the_first_that_is_compatible() -> None:
-    assert rows(Follow(A, B, "next"), STREAM) == [(10, 20, {"L": "x", "V": 2})]
-
-
-def test_contiguity_is_over_the_named_streams() -> None:
-    assert rows(Follow(A, B, "contiguous"), STREAM) == []
-    assert [r[:2] for r in rows(Follow(B, C, "contiguous"), STREAM)] == [(25, 30)]
-    assert [r[:2] for r in rows(Follow(A, C, "contiguous", ("s1", "s3")), STREAM)] == [(10, 30)]
-
-
-def test_negation_between() -> None:
-    blocked = Scan("s2", (Var("L"), Var("W")))
-    assert rows(Follow(A, C, "any", absent=blocked), STREAM) == []
-    assert [r[:2] for r in rows(Follow(A, C, "any", absent=Scan("s2", (Var("L"),))), STREAM)] == [(10, 30)]
-
-
-def test_an_optional_part_is_there_or_absent() -> None:
-    with_b = Follow(Follow(A, B, "next"), C, "any")
-    without_b = Follow(A, C, "any", absent=B)
-    assert [r[:2] for r in rows(Either(with_b, without_b), STREAM)] == [(10, 30)]
-    assert [r[:2] for r in rows(Either(with_b, without_b), [STREAM[0], STREAM[4]])] == [(10, 30)]
-
-
-def test_kleene_reports_all_repetitions_and_keeps_the_last_values() -> None:
-    some = Follow(A, Kleene(B, "contiguous", ("s2",), ("V",)), "any")
-    found = rows(some, STREAM)
-    assert [(r[0], r[1], r[2]["V"]) for r in found] == [(10, 20, 2), (10, 25, 3), (10, 25, 3)]
+A, C = Scan("s1", (Var("L"),)), Scan("s3", (Var("L"),))
 
 
 def test_parts_at_one_time() -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from augury import compile
 from augury.algebra.aggregates import AGGREGATES
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import AnyOf, Compare, Condition, Follow, Holds, Label, Node, Scan, Select, Within
+from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Label, Node, Scan, Select, Within
 from augury.algebra.place import placed
 from augury.algebra.register import function
 from augury.algebra.scalar import FUNCTIONS
@@ -320,11 +320,9 @@ def test_examples(spark: SparkSession, program: str, kept: set[int] | None) -> N
     assert GIVEN.kept(spark, [of(program)], LOGICAL) == [kept]
 
 
-def test_contiguity_needs_every_event(spark: SparkSession) -> None:
-    a, other = Scan("e", (Const("a"), Wild())), Scan("f", (Var("Z"),))
-    for skip, streams, kept in (("contiguous", (), None), ("contiguous", ("e",), None), ("contiguous", ("f",), {0, NULL}), ("next", (), {0, NULL})):  # fmt: skip
-        follow: Any = Follow(a, other, skip, streams)  # type: ignore[arg-type]
-        assert GIVEN.kept(spark, [[follow]], LOGICAL) == [kept]
+@pytest.mark.parametrize(("link", "kept"), [("NEXT", None), ("THEN", {0, NULL}), ("SEQ", {0, NULL})])
+def test_what_may_not_lie_between_is_kept(spark: SparkSession, link: str, kept: set[int] | None) -> None:
+    assert GIVEN.kept(spark, [of(f"r <- e('a', _) {link} f(Z)? PER ().")], LOGICAL) == [kept]
 
 
 def test_what_comes_after_an_error_is_not_asked(spark: SparkSession) -> None:

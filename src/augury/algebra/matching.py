@@ -9,7 +9,7 @@ from typing import NamedTuple, assert_never
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Compare
 from augury.algebra.scalar import Function, RowError, apply, compare
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild, variables
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, variables
 from augury.clock import Clock, Duration
 from augury.errors import RunError
 from augury.model import Event, Term, Value, equal, show_value
@@ -56,7 +56,7 @@ def match(expr: Expr, value: Value, binding: Binding) -> Binding | None:
             if not isinstance(value, Term) or value.functor != expr.functor:
                 return None
             return match_all(expr.args, value.args, binding)
-        case Apply() | Moment() | Aggregate():
+        case Apply() | Moment() | Aggregate() | Prev():
             raise AssertionError("a pattern does not compute")
         case _:
             assert_never(expr)
@@ -115,6 +115,8 @@ class Scalars:
                 return aggregates[expr]
             case Wild():
                 raise RowError("`_` has no value")
+            case Prev():
+                raise AssertionError("prev stands in the conditions of a run, which knows the iteration before")
             case _:
                 assert_never(expr)
 

@@ -200,36 +200,6 @@ class Repeat:
     span: Span = _SPAN
 
 
-Skip: TypeAlias = Literal["contiguous", "next", "any"]
-
-
-@dataclass(frozen=True)
-class Follow:
-    """SPAseQ's sequence: `then` after `first`, with what may be skipped between.
-
-    any: like SEQ. next: the first compatible row after. contiguous: at the next time point of the named streams, or of
-    all where none is named. `absent` is `B!`: no compatible row of it strictly between.
-    """
-
-    first: Node
-    then: Node
-    skip: Skip
-    streams: tuple[str, ...] = ()
-    absent: Node | None = None
-    span: Span = _SPAN
-
-
-@dataclass(frozen=True)
-class Kleene:
-    """SPAseQ's `B+`: one or more rows of `input`, one after the other; those in `local` are each iteration's own."""
-
-    input: Node
-    skip: Skip
-    streams: tuple[str, ...] = ()
-    local: tuple[str, ...] = ()
-    span: Span = _SPAN
-
-
 Link: TypeAlias = Literal["NEXT", "THEN", "SEQ"]
 PAST_END: Literal["PAST END"] = "PAST END"
 
@@ -349,7 +319,7 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Follow | Kleene | Run
+Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Run
 
 
 # Rules
@@ -409,12 +379,10 @@ def inputs(node: Node) -> tuple[Node, ...]:
     match node:
         case Scan() | Instant():
             return ()
-        case Label() | Select() | Within() | Repeat() | Kleene():
+        case Label() | Select() | Within() | Repeat():
             return (node.input,)
         case Join() | Either():
             return (node.left, node.right)
-        case Follow():
-            return (node.first, node.then)
         case Run():
             return tuple(part.input for part in node.parts)
         case _:
@@ -426,12 +394,10 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Scan() | Instant():
             return node
-        case Label() | Select() | Within() | Repeat() | Kleene():
+        case Label() | Select() | Within() | Repeat():
             return replace(node, input=change(node.input))
         case Join() | Either():
             return replace(node, left=change(node.left), right=change(node.right))
-        case Follow():
-            return replace(node, first=change(node.first), then=change(node.then))
         case Run():
             return replace(node, parts=tuple(replace(part, input=change(part.input)) for part in node.parts))
         case _:
@@ -446,11 +412,11 @@ def conditions(node: Node) -> tuple[Condition, ...]:
 
 
 def absences(node: Node) -> tuple[Node, ...]:
-    """The patterns whose absence this node asks for."""
+    """The patterns whose absence this node asks for. What must be absent after THEN is one of the inputs as well."""
     inside = tuple(c.pattern for c in conditions(node) if isinstance(c, NoneInside))
     if isinstance(node, Run):
-        return (*inside, *blockers(node))
-    return inside + ((node.absent,) if isinstance(node, Join | Follow) and node.absent is not None else ())
+        return (*inside, *(node.among if any(link == "NEXT" for _, link in links(node)) else ()))
+    return inside + ((node.absent,) if isinstance(node, Join) and node.absent is not None else ())
 
 
 def links(run: Run) -> Iterator[tuple[Part, Link]]:
@@ -460,13 +426,6 @@ def links(run: Run) -> Iterator[tuple[Part, Link]]:
             yield part, part.link
         if part.repeats:
             yield part, part.between
-
-
-def blockers(run: Run) -> tuple[Node, ...]:
-    """The patterns of which no row may lie between two events of a run: all its events (NEXT), a part's own (THEN)."""
-    used = list(links(run))
-    after_next = run.among if any(link == "NEXT" for _, link in used) else ()
-    return (*after_next, *dict.fromkeys(part.input for part, link in used if link == "THEN"))
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -482,6 +441,15 @@ def walk_all(node: Node) -> Iterator[Node]:
         yield part
         for absent in absences(part):
             yield from walk_all(absent)
+
+
+def written(node: Node) -> Iterator[Node]:
+    """The pattern and all its parts as the program has them: without the events of runs, which are made of these."""
+    for part in walk(node):
+        yield part
+        for absent in absences(part):
+            if not (isinstance(part, Run) and absent in part.among):
+                yield from written(absent)
 
 
 def condition_vars(condition: Condition) -> set[str]:
@@ -529,8 +497,6 @@ def bound_vars(node: Node) -> set[str]:
             return set()
         case Either():
             return bound_vars(node.left) & bound_vars(node.right)
-        case Kleene():
-            return bound_vars(node.input)
         case Run():
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))

@@ -17,7 +17,6 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
-    Follow,
     Holds,
     Instant,
     Join,
@@ -28,6 +27,7 @@ from augury.algebra.nodes import (
     Relative,
     Repeat,
     Rule,
+    Run,
     Scan,
     Select,
     Spans,
@@ -43,9 +43,13 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
+from augury.algebra.place_runs import place_run, sink_into_run
 from augury.algebra.plan import Plan
+from augury.algebra.ready import binds as binds
+from augury.algebra.ready import is_ready as is_ready
+from augury.algebra.ready import ready_order as ready_order
 from augury.algebra.strata import static_reads
-from augury.algebra.terms import Build, Var, is_pure, variables
+from augury.algebra.terms import is_pure
 from augury.model import Fact
 
 
@@ -67,13 +71,13 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
         case Within():
             inner = place(node.input, varying)
             pushed = _push_window(inner, node.length)
-            return pushed if isinstance(inner, Join | Repeat) else replace(node, input=pushed)
+            return pushed if isinstance(inner, Join | Repeat | Run) else replace(node, input=pushed)
+        case Run():
+            return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
     below = mapped(node, lambda part: place(part, varying))
     if isinstance(below, Join) and below.absent is not None:
         absent, where = _correlated(below.absent, bound_vars(below.left) | bound_vars(below.right), varying)
         return replace(below, absent=absent, absent_where=where)
-    if isinstance(below, Follow) and below.absent is not None:
-        return replace(below, absent=place(below.absent, varying))
     return below
 
 
@@ -129,54 +133,6 @@ def _binds_any(earlier: list[Condition], condition: Condition) -> bool:
     return any(binds(e, set()) & condition_vars(condition) for e in earlier)
 
 
-def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition]:
-    """The conditions in an order in which each finds its variables bound, as far as there is one."""
-    left: list[Condition] = [c for c in where if not isinstance(c, NoneInside)]
-    order: list[Condition] = []
-    known = set(bound)
-    while left:
-        chosen = next((c for c in left if is_ready(c, known)), None)
-        if chosen is None:
-            # A static predicate may bind what it is not given; the first one in the text goes ahead.
-            chosen = next((c for c in left if isinstance(c, Holds)), left[0])
-        left.remove(chosen)
-        order.append(chosen)
-        known |= binds(chosen, known)
-    # What must be absent may depend on all that the others bind, so it comes last.
-    return order + [c for c in where if isinstance(c, NoneInside)]
-
-
-def is_ready(condition: Condition, bound: set[str]) -> bool:
-    """Whether a condition can be tested, or can bind by itself, once `bound` is bound."""
-    match condition:
-        case Compare(op="="):
-            left, right = variables(condition.left), variables(condition.right)
-            return (
-                (left | right) <= bound
-                or (right <= bound and _binder(condition.left))
-                or (left <= bound and _binder(condition.right))
-            )
-        case Holds():
-            return condition_vars(condition) <= bound
-        case NoneInside() | Relative():
-            return True
-    return condition_vars(condition) <= bound
-
-
-def _binder(expr: object) -> bool:
-    return isinstance(expr, Var) or (isinstance(expr, Build) and all(not variables(a) or _binder(a) for a in expr.args))
-
-
-def binds(condition: Condition, bound: set[str]) -> set[str]:
-    """The variables that a condition binds where `bound` is bound already."""
-    match condition:
-        case Holds():
-            return condition_vars(condition) - bound
-        case Compare(op="=") if is_ready(condition, bound):
-            return condition_vars(condition) - bound
-    return set()
-
-
 def _varies(condition: Condition, varying: Collection[str]) -> bool:
     match condition:
         case Holds() | Unless():
@@ -212,7 +168,7 @@ def _inside(pattern: Node) -> Iterator[Condition]:
 def _attach(condition: Condition, node: Node) -> Node:
     """At the operator that the condition was written at: facts are seen at the end of its occurrences."""
     match node:
-        case Join():
+        case Join() | Run():
             return replace(node, where=(*node.where, condition))
         case Label():
             return replace(node, input=_attach(condition, node.input))
@@ -269,6 +225,8 @@ def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str
             return replace(node, input=_sink_all(condition, node.input, needs, labels))
         case Select():
             return replace(node, where=(*node.where, condition))
+        case Run():
+            return sink_into_run(condition, node)
     return Select(node, (condition,), condition.span)
 
 
@@ -287,6 +245,8 @@ def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[st
             if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Label):
                 return replace(node, input=_sink_once(condition, node.input, needs, labels))
             return replace(node, where=(*node.where, condition))
+        case Run():
+            return sink_into_run(condition, node)
     return Select(node, (condition,), condition.span)
 
 
@@ -305,10 +265,12 @@ def _sink_span(condition: Spans, node: Node) -> Node:
             return replace(node, input=_sink_span(condition, node.input))
         case Select():
             return replace(node, where=(*node.where, part))
+        case Run():
+            return sink_into_run(part, node)
     return Select(node, (part,), condition.span)
 
 
 def _push_window(node: Node, length: int) -> Node:
     """A window holds at every operator below it, because intervals only grow."""
     below = mapped(node, lambda part: _push_window(part, length))
-    return replace(below, windows=(*below.windows, length)) if isinstance(below, Join | Repeat) else below
+    return replace(below, windows=(*below.windows, length)) if isinstance(below, Join | Repeat | Run) else below

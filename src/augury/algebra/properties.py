@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from augury.algebra.nodes import (
     Compare,
     Either,
-    Follow,
     Join,
-    Kleene,
     Node,
     NoneInside,
     Relative,
     Repeat,
     Rule,
+    Run,
     Scan,
     bound_vars,
     conditions,
@@ -177,17 +176,12 @@ def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[M
             yield Memory(node.op, "right", keep((left, "e"), (right, "e")), node.span)
             if node.absent is not None:
                 yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
-        elif isinstance(node, Follow):
-            yield Memory(
-                "FOLLOW",
-                "left",
-                keep((builder.interval(node.then), "e"), (builder.interval(node.first), "e")),
-                node.span,
-            )
-        elif isinstance(node, Repeat | Kleene):
-            yield Memory(
-                "REPEAT", "left", min(node.windows) if isinstance(node, Repeat) and node.windows else None, node.span
-            )
+        elif isinstance(node, Repeat):
+            yield Memory("REPEAT", "left", min(node.windows) if node.windows else None, node.span)
+        elif isinstance(node, Run):
+            name = builder.interval(node)
+            known = (name, "e") in table.points
+            yield Memory("RUN", "parts", keep((name, "e"), (name, "s")) if known else None, node.span)
         for condition in conditions(node):
             if isinstance(condition, NoneInside):
                 row = builder.interval(node)
@@ -218,6 +212,8 @@ def _inner_memories(node: Join, outer: Timing) -> Iterator[Memory]:
 def _settling(body: Node) -> Iterator[str]:
     """When each absence of a rule is certain."""
     for node in walk(body):
+        if isinstance(node, Run) and node.which != "ALL":
+            yield f"{node.which}: when no other match with the same first event can come"
         if isinstance(node, Join) and node.absent is not None:
             yield "NOT: when the closing part starts"
         for condition in conditions(node):
@@ -248,6 +244,9 @@ def correlation_key(rule: Rule) -> tuple[str, ...]:
     for node in (n for p in patterns for n in walk_all(p) if isinstance(n, Join) and n.policy.per):
         # The choice is made for each value of `per`, whatever else the events share.
         common = (common or set()) & {same(v) for v in node.policy.per}
+    for run in (n for p in patterns for n in walk_all(p) if isinstance(n, Run)):
+        # What follows what is decided for each key, whatever else the events share.
+        common = (common or set()) & {same(v) for v in run.key}
     return tuple(sorted(common or ()))
 
 
@@ -263,6 +262,8 @@ def key_classes(rule: Rule) -> Callable[[str], str]:
 
     for pattern in patterns:
         for node in _always(pattern):
+            if isinstance(node, Run):
+                continue  # its conditions may concern one iteration, or a part that is left out
             for condition in conditions(node):
                 match condition:
                     case Compare(op="=", left=Var(name=x), right=Var(name=y)):
@@ -274,7 +275,7 @@ def key_classes(rule: Rule) -> Callable[[str], str]:
 def _always(node: Node) -> Iterator[Node]:
     """The parts of a pattern that every occurrence has."""
     yield node
-    if not isinstance(node, Either | Repeat | Kleene):
+    if not isinstance(node, Either | Repeat | Run):
         for part in inputs(node):
             yield from _always(part)
 

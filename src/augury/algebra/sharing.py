@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augury.algebra.nodes import Instant, Label, Node, Policy, Scan, walk
+from augury.algebra.nodes import Instant, Label, Node, Part, Policy, Run, Scan, walk
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Apply, Build, Const, Var
@@ -33,6 +33,16 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
         case Policy():
             by, per = names.get(node.by or ""), tuple(names.get(v) for v in node.per)
             return f"Policy {node.name} {node.ties} {by} {per}"
+        case Part():
+            below = [canonical(x, names) for x in (node.input, node.where, node.after)]
+            each = sorted(names.get(v, v) for v in node.own)
+            return f"Part {node.link} {node.between} {node.least} {node.most} {each} {' '.join(below)}"
+        case Run():
+            parts, among = canonical(node.parts, names), canonical(node.among, names)
+            results = [(canonical(Var(r.name), names), r.part, canonical(r.aggregate, names)) for r in node.results]
+            key = sorted(names.get(v, v) for v in node.key)
+            where = canonical(node.where, names)
+            return f"Run {parts} {key} {among} {results} {sorted(node.windows)} {node.which} {node.skip} {where}"
         case tuple():
             return f"({','.join(canonical(n, names) for n in node)})"
     fields = getattr(node, "__dataclass_fields__", None)

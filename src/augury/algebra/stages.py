@@ -18,14 +18,13 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
     Condition,
-    Follow,
     Instant,
     Join,
-    Kleene,
     Node,
     NoneInside,
     Repeat,
     Rule,
+    Run,
     Scan,
     Select,
     mapped,
@@ -268,15 +267,10 @@ def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
     """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
     patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
     nodes = [n for p in patterns for n in walk_all(p)]
-    if any(isinstance(n, Follow | Kleene) and n.skip == "contiguous" for n in nodes):
-        return  # the next time point of a stream is that of all its events
     if any(_chooses_instants(n) for n in nodes):
         return  # which partner a time point gets is chosen among those of all keys
-    local = {v for n in nodes if isinstance(n, Kleene) for v in n.local}
     same = key_classes(rule)
     for key in correlation_key(rule):
-        if key in local:
-            continue
         reads: _Keys = {}
         for scan in (n for n in nodes if isinstance(n, Scan)):
             at = frozenset(i for i, a in enumerate(scan.args) if isinstance(a, Var) and same(a.name) == key)
@@ -296,8 +290,8 @@ def _chooses_instants(node: Node) -> bool:
 
 def _reason(rule: Rule) -> str:
     patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
-    if any(isinstance(n, Follow | Kleene) and n.skip == "contiguous" for p in patterns for n in walk_all(p)):
-        return f"rule `{rule.label}` asks for neighbours among all events"
+    if any(isinstance(n, Run) and not n.key for p in patterns for n in walk_all(p)):
+        return f"the run of rule `{rule.label}` has no key"
     if any(_chooses_instants(n) for p in patterns for n in walk_all(p)):
         return f"a policy of rule `{rule.label}` chooses among pairs with a time point"
     if not correlation_key(rule):
@@ -314,7 +308,7 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
             return False
         for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
             for node in walk_all(pattern):
-                if isinstance(node, Follow | Kleene | Instant):
+                if isinstance(node, Instant) or (isinstance(node, Run) and node.which != "ALL"):
                     return False
                 if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
                     return False
@@ -358,6 +352,10 @@ def _sliced(node: Node) -> Node:
         case Join():
             absent = None if below.absent is None else _sliced(below.absent)
             return replace(below, absent=absent, where=tuple(_sliced_where(c) for c in below.where))
+        case Run():
+            among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
+            where = tuple(_sliced_where(c) for c in below.where)
+            return replace(below, key=(*below.key, SLICE), among=among, where=where)
     return below
 
 

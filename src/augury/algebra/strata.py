@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +10,6 @@ from augury.algebra.nodes import (
     AnyOf,
     Clause,
     Condition,
-    Follow,
     Holds,
     Join,
     Label,
@@ -19,10 +18,12 @@ from augury.algebra.nodes import (
     Relative,
     Repeat,
     Rule,
+    Run,
     Unless,
     conditions,
     event_types,
     inputs,
+    links,
     walk,
 )
 from augury.algebra.plan import Plan, Predicate, static_calls
@@ -57,10 +58,13 @@ def edges(rule: Rule) -> list[Edge]:
     for node in walk(rule.body):
         if not inputs(node):
             add(node, "positive", node.span)
-        if isinstance(node, Join | Follow) and node.absent is not None:
+        if isinstance(node, Join) and node.absent is not None:
             add(node.absent, "between", node.span)
         if isinstance(node, Repeat) and node.consecutive:
             add(node.input, "between", node.span)
+        if isinstance(node, Run):
+            for pattern, kind in _looked_at(node):
+                add(pattern, kind, node.span)
         for condition in conditions(node):
             if isinstance(condition, NoneInside):
                 add(condition.pattern, "negation", condition.span, condition.window)
@@ -69,6 +73,17 @@ def edges(rule: Rule) -> list[Edge]:
     if rule.collect is not None:
         add(rule.collect.pattern, "grouping", rule.collect.span, rule.collect.window)
     return found
+
+
+def _looked_at(run: Run) -> Iterator[tuple[Node, Kind]]:
+    """What a run asks to be absent: strictly between its events, or, where it chooses among matches, at any time."""
+    if run.which != "ALL":
+        yield from ((part.input, "negation") for part in run.parts)
+    for part, link in links(run):
+        if link == "NEXT":
+            yield from ((scan, "between") for scan in run.among)
+        elif link == "THEN":
+            yield part.input, "between"
 
 
 def fact_edges(plan: Plan) -> list[Edge]:

@@ -11,19 +11,21 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
-    Follow,
     Instant,
     Join,
-    Kleene,
     Label,
     Node,
+    Part,
     Relates,
     Relative,
     Repeat,
+    Run,
     Scan,
     Select,
     Spans,
     Within,
+    condition_labels,
+    conditions,
 )
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
@@ -155,11 +157,10 @@ class Timing:
                 return self._join(node)
             case Either():
                 return self._either(node)
-            case Repeat() | Kleene():
+            case Repeat():
                 return self._repeat(node)
-            case Follow():
-                left, right = self.add(node.first), self.add(node.then)
-                return self._covering("SEQ", left, right, node.span)
+            case Run():
+                return self._run(node)
 
     def _join(self, node: Join) -> str:
         left, right = self.add(node.left), self.add(node.right)
@@ -204,7 +205,42 @@ class Timing:
             self._at_most(name, "e", name, "s", Limit(longest))
         return name
 
-    def _repeat(self, node: Repeat | Kleene) -> str:
+    def _run(self, node: Run) -> str:
+        """From its first part to its last. Parts that are there once, always, are related; the others stand alone."""
+        name, before, firm = self._new("run"), "", set[str]()
+        for part in node.parts:
+            if part.repeats or part.optional:
+                self._alone(part, node)
+                continue
+            inner = self.add(part.input)
+            firm |= {part.label} if part.label else set()
+            self._at_most(name, "s", inner, "s", Limit(0))
+            self._at_most(inner, "e", name, "e", Limit(0))
+            if before:
+                self._relation(OPERATORS["SEQ"], before, inner, Reason(f"{part.link} of its two parts", node.span))
+            if part is node.parts[0]:
+                self._at_most(inner, "s", name, "s", Limit(0))
+            if part is node.parts[-1]:
+                self._at_most(name, "e", inner, "e", Limit(0))
+            before = inner
+        for length in node.windows:
+            self._window(name, length, node.span)
+        where = conditions(node)
+        firm |= {c.label for c in where if isinstance(c, Relative)}
+        self.add_where(c for c in where if condition_labels(c) <= firm)
+        return name
+
+    def _alone(self, part: Part, run: Run) -> None:
+        inner = Timing(self.tick, self.lengths)
+        inner.add(part.input)
+        self.names.update({key: f"{value}@{id(run)}" for key, value in inner.names.items()})
+        try:
+            inner.close()
+        except Contradiction as found:
+            if not part.optional:
+                self.branches.append(found.reasons)
+
+    def _repeat(self, node: Repeat) -> str:
         inner = Timing(self.tick, self.lengths)
         inner.add(node.input)
         self.names.update({key: f"{value}@{id(node)}" for key, value in inner.names.items()})
@@ -214,12 +250,11 @@ class Timing:
         except Contradiction as found:
             self.branches.append(found.reasons)
             return name
-        if isinstance(node, Repeat):
-            reason = Reason(f"{node.count} occurrences in sequence", node.span)
-            at_least = (node.count - 1) * (self.tick or 0)
-            self._at_most(name, "s", name, "e", Limit(-at_least, strict=self.tick is None), reason)
-            for length in node.windows:
-                self._window(name, length, node.span)
+        reason = Reason(f"{node.count} occurrences in sequence", node.span)
+        at_least = (node.count - 1) * (self.tick or 0)
+        self._at_most(name, "s", name, "e", Limit(-at_least, strict=self.tick is None), reason)
+        for length in node.windows:
+            self._window(name, length, node.span)
         return name
 
     def add_where(self, where: Iterable[Condition]) -> None:

@@ -18,11 +18,9 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
-    Follow,
     Holds,
     Instant,
     Join,
-    Kleene,
     Label,
     Node,
     NoneInside,
@@ -30,6 +28,7 @@ from augury.algebra.nodes import (
     Relative,
     Repeat,
     Rule,
+    Run,
     Scan,
     Select,
     Within,
@@ -60,7 +59,6 @@ from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
 from augury.engine.operators.recent import Recent
 from augury.engine.saved import require
-from augury.engine.sequences import follow, kleene
 from augury.errors import RunError
 from augury.optimiser.implied_bounds import Back, BoundsFor, implied_back, implied_bounds
 
@@ -184,10 +182,9 @@ class Wiring:
                 return self.view(repeated(node), needs, rule)
             case Join():
                 return self._join(node, needs, rule)
-            case Follow():
-                return follow(self, node, needs, rule)
-            case Kleene():
-                return kleene(self, node, rule)
+            case Run():
+                raise RunError(f"rule `{rule}` has a run, which the embedded engine does not know yet",
+                               hint="run it with the reference: --engine reference")  # fmt: skip
 
     def _unary(self, node: Label | Within, needs: Needs, rule: str) -> View:
         """Names and windows, read together with what is below them."""

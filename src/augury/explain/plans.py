@@ -9,19 +9,20 @@ from typing import Any, assert_never
 
 from augury.algebra.answering import answering
 from augury.algebra.nodes import (
+    PAST_END,
     UNRESTRICTED,
     Collect,
     Either,
-    Follow,
     Instant,
     Join,
-    Kleene,
     Label,
     Node,
     NoneInside,
+    Part,
     Policy,
     Repeat,
     Rule,
+    Run,
     Scan,
     Select,
     Within,
@@ -175,13 +176,8 @@ def _describe(node: Node, plan: Plan) -> Tree:
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
-        case Follow():
-            absent = (
-                (Tree(f"absent: {(a := describe(node.absent, plan)).text}", a.children, a.kind),) if node.absent else ()
-            )
-            return Tree(f"then ({node.skip})", (describe(node.first, plan), describe(node.then, plan), *absent))
-        case Kleene():
-            return Tree(f"one or more ({node.skip})", (describe(node.input, plan),))
+        case Run():
+            return _run_tree(node, plan)
         case _:
             assert_never(node)
 
@@ -201,6 +197,50 @@ def _join_tree(node: Join, plan: Plan) -> Tree:
         inner = describe(pattern, plan)
         children.append(Tree(f"absent: {inner.text}", inner.children, inner.kind))
     return Tree(", ".join(parts) + _policy(node.policy), tuple(children))
+
+
+def _run_tree(node: Run, plan: Plan) -> Tree:
+    """A run: its key and how it chooses; below, each part with the operator to its left and how often it may come."""
+    parts = [f"run per {', '.join(node.key)}" if node.key else "run over all its events"]
+    if node.windows:
+        parts.append(f"within {show_duration(min(node.windows))}")
+    if node.which != "ALL":
+        parts.append(node.which.lower())
+    if node.skip is not None:
+        to = "past the end" if node.skip == PAST_END else f"to the last {node.parts[node.skip].label}"
+        parts.append(f"skip {to}")
+    if node.where:
+        parts.append("at the end " + ", ".join(show_condition(c) for c in node.where))
+    children = [_part_tree(part, number > 0, plan) for number, part in enumerate(node.parts)]
+    for condition in (c for c in node.where if isinstance(c, NoneInside)):
+        inner = describe(place(condition.pattern), plan)
+        children.append(Tree(f"absent: {inner.text}", inner.children, inner.kind))
+    return Tree(", ".join(parts), tuple(children))
+
+
+def _part_tree(part: Part, linked: bool, plan: Plan) -> Tree:
+    inner = describe(part.input, plan)
+    words: list[str] = [part.link] if linked else []
+    if (part.least, part.most) != (1, 1):
+        words.append(_times(part))
+    if part.where:
+        each = "each " if part.repeats else ""
+        words.append(f"{each}where {', '.join(show_condition(c) for c in part.where)}")
+    if part.after:
+        words.append(f"then {', '.join(show_condition(c) for c in part.after)}")
+    if not words:
+        return inner
+    return Tree(", ".join(words), (inner,))
+
+
+def _times(part: Part) -> str:
+    match part.least, part.most:
+        case 0, 1:
+            return "or not"
+        case least, None:
+            return {0: "any number of times", 1: "once or more"}.get(least, f"{least} times or more")
+        case least, most:
+            return f"{least} times" if least == most else f"{least} to {most} times"
 
 
 def _policy(policy: Policy) -> str:

@@ -9,7 +9,7 @@ from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Relates, Span
 from augury.algebra.plan import Query
 from augury.algebra.relations import ALLEN
 from augury.algebra.scalar import Function
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.clock import SECOND, Duration
 from augury.errors import Span, counted, nearest
 from augury.language import syntax as s
@@ -28,8 +28,11 @@ class Expressions:
 
     symbols: Symbols
     labels: dict[str, Span] = field(default_factory=dict)
+    part_labels: set[str] = field(default_factory=set)  # those of parts of a run
     labelled: dict[str, str] = field(default_factory=dict)  # the event behind a label, where it is a plain one
     may_aggregate: bool = False
+    in_run: bool = False  # conditions may ask for earlier iterations, and aggregate over them
+    in_prev: bool = False
     in_static_rule: bool = False
 
     def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
@@ -97,21 +100,28 @@ class Expressions:
                        f"name the occurrence, `o: order(N)`, and write `{node.name}(o)`")  # fmt: skip
             return _WRONG
         function = symbols.functions.get(node.name)
+        if node.name == "prev" and function is None and (self.in_run or node.name not in symbols.functors):
+            return self._prev(node)
         if (
             node.name in symbols.aggregates
             and (count <= 1 or function is None)
             and (function is None or not function.takes(count))
         ):
-            if not self.may_aggregate:
+            if not (self.may_aggregate or self.in_run) or self.in_prev:
                 self.error("E210", f"`{node.name}` aggregates, but the rule collects nothing here", node.span,
                            "aggregates stand in the head of a rule with `while w: collect …` or `last 5: collect …`")  # fmt: skip
                 return _WRONG
             if count > 1 or (count == 0 and node.name != "count"):
                 self.error("E206", f"`{node.name}` takes 1 argument, not {count}", node.span)
                 return _WRONG
-            self.may_aggregate = False
+            match node.args:
+                case (s.Name(text=named),) if node.name == "count" and named in self.part_labels:
+                    # The iterations of a label are counted by the time that each has.
+                    return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
+            before = self.may_aggregate, self.in_run
+            self.may_aggregate = self.in_run = False
             args = tuple(self.value(a) for a in node.args)
-            self.may_aggregate = True
+            self.may_aggregate, self.in_run = before
             return Aggregate(node.name, args, node.distinct, node.span)
         if node.distinct:
             self.error("E210", "`distinct` belongs to an aggregate", node.span.part(r"\bdistinct\b"))
@@ -132,6 +142,24 @@ class Expressions:
             hint += "; to build a nested term, declare the argument of the head as `term`"
         symbols.unknown("function", node.name, node.span.part(r"^[^(]+"), {k for k in known if k.isidentifier()}, hint)
         return _WRONG
+
+    def _prev(self, node: s.Call) -> Expr:
+        """`prev(X)` and `prev(X, D)`, in a condition of a run."""
+        if not self.in_run or self.in_prev:
+            self.error("E237", "`prev` stands in a condition on the iterations of a run, not inside another `prev`, an aggregate or a head", node.span,
+                       "it is the value one iteration earlier: `tick(S, P)+ WHERE P > prev(P)`")  # fmt: skip
+            return _WRONG
+        if len(node.args) not in (1, 2) or node.distinct:
+            self.error(
+                "E206",
+                f"`prev` takes a value and, if need be, a default, not {counted(len(node.args), 'argument')}",
+                node.span,
+            )
+            return _WRONG
+        self.in_prev = True
+        of = self.value(node.args[0])
+        self.in_prev = False
+        return Prev(of, self.value(node.args[1]) if len(node.args) == 2 else None, node.span)
 
     def head_argument(self, node: s.Node, type: str) -> Expr:
         """An argument of a head: computed; where it is declared as a term, any nested term may be built."""

@@ -60,6 +60,9 @@ class Patterns:
                 return self._repeat(node)
             case s.Not(between=(first, second)):
                 return self._not(node, first, second)
+            case s.Quantified() | s.Binary() if s.is_run(node):
+                self.findings.add("E232", "a run stands inside another pattern, an absence or a collect", node.span,
+                                  hint="give the run a rule of its own, and use its event here")  # fmt: skip
             case s.Binary():
                 return self._binary(node)
             case Var():
@@ -136,6 +139,8 @@ class Patterns:
         return Join("SEQ", left, right, absent=negated, policy=policy, span=node.span)
 
     def _binary(self, node: s.Binary, whole: bool = True) -> Node | None:
+        if node.op in s.RUN_OPS and s.is_run(node):
+            return self.pattern(node)
         if node.op not in OPERATORS and node.op != "OR":
             self.reader.relation(node)
             return None

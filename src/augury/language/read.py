@@ -204,10 +204,25 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         return s.Output(tuple(s.Name(self._name(t), self._token(t)) for t in items), span=self._span(meta))
 
     def event_rule(self, meta: Meta, items: list[Any]) -> s.EventRule:
-        label, fact, head, body, policy = items
+        label, fact, head, body, per, which, skip, policy = items
         makes: s.Makes = "event" if fact is None else "fact" if fact.type == "FACT" else "no fact"
         name = _label(label) if label else None
-        return s.EventRule(head, regroup(body), name, policy, makes, span=self._span(meta))
+        choice = self._choice(per, which, skip, self._span(meta))
+        return s.EventRule(head, regroup(body), name, policy, makes, choice, span=self._span(meta))
+
+    def _choice(
+        self, per: tuple[Var, ...] | None, which: Token | None, skip: Token | None, rule: Span
+    ) -> s.Choice | None:
+        """What is said of the run at the end of a rule; its span begins at the first word of it."""
+        if per is None and which is None and skip is None:
+            return None
+        words = "per" if per is not None else str(which) if which is not None else "skip"
+        span = rule.part(rf"(?s:.*)(?P<it>\b{words}\b(?s:.*))")
+        label = None if skip is None else "" if skip.type == "SKIP_END" else str(skip)
+        return s.Choice(per, None if which is None else str(which).upper(), label, span)
+
+    def per(self, meta: Meta, items: list[Any]) -> tuple[Var, ...]:
+        return tuple(Var(str(i), self._token(i)) for i in items if i is not None)
 
     def static_rule(self, meta: Meta, items: list[Any]) -> s.StaticRule:
         label, head, body = items
@@ -289,6 +304,16 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
     def repeat(self, meta: Meta, items: list[Any]) -> s.Power:
         pattern, count, consecutive = items
         return s.Power(pattern, self._integer(count), consecutive is not None, self._span(meta))
+
+    def quantified(self, meta: Meta, items: list[Any]) -> s.Quantified:
+        pattern, sign = items
+        if sign.type != "TIMES_OVER":
+            least, most = {"SOME": (1, None), "ANY": (0, None), "MAYBE": (0, 1)}[sign.type]
+            return s.Quantified(pattern, least, most, self._span(meta))
+        low, comma, high = sign.strip("{} \t\n").partition(",")
+        least = self._integer(sign, low.strip())
+        most = least if not comma else self._integer(sign, high.strip()) if high.strip() else None
+        return s.Quantified(pattern, least, most, self._span(meta))
 
     def window(self, meta: Meta, items: list[Any]) -> s.Window:
         return s.Window(items[0], self._length(items[1]), self._span(meta))

@@ -58,7 +58,9 @@ class Printer:
             case s.Output():
                 return f"output {', '.join(self.name(n.text) for n in statement.names)}"
             case s.EventRule():
-                tail = f"POLICY {self.policy(statement.policy)}" if statement.policy else ""
+                tails = [self._choice(statement.choice)] if statement.choice else []
+                tails += [f"POLICY {self.policy(statement.policy)}"] if statement.policy else []
+                tail = " ".join(tails)
                 word = {"event": "", "fact": "fact ", "no fact": "fact not "}[statement.makes]
                 return self._rule(statement.label, statement.head, "<-", statement.body, tail, word)
             case s.StaticRule():
@@ -88,6 +90,15 @@ class Printer:
             literals = [f"{pattern}\n    WHERE {condition}"]
         lines = [start, ",\n".join(f"    {text}" for text in literals)]
         return "\n".join([*lines, *([f"    {tail}"] if tail else [])])
+
+    def _choice(self, choice: s.Choice) -> str:
+        skip = "PAST END" if not choice.skip else f"TO LAST {choice.skip}"
+        words = [
+            "" if choice.per is None else f"PER ({', '.join(v.name for v in choice.per)})",
+            choice.which or "",
+            "" if choice.skip is None else f"SKIP {skip}",
+        ]
+        return " ".join(word for word in words if word)
 
     def policy(self, policy: s.Policy) -> str:
         ties = f" by {policy.by}" if policy.by else f" {policy.ties}" if policy.ties != "longest" else ""
@@ -149,6 +160,8 @@ class Printer:
             case s.Power():
                 tail = " CONSECUTIVE" if node.consecutive else ""
                 return _POWER, f"{self.node(node.pattern, _POSTFIX)} ^ {node.count}{tail}"
+            case s.Quantified():
+                return _POSTFIX, f"{self._part(node.pattern)}{_sign(node)}"
             case s.Not(between=None):
                 return _UNARY, f"not {self.node(node.negated, _UNARY)}"
             case s.Not():
@@ -171,7 +184,23 @@ class Printer:
             case _:
                 assert_never(node)
 
+    def _part(self, node: s.Node) -> str:
+        """A part of a run that is quantified: anything but an event in parentheses."""
+        return self.node(node) if isinstance(node, s.Call | s.Name) else f"({self.node(node)})"
+
+    def _run(self, node: s.Binary) -> str:
+        """A chain of NEXT, THEN and SEQ: it needs no parentheses, mixed or not."""
+        texts: list[str] = []
+        part: s.Node = node
+        while isinstance(part, s.Binary) and part.op in s.RUN_OPS and (part is node or not part.parens):
+            policy = f"[{self.policy(part.policy)}]" if part.policy else ""
+            texts.insert(0, f"{part.op}{policy} {self.node(part.right, _COMPARISON)}")
+            part = part.left
+        return " ".join([self.node(part, _COMPARISON), *texts])
+
     def _binary(self, node: s.Binary) -> str:
+        if s.is_run(node):
+            return self._run(node)
         op = node.op.lower() if node.op in _LABEL_RELATIONS else node.op
         operands: list[str] = []
         part: s.Node = node
@@ -188,6 +217,21 @@ class Printer:
 
     def _length(self, length: Const) -> str:
         return self.node(length)
+
+
+def _sign(node: s.Quantified) -> str:
+    """The quantifier as it is written."""
+    match node.least, node.most:
+        case 1, None:
+            return "+"
+        case 0, None:
+            return "*"
+        case 0, 1:
+            return "?"
+        case least, None:
+            return f"{{{least},}}"
+        case least, most:
+            return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
 def _escape(text: str) -> str:

@@ -104,6 +104,16 @@ class Power:
 
 
 @dataclass(frozen=True)
+class Quantified:
+    """`P+`, `P*`, `P?`, `P{2}`, `P{2,5}` and `P{2,}`: a part of a run, `least` to `most` times."""
+
+    pattern: Node
+    least: int
+    most: int | None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class Not:
     """`NOT x`; with `between`, the pattern `NOT(x).[first, second]`."""
 
@@ -178,6 +188,7 @@ Node: TypeAlias = (
     | Where
     | Window
     | Power
+    | Quantified
     | Not
     | Group
     | WithinSet
@@ -276,6 +287,19 @@ Makes: TypeAlias = Literal["event", "fact", "no fact"]
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What ends a rule with a run: `PER (S)`, `LONGEST` or `SHORTEST`, `SKIP PAST END` or `SKIP TO LAST u`.
+
+    `per` is None where it is not said; `skip` is the label, or empty for the end.
+    """
+
+    per: tuple[Var, ...] | None = None
+    which: str | None = None
+    skip: str | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class EventRule:
     """`rule label: head <- literal, literal POLICY p.`; `fact head <- …` makes facts, `fact not head <- …` ends them."""
 
@@ -284,6 +308,7 @@ class EventRule:
     label: str | None = None
     policy: Policy | None = None
     makes: Makes = "event"
+    choice: Choice | None = None
     comments: Comments = Comments()
     span: Span = _SPAN
 
@@ -326,7 +351,7 @@ def children(node: Node) -> Iterator[Node]:
         case Where():
             yield node.pattern
             yield node.condition
-        case Window() | Power():
+        case Window() | Power() | Quantified():
             yield node.pattern
         case Not():
             yield node.negated
@@ -357,3 +382,28 @@ def joined(node: Binary) -> list[Node]:
         operands.append(part.right)
         part = part.left
     return [part, *reversed(operands)]
+
+
+RUN_OPS = ("NEXT", "THEN", "SEQ")
+
+
+def run_operands(node: Node) -> list[Node]:
+    """The parts of a chain of NEXT, THEN and SEQ without parentheses; anything else is one part."""
+    operands: list[Node] = []
+    first = node
+    while isinstance(node, Binary) and node.op in RUN_OPS and (node is first or not node.parens):
+        operands.insert(0, node.right)
+        node = node.left
+    return [node, *operands]
+
+
+def is_run(node: Node) -> bool:
+    """Whether a pattern is a run: a chain of NEXT, THEN and SEQ that has a NEXT, a THEN or a quantifier."""
+    operands = run_operands(node)
+    if any(isinstance(operand, Quantified) for operand in operands):
+        return True
+    while isinstance(node, Binary) and node.op in RUN_OPS:
+        if node.op != "SEQ":
+            return True
+        node = node.left
+    return False

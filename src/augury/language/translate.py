@@ -21,13 +21,16 @@ from augury.algebra.nodes import (
     NoneInside,
     Policy,
     Relative,
+    Result,
     Rule,
+    Run,
     Select,
     Unless,
     bound_vars,
     condition_labels,
     condition_vars,
     made_type,
+    mapped,
 )
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
@@ -38,6 +41,7 @@ from augury.errors import Findings, Note, Span, misspelt
 from augury.language import syntax as s
 from augury.language.expressions import Expressions
 from augury.language.patterns import Patterns, read_policy
+from augury.language.read_runs import Runs, part_labels, run_literal
 from augury.language.show import show_node
 from augury.language.symbols import Symbols, collect_symbols, known_type, statements
 
@@ -228,6 +232,15 @@ def _in_order(relatives: list[Relative]) -> list[Relative]:
     return done
 
 
+_THE_RUN = Run(())  # stands for the run of a rule until all its conditions are read
+
+
+def _with_results(node: Node, results: tuple[Result, ...]) -> Node:
+    """The body with all aggregates that its run is asked for."""
+    below = mapped(node, lambda part: _with_results(part, results))
+    return replace(below, results=results) if isinstance(below, Run) else below
+
+
 @dataclass
 class _Body:
     """What the literals of a rule come to."""
@@ -259,14 +272,21 @@ class _EventRule:
         self.policy = read_policy(statement.policy) if statement.policy else _fitting(default, statement)
         self.reader = Expressions(symbols)
         self.patterns = Patterns(self.reader, self.policy)
+        self._runs = any(run_literal(literal) is not None for literal in statement.body)
 
     def translate(self, counts: dict[str, int]) -> Rule | None:
         statement, reader = self.statement, self.reader
         head = _head(self.symbols, statement.head, "<-")
         self._define_labels(statement.body)
+        run = self._run(statement)
         body = _Body([], [], [])
         for literal in statement.body:
             self._literal(literal, body)
+        if run is not None:
+            self._finish_run(run, body)
+        elif statement.choice is not None and self.findings.sound(statement.span):
+            self.findings.add("E240", "PER, ALL, LONGEST, SHORTEST and SKIP belong to a run, and the rule has none", statement.choice.span,
+                              hint="a run is a chain with NEXT, THEN or a quantifier: `a(I) NEXT b(I)+`")  # fmt: skip
         self._check_anchors(body.relatives)
         body.relatives = _in_order(body.relatives)
         if not body.patterns and self.findings.sound(statement.span):
@@ -280,13 +300,15 @@ class _EventRule:
         if where:
             node = Select(node, where, statement.span)
         name, head_args = head
-        reader.may_aggregate = body.collect is not None
+        reader.may_aggregate = body.collect is not None or run is not None
         makes = statement.makes if statement.makes != "event" else ""
         declared = self.symbols.static.get(name) if makes else self.symbols.events.get(name)
         types = [a.type for a in declared.attributes] if declared else []
         types += ["any"] * len(head_args)
         args = tuple(reader.head_argument(a, t) for a, t in zip(head_args, types, strict=False))
         reader.may_aggregate = False
+        if run is not None:
+            args, node = self._head_of_run(run, args, node, collect is not None)
         aggregates = any(isinstance(p, Aggregate) for a in args for p in walk(a))
         if collect is not None and not aggregates and self.findings.sound(statement.head.span):
             self.findings.add("E220", "the rule collects, but its head has no aggregate", collect.span,
@@ -297,6 +319,55 @@ class _EventRule:
         if makes:
             return Rule(label, made_type(name, makes), args, node, covers, collect, statement.span, name)
         return Rule(label, name, args, node, covers, collect, statement.span)
+
+    def _run(self, statement: s.EventRule) -> Runs | None:
+        """The run of the rule, its parts read."""
+        found = [run for literal in statement.body if (run := run_literal(literal)) is not None]
+        for other in found[1:]:
+            self.findings.add("E232", "a rule has one run", other.span, Note("the other one", found[0].span),
+                              hint="give each a rule of its own, and join their events")  # fmt: skip
+        if len(found) != 1:
+            return None
+        self.reader.part_labels = {labelled.label for labelled in part_labels(found[0])}
+        return Runs(self.patterns, found[0], statement.choice)
+
+    def _finish_run(self, run: Runs, body: _Body) -> None:
+        """Puts the run where its literal stands, with its conditions, and checks what stands beside it."""
+        at = next((n for n, p in enumerate(body.patterns) if p is _THE_RUN), None)
+        if at is None or not run.ok:
+            body.patterns.clear()
+            return
+        others = [p for p in body.patterns if p is not _THE_RUN]
+        choice = self.statement.choice
+        beside = others or body.relatives or body.collect or [c for c in body.conditions if isinstance(c, NoneInside)]
+        if choice is not None and (choice.which in ("LONGEST", "SHORTEST") or choice.skip is not None) and beside:
+            self.findings.add("E232", "a run with LONGEST, SHORTEST or SKIP stands alone in its rule, with conditions", choice.span,
+                              hint="give the run a rule of its own, and use its event here")  # fmt: skip
+        if self.statement.policy is not None and not others:
+            self.findings.add("E229", "POLICY does not apply to a run", self.statement.policy.span,
+                              hint="what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST")  # fmt: skip
+        foreign = {v for p in others for v in bound_vars(p)} if others else None
+        body.conditions = run.assign(body.conditions, foreign)
+        run.check_others([*others, *(c.pattern for c in body.conditions if isinstance(c, NoneInside))])
+        for relative in body.relatives:
+            run.check_anchor(relative)
+        node = run.node()
+        if node is None:
+            body.patterns.clear()
+        else:
+            body.patterns[at] = node
+
+    def _head_of_run(
+        self, run: Runs, args: tuple[Expr, ...], node: Node, collects: bool
+    ) -> tuple[tuple[Expr, ...], Node]:
+        """The head with variables for the aggregates over iterations, and the body that binds them."""
+        known = len(run.results)
+        if self.statement.choice is None or self.statement.choice.per is None:
+            for arg in args if not collects else ():
+                run.check_implicit_key(arg)
+        args = tuple(run.resolved(arg, collects=collects) for arg in args)
+        run.check_bare(args, "the head")
+        return args, _with_results(node, tuple(run.results.values())) if len(run.results) > known else node
 
     def _no_event(self, statement: s.EventRule) -> None:
         if any(isinstance(x, s.While | s.Last) for x in statement.body):
@@ -311,15 +382,22 @@ class _EventRule:
 
     def _define_labels(self, body: tuple[s.Node, ...]) -> None:
         for literal in body:
-            if isinstance(literal, s.Labelled):
-                previous = self.reader.labels.get(literal.label)
-                if previous is not None:
-                    self.findings.add("E222", f"the label `{literal.label}` is used twice", literal.span.part(r"\w+"),
-                                      Note("used here first", previous))  # fmt: skip
-                self.reader.labels.setdefault(literal.label, literal.span.part(r"\w+"))
-                if isinstance(literal.body, s.Name | s.Call):
-                    name = literal.body.text if isinstance(literal.body, s.Name) else literal.body.name
-                    self.reader.labelled.setdefault(literal.label, name)
+            run = run_literal(literal)
+            for labelled in (
+                *([literal] if isinstance(literal, s.Labelled) else []),
+                *(part_labels(run) if run else ()),
+            ):
+                self._define_label(labelled)
+
+    def _define_label(self, literal: s.Labelled) -> None:
+        previous = self.reader.labels.get(literal.label)
+        if previous is not None:
+            self.findings.add("E222", f"the label `{literal.label}` is used twice", literal.span.part(r"\w+"),
+                              Note("used here first", previous))  # fmt: skip
+        self.reader.labels.setdefault(literal.label, literal.span.part(r"\w+"))
+        if isinstance(literal.body, s.Name | s.Call):
+            name = literal.body.text if isinstance(literal.body, s.Name) else literal.body.name
+            self.reader.labelled.setdefault(literal.label, name)
 
     def _check_anchors(self, relatives: list[Relative]) -> None:
         """Intervals counted from one another have no first one."""
@@ -337,6 +415,9 @@ class _EventRule:
     # Literals
 
     def _literal(self, literal: s.Node, body: _Body) -> None:
+        if run_literal(literal) is not None:
+            body.patterns.append(_THE_RUN)
+            return
         match literal:
             case s.Labelled(body=s.Call() as call) if call.name in RELATIVE:
                 relative = self._relative(literal, call)
@@ -368,7 +449,9 @@ class _EventRule:
                 self.findings.add("E228", "a list of literals stands where one is expected", literal.span,
                                   hint="write the literals without parentheses, or join patterns with AND")  # fmt: skip
             case _ if self._is_condition(literal):
+                self.reader.in_run = bool(self._runs)
                 body.conditions.extend(self.reader.conditions(literal))
+                self.reader.in_run = False
             case _:
                 pattern = self.patterns.pattern(literal)
                 if pattern is not None:

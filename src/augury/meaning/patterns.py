@@ -14,20 +14,18 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
-    Follow,
     Holds,
     Instant,
     Join,
-    Kleene,
     Label,
     Node,
     NoneInside,
     Relates,
     Relative,
     Repeat,
+    Run,
     Scan,
     Select,
-    Skip,
     Spans,
     Unless,
     Within,
@@ -43,6 +41,7 @@ from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.occurrences import Row, distinct
 from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_values
+from augury.meaning.runs import Runs
 from augury.meaning.static import Static
 from augury.model import Event, OrderKey, order_key
 
@@ -99,10 +98,8 @@ class World:
                 yield from self.join(node, self.rows(node.left), self.rows(node.right))
             case Repeat():
                 yield from self._repeat(node)
-            case Follow():
-                yield from self._follow(node)
-            case Kleene():
-                yield from self._kleene(node)
+            case Run():
+                yield from Runs(self, node).rows()
             case _:
                 assert_never(node)
 
@@ -275,54 +272,6 @@ class World:
         for _ in range(node.count - 1):
             rows = distinct(self.join(join, rows, step))
         yield from rows
-
-    # SPAseQ
-
-    def _follow(self, node: Follow) -> Iterator[Row]:
-        then = self.rows(node.then)
-        absent = self.rows(node.absent) if node.absent is not None else []
-        for first in self.rows(node.first):
-            for second in self._next(first, then, node.skip, node.streams):
-                blocked = any(
-                    first.end < b.start and b.end < second.start and agree(first.binding, b.binding) is not None
-                    for b in absent
-                )
-                row = first.joined(second)
-                if row is not None and not blocked:
-                    yield row
-
-    def _next(self, first: Row, then: list[Row], skip: Skip, streams: tuple[str, ...]) -> list[Row]:
-        """The rows that may follow: all, the first compatible ones, or those at the very next time point."""
-        after = [r for r in then if first.end < r.start and agree(first.binding, r.binding) is not None]
-        match skip:
-            case "any":
-                return after
-            case "next":
-                soonest = min((r.start for r in after), default=None)
-                return [r for r in after if r.start == soonest]
-            case "contiguous":
-                times = [
-                    e.start
-                    for (type, _), events in self.events.items()
-                    if not streams or type in streams
-                    for e in events
-                ]
-                soonest = min((t for t in times if t > first.end), default=None)
-                return [r for r in after if r.start == soonest]
-
-    def _kleene(self, node: Kleene) -> Iterator[Row]:
-        """One or more iterations. Local variables are each iteration's own: the last one's values are kept."""
-        step = self.rows(node.input)
-        rows = step
-        while rows:
-            yield from rows
-            longer: list[Row] = []
-            for row in rows:
-                kept = replace(row, binding={v: x for v, x in row.binding.items() if v not in node.local})
-                longer += [
-                    r for n in self._next(kept, step, node.skip, node.streams) if (r := kept.joined(n)) is not None
-                ]
-            rows = distinct(iter(longer))
 
 
 def _key(row: Row, shared: list[str]) -> OrderKey:

@@ -23,9 +23,7 @@ from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
-    Follow,
     Holds,
-    Kleene,
     Label,
     Node,
     Scan,
@@ -35,7 +33,6 @@ from augury.algebra.nodes import (
     absences,
     condition_vars,
     inputs,
-    walk_all,
 )
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
@@ -88,21 +85,12 @@ def keep(
     those of the plan, since a registered one may have the name of one of the table.
     """
     patterns = list(patterns)
-    if any(_counts_events(node, type[0]) for pattern in patterns for node in walk_all(pattern)):
-        return None
     chains = dict.fromkeys(chain for pattern in patterns for chain in _chains(pattern))
     mine = [(scan, above) for scan, above in chains if (scan.type, len(scan.args)) == type]
     kept = _any_of(*(_Scope(start, end, clock, functions).chain(scan, above, columns) for scan, above in mine))
     if not mine or kept is True:
         return None
     return F.lit(False) if kept is False else kept
-
-
-def _counts_events(node: Node, name: str) -> bool:
-    """Whether every event of the type matters, because nothing may lie between two others."""
-    return (
-        isinstance(node, Follow | Kleene) and node.skip == "contiguous" and (not node.streams or name in node.streams)
-    )
 
 
 def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iterator[_Chain]:

@@ -103,13 +103,10 @@ class Search:
                 return [blank] if left[-1].is_blank and right[-1].is_blank else [*left, *right]
             case n.Join():
                 return self._pairs(node, self.best(node.left), self.best(node.right), self.world.rows(node))
-            case n.Follow():
-                join = n.Join("SEQ", node.first, node.then, absent=node.absent)
-                return self._pairs(join, self.best(node.first), self.best(node.then), self.world.rows(node))
             case n.Repeat():
                 return self._repeated(node)
-            case n.Kleene():
-                return self.best(node.input)
+            case n.Run():
+                return self.best(node.parts[0].input)
             case _:
                 assert_never(node)
 

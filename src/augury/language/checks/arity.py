@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import AnyOf, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
+from augury.algebra.nodes import AnyOf, Condition, Holds, Rule, Scan, Unless, conditions, walk_all, written
 from augury.algebra.plan import Plan
 from augury.errors import Findings, Note, Span, Spelling, counted, misspelt
 
@@ -37,7 +37,7 @@ def head_of(rule: Span) -> Span:
 
 def scans(rule: Rule) -> list[Scan]:
     patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
-    return [node for pattern in patterns for node in walk_all(pattern) if isinstance(node, Scan)]
+    return [node for pattern in patterns for node in written(pattern) if isinstance(node, Scan)]
 
 
 def _merged(first: Uses, second: Uses) -> Uses:

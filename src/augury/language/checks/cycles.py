@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augury.algebra.nodes import UNRESTRICTED, Follow, Join, Label, Node, Repeat, Rule, Scan, conditions, inputs, walk
+from augury.algebra.nodes import UNRESTRICTED, Join, Label, Node, Repeat, Rule, Run, Scan, conditions, inputs, walk
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import interval_table
@@ -118,7 +118,9 @@ def _unlengthened(node: Node) -> Iterator[Scan]:
     match node:
         case Scan():
             yield node
-        case Join(op="SEQ") | Follow():
+        case Join(op="SEQ"):
+            return
+        case Run() if sum(part.least for part in node.parts) > 1:
             return
         case Repeat() if node.count > 1:
             return

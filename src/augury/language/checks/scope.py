@@ -10,13 +10,13 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
-    Follow,
     Holds,
     Join,
     Node,
     NoneInside,
     Repeat,
     Rule,
+    Run,
     Scan,
     Select,
     Unless,
@@ -29,6 +29,7 @@ from augury.algebra.nodes import (
     inputs,
     walk,
     walk_all,
+    written,
 )
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan
@@ -59,7 +60,10 @@ def terms_of(condition: Condition) -> Iterator[Expr]:
 
 
 def _terms_in(pattern: Node) -> Iterator[Expr]:
-    for node in walk_all(pattern):
+    for node in written(pattern):
+        if isinstance(node, Run):
+            yield from (result.aggregate for result in node.results)
+            yield from (Var(name) for name in node.key)  # PER (S) is a use of S
         if isinstance(node, Scan):
             yield from node.args
         for condition in conditions(node):
@@ -72,7 +76,7 @@ def occurrences(terms: list[Expr]) -> list[Var]:
 
 
 def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None = None) -> None:
-    found = occurrences(terms)
+    found = [v for v in occurrences(terms) if v.name.isidentifier()]  # a result of a run is no variable of the program
     counts = Counter(v.name for v in found)
     for variable in found:
         if counts[variable.name] == 1 and not variable.name.startswith("_") and variable.name not in (reported or ()):
@@ -123,9 +127,22 @@ class _Scope:
         for absent in absences(node):
             around = bound_vars(node) if isinstance(node, Select) else {v for p in inputs(node) for v in bound_vars(p)}
             self._pattern(absent, around, bound_labels(node))
+        if isinstance(node, Run):
+            self._run(node)
         if isinstance(node, Select):
             self._conditions(node.where, bound_vars(node.input) | (outer or set()))
             self._labels(node.where, bound_labels(node) | (labels or set()))
+
+    def _run(self, run: Run) -> None:
+        """Each condition of a run finds its variables bound: by the parts, by what is the same in all, by one another."""
+        known = {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
+        known = self._conditions(run.where, known - {v for part in run.parts for v in part.own})
+        labels = {part.label for part in run.parts if part.label is not None}
+        for part in run.parts:
+            known |= self._conditions(part.where, known | bound_vars(part.input)) - set(part.own)
+            known |= self._conditions(part.after, known)
+        for condition in conditions(run):
+            self._labels((condition,), labels | bound_labels(run))
 
     def _labels(self, where: tuple[Condition, ...], known: set[str]) -> None:
         """A condition inside a pattern knows the labels of that pattern only."""
@@ -201,8 +218,8 @@ class _Scope:
                     return condition.span
         return None
 
-    def _negations(self) -> list[Join | Follow]:
-        return [n for n in self._everywhere() if isinstance(n, Join | Follow) and n.absent is not None]
+    def _negations(self) -> list[Join]:
+        return [n for n in self._everywhere() if isinstance(n, Join) and n.absent is not None]
 
     def _everywhere(self) -> list[Node]:
         patterns = [self.rule.body, *([self.rule.collect.pattern] if self.rule.collect else [])]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Rule, Scan, Unless, conditions, walk_all
+from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Rule, Run, Scan, Unless, conditions, walk_all
 from augury.algebra.plan import Attribute, Plan
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild, show
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, show
 from augury.clock import Kind
 from augury.errors import Findings, Note, Span
 from augury.language.checks.arity import static_atoms
@@ -116,6 +116,10 @@ class _Types:
             for node in walk_all(pattern):
                 if isinstance(node, Scan):
                     self._atom("event", node.type, node.args, scope)
+                if isinstance(node, Run):
+                    for result in node.results:
+                        kinds = self._kinds(result.aggregate, scope)
+                        self.classes.use((scope, result.name), kinds, result.aggregate.span, "it aggregates")
                 self._where(conditions(node), scope)
         if rule.collect:
             self._where(rule.collect.where, scope)
@@ -213,6 +217,12 @@ class _Types:
                 for arg in expr.args:
                     self._kinds(arg, scope)
                 return frozenset({"term"})
+            case Prev():
+                of = self._kinds(expr.of, scope)
+                default = of if expr.default is None else self._kinds(expr.default, scope)
+                if not of & default:
+                    self.findings.add("E601", f"{_described(expr.of)} and its default {_described(expr.default or expr.of)} are of different types", expr.span)  # fmt: skip
+                return of & default or of
             case Aggregate():
                 row = self.plan.aggregates[expr.function]
                 for arg in expr.args:

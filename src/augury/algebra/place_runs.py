@@ -1,0 +1,117 @@
+"""Puts the conditions of a run where they are decidable: at a part, behind its repetition, or at the end.
+
+a(I) NEXT b(I, X)+ NEXT c(I, Y) WHERE Y > 3, count(X) < Y, count(X) > 1
+→   b: after count(X) > 1;  c: Y > 3 at its scan, where count(X) < Y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from augury.algebra.nodes import (
+    Condition,
+    Node,
+    NoneInside,
+    Part,
+    Relative,
+    Run,
+    Select,
+    Spans,
+    bound_labels,
+    bound_vars,
+    condition_labels,
+    condition_vars,
+)
+from augury.algebra.ready import binds, ready_order
+from augury.algebra.run_terms import asked_of, run_labels, run_variables
+
+Slot = tuple[int, int]  # a part, and whether the place is its `where` (0) or its `after` (1)
+
+
+def place_run(run: Run, stays: Callable[[Condition], bool]) -> Run:
+    """The run with its conditions placed. Those that stay are asked where they are written."""
+    where, run = run.where, replace(run, where=())
+    parts = tuple(replace(part, input=_selected(part, stays), where=_kept(part, stays)) for part in run.parts)
+    run = replace(run, parts=parts)
+    for condition in ready_order(where, run_variables(run)):
+        run = replace(run, where=(*run.where, condition)) if stays(condition) else sink_into_run(condition, run)
+    return run
+
+
+def sink_into_run(condition: Condition, run: Run) -> Run:
+    """The run with one more condition, at every place where it may become decidable first.
+
+    There are several such places where a variable is bound by whichever of some parts is not left out. What a part
+    cannot decide, because another one was left out, is not asked there.
+    """
+    slots = [] if isinstance(condition, Relative | NoneInside) else _slots(condition, run)
+    for number, late in slots:
+        part = run.parts[number]
+        if late:
+            part = replace(part, after=(*part.after, condition))
+        elif _alone(condition, part) and not binds(condition, bound_vars(part.input)):
+            part = replace(part, input=_select(part.input, (condition,)))
+        else:
+            part = replace(part, where=(*part.where, condition))
+        run = replace(run, parts=(*run.parts[:number], part, *run.parts[number + 1 :]))
+    return run if slots else replace(run, where=(*run.where, condition))
+
+
+def _slots(condition: Condition, run: Run) -> list[Slot]:
+    """Where a condition may become decidable first; nowhere, where only the end will do."""
+    bound = run_variables(run)
+    needs = condition_vars(condition) - binds(condition, bound)
+    labels = set(condition.labels) if isinstance(condition, Spans) else condition_labels(condition)
+    if not needs <= bound or not labels <= run_labels(run):
+        return []
+    binders = [_binders(name, run) for name in sorted(needs)]
+    binders += [[(number, 0)] for number, part in enumerate(run.parts) if part.label in labels]
+    if not binders or not all(binders):
+        return []
+    first = max(min(slots) for slots in binders)
+    return sorted({slot for slots in binders for slot in slots if slot >= first})
+
+
+def _binders(name: str, run: Run) -> list[Slot]:
+    """The places where a variable may get its value, up to the first that no match leaves out."""
+    for result in run.results:
+        if result.name == name:
+            return [(result.part, 1)]
+    found: list[Slot] = []
+    for number, part in enumerate(run.parts):
+        if name in bound_vars(part.input) and name not in part.own:
+            found.append((number, 0))
+            if not part.optional:
+                return found
+    for number, part in enumerate(run.parts):
+        for late, where in enumerate((part.where, part.after)):
+            if any(name in binds(c, run_variables(run) - {name}) for c in where):
+                found.append((number, late))
+    return found
+
+
+def _alone(condition: Condition, part: Part) -> bool:
+    """Whether a condition concerns one row of a part and nothing else."""
+    return (
+        not asked_of(condition)
+        and condition_vars(condition) <= bound_vars(part.input)
+        and condition_labels(condition) <= bound_labels(part.input)
+    )
+
+
+def _selected(part: Part, stays: Callable[[Condition], bool]) -> Node:
+    """The part's pattern with the conditions on one row of it, as far as they may be moved."""
+    return _select(part.input, tuple(c for c in part.where if _alone(c, part) and not stays(c)))
+
+
+def _kept(part: Part, stays: Callable[[Condition], bool]) -> tuple[Condition, ...]:
+    return tuple(c for c in part.where if stays(c) or not _alone(c, part))
+
+
+def _select(node: Node, where: tuple[Condition, ...]) -> Node:
+    if not where:
+        return node
+    if isinstance(node, Select):
+        return replace(node, where=(*node.where, *where))
+    return Select(node, where, where[0].span)

@@ -1,0 +1,54 @@
+"""When a condition can be asked, what it binds, and in which order conditions are asked."""
+
+from __future__ import annotations
+
+from augury.algebra.nodes import Compare, Condition, Holds, NoneInside, Relative, condition_vars
+from augury.algebra.terms import Build, Var, variables
+
+
+def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition]:
+    """The conditions in an order in which each finds its variables bound, as far as there is one."""
+    left: list[Condition] = [c for c in where if not isinstance(c, NoneInside)]
+    order: list[Condition] = []
+    known = set(bound)
+    while left:
+        chosen = next((c for c in left if is_ready(c, known)), None)
+        if chosen is None:
+            # A static predicate may bind what it is not given; the first one in the text goes ahead.
+            chosen = next((c for c in left if isinstance(c, Holds)), left[0])
+        left.remove(chosen)
+        order.append(chosen)
+        known |= binds(chosen, known)
+    # What must be absent may depend on all that the others bind, so it comes last.
+    return order + [c for c in where if isinstance(c, NoneInside)]
+
+
+def is_ready(condition: Condition, bound: set[str]) -> bool:
+    """Whether a condition can be tested, or can bind by itself, once `bound` is bound."""
+    match condition:
+        case Compare(op="="):
+            left, right = variables(condition.left), variables(condition.right)
+            return (
+                (left | right) <= bound
+                or (right <= bound and _binder(condition.left))
+                or (left <= bound and _binder(condition.right))
+            )
+        case Holds():
+            return condition_vars(condition) <= bound
+        case NoneInside() | Relative():
+            return True
+    return condition_vars(condition) <= bound
+
+
+def _binder(expr: object) -> bool:
+    return isinstance(expr, Var) or (isinstance(expr, Build) and all(not variables(a) or _binder(a) for a in expr.args))
+
+
+def binds(condition: Condition, bound: set[str]) -> set[str]:
+    """The variables that a condition binds where `bound` is bound already."""
+    match condition:
+        case Holds():
+            return condition_vars(condition) - bound
+        case Compare(op="=") if is_ready(condition, bound):
+            return condition_vars(condition) - bound
+    return set()

@@ -1,0 +1,70 @@
+"""What follows from the shape of a run: its variables and labels, and what its conditions ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Run,
+    Scan,
+    Unless,
+    bound_vars,
+    conditions,
+    walk,
+)
+from augury.algebra.ready import binds
+from augury.algebra.terms import Aggregate, Expr, Prev, Var, Wild
+from augury.algebra.terms import walk as walk_terms
+
+
+def condition_terms(condition: Condition) -> Iterator[Expr]:
+    """The expressions that a condition is written with, those of absent patterns aside."""
+    match condition:
+        case Compare():
+            yield condition.left
+            yield condition.right
+        case Holds() | Unless():
+            yield from condition.args
+        case AnyOf():
+            for option in condition.options:
+                for inner in option:
+                    yield from condition_terms(inner)
+        case NoneInside():
+            for inner in condition.where:
+                yield from condition_terms(inner)
+
+
+def asked_of(condition: Condition) -> list[Prev | Aggregate]:
+    """The earlier values and the aggregates that a condition asks for."""
+    return [p for term in condition_terms(condition) for p in walk_terms(term) if isinstance(p, Prev | Aggregate)]
+
+
+def run_variables(run: Run) -> set[str]:
+    """The variables with one value in a run: those of its parts, of its conditions and its results."""
+    own = {v for part in run.parts for v in part.own}
+    found = {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
+    for condition in conditions(run):
+        found |= binds(condition, found | own)
+    return found - own
+
+
+def run_labels(run: Run) -> set[str]:
+    """The labels of parts that do not repeat, those that may be left out included."""
+    return {part.label for part in run.parts if part.label is not None and not part.repeats}
+
+
+def events_of(run: Run) -> tuple[Scan, ...]:
+    """The events of a run: each atom of its parts with nothing but the key."""
+    scans = (node for part in run.parts for node in walk(part.input) if isinstance(node, Scan))
+    key = set(run.key)
+    return tuple(
+        dict.fromkeys(
+            Scan(s.type, tuple(Var(a.name) if isinstance(a, Var) and a.name in key else Wild() for a in s.args))
+            for s in scans
+        )
+    )

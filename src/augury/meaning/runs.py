@@ -1,0 +1,301 @@
+"""Runs (SEMANTICS 10), straight from the text: every way to give events to the parts is tried, one event at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from augury.algebra.aggregates import aggregate_of
+from augury.algebra.matching import Binding, Named, Proof, agree
+from augury.algebra.nodes import (
+    PAST_END,
+    AnyOf,
+    Compare,
+    Condition,
+    Holds,
+    Link,
+    NoneInside,
+    Part,
+    Run,
+    Unless,
+    bound_vars,
+    condition_labels,
+    condition_vars,
+)
+from augury.algebra.ready import binds, ready_order
+from augury.algebra.run_terms import asked_of, run_variables
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Prev
+from augury.errors import RunError
+from augury.meaning.occurrences import Row
+from augury.model import Event, OrderKey, Value, order_key
+
+if TYPE_CHECKING:
+    from augury.meaning.patterns import World
+
+
+@dataclass(frozen=True)
+class Match:
+    """A run as far as it has come: `iterations` are those of the part it is in, `counts` those of the parts before."""
+
+    binding: Binding
+    labels: Mapping[str, Named]
+    events: tuple[Event, ...] = ()
+    iterations: tuple[Row, ...] = ()
+    counts: tuple[int, ...] = ()
+    lasts: tuple[Event | None, ...] = ()  # the last event of each part before
+    proofs: tuple[Proof, ...] = ()
+
+    @property
+    def start(self) -> int:
+        return self.events[0].start
+
+    @property
+    def end(self) -> int:
+        return self.events[-1].end
+
+
+class Runs:
+    """The rows of one run in a world of events."""
+
+    def __init__(self, world: World, run: Run) -> None:
+        self.world, self.run = world, run
+        self.bound_by_parts = {v for part in run.parts for v in bound_vars(part.input)} | {
+            result.name for result in run.results
+        }
+
+    def rows(self) -> Iterator[Row]:
+        matches = [m for begun in self._extended(Match({}, {})) for m in self._whole(begun)]
+        if self.run.which != "ALL":
+            matches = self._chosen(matches)
+        if self.run.skip is not None:
+            matches = self._skipped(matches)
+        unbound = dict.fromkeys(run_variables(self.run))
+        for match in matches:
+            yield Row(match.start, match.end, {**unbound, **match.binding}, match.labels, match.events, match.proofs)
+
+    # What a match is
+
+    def _extended(self, match: Match) -> Iterator[Match]:
+        """All ways to go on from here to the end of the parts."""
+        number = len(match.counts)
+        if number == len(self.run.parts):
+            if match.events:
+                yield match
+            return
+        part, count = self.run.parts[number], len(match.iterations)
+        if part.most is None or count < part.most:
+            for longer in self._next(match, part, part.between if count else part.link):
+                yield from self._extended(longer)
+        if count >= part.least:
+            for complete in self._completed(match, part, number):
+                yield from self._extended(complete)
+
+    def _next(self, match: Match, part: Part, link: Link) -> list[Match]:
+        """The matches with one more iteration of a part: those that the operator lets follow."""
+        found = [
+            (row, longer)
+            for row in self.world.rows(part.input)
+            if not match.events or match.end < row.start
+            for longer in self._with(match, part, row)
+        ]
+        if not match.events:
+            return [longer for _, longer in found]
+        match link:
+            case "SEQ":
+                return [longer for _, longer in found]
+            case "NEXT":
+                return [longer for row, longer in found if not self._interrupted(longer, match.end, row.start)]
+            case "THEN":
+                return [longer for row, longer in found if all(other.end >= row.start for other, _ in found)]
+
+    def _interrupted(self, match: Match, after: int, before: int) -> bool:
+        """Whether an event of the run lies between two times."""
+        return any(
+            after < row.start and row.end < before and agree(match.binding, row.binding) is not None
+            for scan in self.run.among
+            for row in self.world.rows(scan)
+        )
+
+    def _with(self, match: Match, part: Part, row: Row) -> Iterator[Match]:
+        """The match with one more iteration, in each way in which it joins and meets the conditions asked of it."""
+        fields = {v: x for v, x in row.binding.items() if v in bound_vars(part.input)}
+        shared = {v: x for v, x in fields.items() if v not in part.own}
+        binding = agree(match.binding, shared)
+        if binding is None or any(binding[v] is None for v in self.run.key):
+            return
+        own = {v: x for v, x in fields.items() if v in part.own}
+        labels = {**match.labels, **row.labels}
+        tried = [Row(row.start, row.end, {**binding, **own}, labels, row.parts, row.proofs)]
+        for condition in ready_order(part.where, set(tried[0].binding)):
+            tried = [held for one in tried for held in self._asked(condition, one, part, match)]
+        for one in tried:
+            iteration = replace(one, binding={**dict.fromkeys(part.own), **one.binding})
+            plain = {v: x for v, x in one.binding.items() if v not in part.own}
+            yield replace(
+                match,
+                binding=plain,
+                labels=match.labels if part.repeats else labels,
+                events=match.events + row.parts,
+                iterations=(*match.iterations, iteration),
+                proofs=match.proofs + one.proofs,
+            )
+
+    def _completed(self, match: Match, part: Part, number: int) -> Iterator[Match]:
+        """The match behind a repetition: its aggregates are known, and what is asked of them holds."""
+        try:
+            values = {r.name: self._result(r.aggregate, match.iterations) for r in self.run.results if r.part == number}
+        except RowError as error:
+            self.world.report(self.world.scalars.rule, str(error), match.binding, match.events)
+            return
+        end = match.end if match.events else 0
+        tried = [Row(end, end, {**match.binding, **values}, match.labels, match.events)]
+        for condition in ready_order(part.after, set(tried[0].binding)):
+            tried = [held for one in tried for held in self._asked(condition, one)]
+        for one in tried:
+            yield replace(
+                match,
+                binding=one.binding,
+                iterations=(),
+                counts=(*match.counts, len(match.iterations)),
+                lasts=(*match.lasts, match.iterations[-1].parts[-1] if match.iterations else None),
+                proofs=match.proofs + one.proofs,
+            )
+
+    def _whole(self, match: Match) -> Iterator[Match]:
+        """The ways in which a complete match is within the windows and meets the conditions asked at its end."""
+        length = self.world.scalars.clock.length
+        if any(match.end - match.start > length(window) for window in self.run.windows):
+            return
+        tried = [Row(match.start, match.end, match.binding, match.labels, match.events)]
+        for condition in ready_order(self.run.where, set(match.binding)):
+            tried = [held for one in tried for held in self._asked(condition, one)]
+        for one in tried:
+            yield replace(match, binding=one.binding, labels=one.labels, proofs=match.proofs + one.proofs)
+
+    # Conditions
+
+    def _asked(
+        self, condition: Condition, row: Row, part: Part | None = None, match: Match | None = None
+    ) -> Iterator[Row]:
+        """The ways in which a row meets a condition; the row itself, where the condition is not asked of it."""
+        if isinstance(condition, NoneInside):
+            filled = replace(row, binding={**dict.fromkeys(run_variables(self.run)), **row.binding})
+            yield from (row for _ in self.world.select((condition,), filled))
+            return
+        needs = condition_vars(condition) - (binds(condition, set(row.binding)) - self.bound_by_parts)
+        if not needs <= row.binding.keys() or not condition_labels(condition) <= row.labels.keys():
+            return (yield row)
+        earlier = match.iterations if match is not None else ()
+        if not earlier and any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):
+            return (yield row)
+        try:
+            known = {p: self._value(p, row, earlier) for p in asked_of(condition)}
+        except RowError as error:
+            self.world.report(self.world.scalars.rule, str(error), row.binding, row.parts)
+            return
+        yield from self.world.select((_replaced(condition, known),), row)
+
+    def _value(self, asked: Prev | Aggregate, row: Row, earlier: Sequence[Row]) -> Value:
+        """What `prev` or a running aggregate is in an iteration, after the earlier ones."""
+        if isinstance(asked, Aggregate):
+            return self._result(asked, (*earlier, row))
+        if not earlier:
+            assert asked.default is not None
+            inside = {p: self._value(p, row, ()) for p in _inside(asked.default)}
+            return self.world.scalars.evaluate(_filled(asked.default, inside), row.binding, row.labels)
+        return self.world.scalars.evaluate(asked.of, earlier[-1].binding, earlier[-1].labels)
+
+    def _result(self, aggregate: Aggregate, iterations: Sequence[Row]) -> Value:
+        """An aggregate over iterations: of none, `count` is 0 and the others are null."""
+        scalars = self.world.scalars
+        if not iterations and aggregate.function != "count":
+            return None
+        values = [
+            scalars.evaluate(aggregate.args[0], row.binding, row.labels) if aggregate.args else True
+            for row in iterations
+        ]
+        try:
+            return aggregate_of(scalars.aggregates[aggregate.function], values, aggregate.distinct)
+        except (RowError, RunError):
+            raise
+        except Exception as error:
+            raise RunError(
+                f"the aggregate `{aggregate.function}` raised {type(error).__name__}: {error}\n"
+                f"  in rule `{scalars.rule}`"
+            ) from error
+
+    # Which matches
+
+    def _chosen(self, matches: list[Match]) -> list[Match]:
+        """Of the matches with the same key and first event, those with the most, or the fewest, iterations."""
+        best: dict[OrderKey, tuple[int, ...]] = {}
+        longest = self.run.which == "LONGEST"
+        for match in matches:
+            group, counts = self._group(match), self._counts(match)
+            best[group] = (max if longest else min)(best.get(group, counts), counts)
+        return [match for match in matches if best[self._group(match)] == self._counts(match)]
+
+    def _counts(self, match: Match) -> tuple[int, ...]:
+        return tuple(n for n, part in zip(match.counts, self.run.parts, strict=True) if part.quantified)
+
+    def _group(self, match: Match) -> OrderKey:
+        return (self._key(match), match.events[0].id)
+
+    def _key(self, match: Match) -> OrderKey:
+        return tuple(order_key(match.binding[v]) for v in self.run.key)
+
+    def _skipped(self, matches: list[Match]) -> list[Match]:
+        """For each key, in order, those that begin late enough after the one taken before."""
+        taken: dict[OrderKey, Match] = {}
+        kept: list[Match] = []
+        for match in sorted(matches, key=lambda m: tuple(e.order for e in m.events)):
+            before = taken.get(self._key(match))
+            if before is None or match.events == before.events or self._late_enough(match, before):
+                taken[self._key(match)] = match
+                kept.append(match)
+        return kept
+
+    def _late_enough(self, match: Match, before: Match) -> bool:
+        if self.run.skip == PAST_END:
+            return match.start > before.end
+        assert isinstance(self.run.skip, int)
+        last = before.lasts[self.run.skip]
+        assert last is not None, "a part that may be left out is refused here"
+        return match.start >= last.start and match.events[0].order > before.events[0].order
+
+
+def _inside(expr: Expr) -> list[Aggregate]:
+    """The aggregates of a default."""
+    match expr:
+        case Aggregate():
+            return [expr]
+        case Apply() | Build():
+            return [found for arg in expr.args for found in _inside(arg)]
+    return []
+
+
+def _filled(expr: Expr, known: Mapping[Prev | Aggregate, Value] | Mapping[Aggregate, Value]) -> Expr:
+    """An expression with values in the place of what was asked of the iterations."""
+    match expr:
+        case Prev() | Aggregate():
+            return Const(known[expr])  # type: ignore[index]
+        case Apply() | Build():
+            return replace(expr, args=tuple(_filled(arg, known) for arg in expr.args))
+    return expr
+
+
+def _replaced(condition: Condition, known: Mapping[Prev | Aggregate, Value]) -> Condition:
+    """A condition with values in the place of what was asked of the iterations."""
+    if not known:
+        return condition
+    match condition:
+        case Compare():
+            return replace(condition, left=_filled(condition.left, known), right=_filled(condition.right, known))
+        case Holds() | Unless():
+            return replace(condition, args=tuple(_filled(arg, known) for arg in condition.args))
+        case AnyOf():
+            options = tuple(tuple(_replaced(c, known) for c in option) for option in condition.options)
+            return replace(condition, options=options)
+    return condition
