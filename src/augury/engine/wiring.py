@@ -41,6 +41,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import not_looked_for
+from augury.algebra.run_terms import run_labels, run_variables
 from augury.algebra.sharing import canonical
 from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import Var, Wild, variables
@@ -58,6 +59,9 @@ from augury.engine.operators.join import GAP, joined
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
 from augury.engine.operators.recent import Recent
+from augury.engine.operators.runs.matches import Complete, Longest
+from augury.engine.operators.runs.moments import Moments
+from augury.engine.operators.runs.partials import Partials
 from augury.engine.saved import require
 from augury.errors import RunError
 from augury.optimiser.implied_bounds import Back, BoundsFor, implied_back, implied_bounds
@@ -183,8 +187,7 @@ class Wiring:
             case Join():
                 return self._join(node, needs, rule)
             case Run():
-                raise RunError(f"rule `{rule}` has a run, which the embedded engine does not know yet",
-                               hint="run it with the reference: --engine reference")  # fmt: skip
+                return self._run(node, needs, rule)
 
     def _unary(self, node: Label | Within, needs: Needs, rule: str) -> View:
         """Names and windows, read together with what is below them."""
@@ -391,6 +394,36 @@ class Wiring:
             rows = self._inside(condition, rows, node, rule)
         return self._chosen(node.policy, rows, join, rule)
 
+    def _run(self, node: Run, needs: Needs, rule: str) -> View:
+        """A run: its events in order, the partial matches, the complete ones, and those that are chosen."""
+        circuit = self.circuit
+        every = frozenset(v for part in node.parts for v in possible_vars(part.input))
+        parts = tuple(self.view(part.input, Needs(every), rule) for part in node.parts)
+        among = tuple(self.view(scan, Needs(frozenset(node.key)), rule) for scan in node.among)
+        moments = Moments(circuit, among, parts, node.key, rule)
+        partials = Partials(circuit, node, moments, parts, rule)
+        absences = tuple(c for c in node.where if isinstance(c, NoneInside))
+        above = needs.more(
+            {v for c in absences for v in condition_vars(c)},
+            {name for c in absences for name in self._absence_labels(c)},
+        )
+        labels = run_labels(node) | {c.label for c in node.where if isinstance(c, Relative)}
+        out = self.table(sorted(above.vars & run_variables(node)), sorted(above.labels & labels))
+        Complete(circuit, partials, out, rule)
+        circuit.sources[id(out.table)] = (partials.out, partials.out)
+        rows = out
+        for condition in absences:
+            back = partial(implied_back, node, condition.window, circuit.clock)
+            rows = self.absence(
+                rows, condition.pattern, condition.where, condition.window, run_variables(node), None, (), back, rule
+            )
+        if node.which == "ALL":
+            return rows
+        chosen = self.like(rows)
+        Longest(circuit, rows, chosen, rule, partials)
+        circuit.sources[id(chosen.table)] = (rows, rows)
+        return chosen
+
     def _changes(self, condition: Condition) -> bool:
         """Whether a condition asks for facts that may change while the program runs."""
         return any(name in self.circuit.changing for name, _ in static_calls_of(condition))
@@ -533,6 +566,8 @@ def possible_vars(node: Node) -> set[str]:
     """The variables that some row of the pattern binds."""
     if isinstance(node, Scan):
         return bound_vars(node)
+    if isinstance(node, Run):
+        return run_variables(node)
     found = {v for part in inputs(node) for v in possible_vars(part)}
     for condition in conditions(node):
         if isinstance(condition, Holds) or (isinstance(condition, Compare) and condition.op == "="):
@@ -544,6 +579,8 @@ def possible_labels(node: Node) -> set[str]:
     found = {c.label for c in conditions(node) if isinstance(c, Relative)}
     if isinstance(node, Label):
         found.add(node.label)
+    if isinstance(node, Run):
+        return found | run_labels(node)
     return found.union(*(possible_labels(part) for part in inputs(node)))
 
 

@@ -10,7 +10,13 @@ from __future__ import annotations
 from augury.jit import Array, Kernel, helper
 
 START, END, LEFT, RIGHT, RANK, PART, FIRST, STATE = 0, 1, 2, 3, 4, 5, 6, 7
-FROM, TO, BITS, INTO, OUT = 0, 1, 2, 3, 4  # of an edge: its ends, its moves, the next one into and out of the same moments
+FROM, TO, BITS, INTO, OUT = (
+    0,
+    1,
+    2,
+    3,
+    4,
+)  # of an edge: its ends, its moves, the next one into and out of the same moments
 NEIGHBOUR = 1  # the kind of an edge between neighbours; that of an edge to a part is 2 << part
 NEVER = -(1 << 62)
 
@@ -117,9 +123,10 @@ def behind(
 
 @Kernel
 def relink(
-    targets: Array, given: Array, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
+    targets: Array, given: Array, search: bool, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
 ) -> tuple[int, int, int]:
     """Puts edges (from, to, moves) among those there are; all that lead to the targets are given, other ones may be.
+    Without `search` all are new.
 
     Returns how many edges there are, how many have moves that are new (`queue`: edge, moves) and how many lost some (`cut`).
     """
@@ -137,7 +144,7 @@ def relink(
         a, x, bits = given[0, i], given[1, i], given[2, i]
         if bits == 0:
             continue
-        e = into[x]
+        e = into[x] if search else -1
         while e >= 0 and edges[FROM, e] != a:
             e = edges[INTO, e]
         if e < 0:
@@ -175,7 +182,16 @@ def relink(
 
 @helper
 def put(
-    data: Array, n: int, parent: int, moment: int, part: int, moments: Array, parts: int, heads: Array, chain: Array, kids: Array
+    data: Array,
+    n: int,
+    parent: int,
+    moment: int,
+    part: int,
+    moments: Array,
+    parts: int,
+    heads: Array,
+    chain: Array,
+    kids: Array,
 ) -> None:
     """A partial match with one more moment."""
     data[END, n] = moments[END, moment]
@@ -211,13 +227,22 @@ def may_move(data: Array, p: int, move: int, moves: Array, least: Array, most: A
         return False
     times = data[STATE + parts + part, p]
     if moves[1, move] == part:
-        return most[part] < 0 or times < most[part]
-    return times >= least[part]
+        return bool(most[part] < 0 or times < most[part])
+    return bool(times >= least[part])
 
 
 @Kernel
 def begin(
-    starts: Array, parts_of: Array, data: Array, n: int, alive: Array, moments: Array, parts: int, heads: Array, chain: Array, kids: Array
+    starts: Array,
+    parts_of: Array,
+    data: Array,
+    n: int,
+    alive: Array,
+    moments: Array,
+    parts: int,
+    heads: Array,
+    chain: Array,
+    kids: Array,
 ) -> int:
     """Partial matches of one moment each; how many there are then."""
     for i in range(len(starts)):
@@ -323,7 +348,17 @@ def fall_at(dead: Array, alive: Array, heads: Array, chain: Array, kids: Array, 
 
 
 @Kernel
-def fall_along(cut: Array, edges: Array, data: Array, alive: Array, heads: Array, chain: Array, kids: Array, moves: Array, gone: Array) -> int:
+def fall_along(
+    cut: Array,
+    edges: Array,
+    data: Array,
+    alive: Array,
+    heads: Array,
+    chain: Array,
+    kids: Array,
+    moves: Array,
+    gone: Array,
+) -> int:
     """What went along edges by moves that they no longer have falls; how many."""
     count = 0
     for i in range(cut.shape[1]):
@@ -345,7 +380,7 @@ def fall_along(cut: Array, edges: Array, data: Array, alive: Array, heads: Array
 @Kernel
 def plant(
     given: Array, at: int, data: Array, n: int, alive: Array, moments: Array, edges: Array, heads: Array, chain: Array, kids: Array,
-    moves: Array, choosy: int, parts: int, gone: Array, cursor: Array,
+    moves: Array, choosy: int, parts: int, gone: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Partial matches go on by moves that were asked about: (partial match, edge, move). By a move in `choosy` just the
     soonest goes on. How far it came, how many partial matches there are, and how many fell."""
@@ -410,3 +445,14 @@ def thread(data: Array, lo: int, hi: int, alive: Array, heads: Array, chain: Arr
         if parent >= 0:
             kids[1, p] = kids[0, parent]
             kids[0, parent] = p
+
+
+@Kernel
+def open_behind(data: Array, alive: Array, n: int, after: Array, settled: int, wanted: Array) -> None:
+    """Marks the moments behind which a neighbour may still come or go: those with none that starts before `settled`."""
+    for x in range(n):
+        here = after[x]
+        while here >= 0 and (not alive[here] or data[START, here] <= data[END, x]):
+            here = after[here]
+        if here >= 0 and data[END, here] < settled:
+            wanted[x] = 0

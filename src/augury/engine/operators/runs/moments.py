@@ -110,13 +110,16 @@ class Moments(Operator):
     def _note(self, moments: Array) -> None:
         """Remembers which rows these moments are."""
         for port, view in enumerate(self.inputs):
-            if len(self.at[port]) < view.table.n:
-                self.at[port] = grown(self.at[port], 2 * view.table.n, len(self.at[port]), -1)
+            self._room(port, view.table.n)
             rows = self._row_of(port, moments)
             mine = rows >= 0
             if port < len(self.among):  # where facts made several of an event, the first one stands for it
                 mine &= self.at[port][np.maximum(rows, 0)] < 0
             self.at[port][rows[mine]] = moments[mine]
+
+    def _room(self, port: int, count: int) -> None:
+        if len(self.at[port]) <= count:
+            self.at[port] = grown(self.at[port], 2 * count + 16, len(self.at[port]), -1)
 
     def _moment_of(self, port: int, rows: Array) -> Array:
         at = self.at[port]
@@ -184,8 +187,7 @@ class Moments(Operator):
         free = once & (moments >= first) & (table.data[field, moments] < 0)
         table.data[field, moments[free]] = rows[free]
         port = len(self.among) + part
-        if len(self.at[port]) < view.table.n:
-            self.at[port] = grown(self.at[port], 2 * view.table.n, len(self.at[port]), -1)
+        self._room(port, view.table.n)
         self.at[port][rows[free]] = moments[free]
         rest = ~free
         if rest.any():

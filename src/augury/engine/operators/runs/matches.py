@@ -1,0 +1,369 @@
+"""The matches of a run: partial matches that are complete, and of these the longest, the shortest, or what SKIP leaves."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import total_ordering
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.algebra.nodes import PAST_END, Condition, NoneInside
+from augury.algebra.ready import ready_order
+from augury.algebra.run_terms import run_variables
+from augury.columns.dictionary import NULL, OPEN
+from augury.columns.frame import Frame, View, frame_of, store
+from augury.columns.table import END, LEFT, RIGHT, START, Links
+from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.map import Map
+from augury.engine.operators.runs import kernels as k
+from augury.engine.operators.runs.partials import Partials
+from augury.jit import Array
+from augury.model import OrderKey
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
+
+
+class Complete(Map):
+    """Partial matches whose last parts may be left out, with their results, that meet what is asked of the whole."""
+
+    kind = "runs"
+
+    def __init__(self, circuit: Circuit, partials: Partials, out: View, rule: str) -> None:
+        self.partials, self.run = partials, partials.run
+        count = len(self.run.parts)
+        self.may_end = np.array([all(p.optional for p in self.run.parts[i + 1 :]) for i in range(count)], bool)
+        self.least = np.array([part.least for part in self.run.parts], np.int64)
+        self.unbound = sorted(run_variables(self.run))
+        whole = tuple(c for c in self.run.where if not isinstance(c, NoneInside))
+        asked = tuple(c for part in self.run.parts for c in (*part.where, *part.after))
+        super().__init__(circuit, partials.out, out, rule, where=whole)
+        circuit.asks(self, asked)
+
+    def mapped(self, frame: Frame) -> Frame:
+        table, run, sight = self.inputs[0].table, self.run, self.partials.sight
+        count, rows = len(run.parts), frame.left
+        part = table.data[k.PART, rows]
+        times = table.data[k.STATE + count : k.STATE + 2 * count]
+        rows = rows[self.may_end[part] & (times[part, rows] >= self.least[part])]
+        start, end, rank = (table.data[f, rows] for f in (START, END, 4))
+        at = {i: table.data[k.STATE + i, rows] for i in range(count)}
+        seen, has = sight.frame(at, end)
+        kept, ok = np.arange(len(rows)), np.ones(len(rows), bool)
+        for result in run.results:
+            codes, computed = self._result(result, rows, times[:, rows], seen)
+            seen.vars[result.name] = codes
+            ok &= computed
+        if not ok.all():
+            kept = np.flatnonzero(ok)
+            seen, has = seen.take(kept), {n: c[kept] for n, c in has.items()}
+        self.circuit.context.name_events = None
+        bound = self.partials.bound
+        for number in range(count):
+            asked = [c for c in self.partials._where(number) if self._binds(c)]
+            for conditions, last in ((asked, at[number]), (ready_order(run.parts[number].after, bound), None)):
+                for condition in conditions:
+                    seen, kept, has = self._ask(condition, seen, kept, at, number, last)
+        seen.start, seen.end, seen.rank = start[kept], end[kept], rank[kept]
+        for condition in ready_order(self.where, set(seen.vars)):
+            seen, kept, has = self._ask(condition, seen, kept, at, None, None)
+        seen.start, seen.end, seen.rank = start[kept], end[kept], rank[kept]
+        seen.left, seen.right = rows[kept], np.full(len(kept), -1, np.int64)
+        for v in self.unbound:
+            column = seen.vars.get(v)
+            seen.vars[v] = np.full(len(kept), NULL) if column is None else np.where(column == OPEN, NULL, column)
+        return seen
+
+    def _binds(self, condition: Condition) -> bool:
+        from augury.algebra.ready import binds
+
+        return bool(binds(condition, self.partials.bound))
+
+    def _result(self, result: Any, rows: Array, times: Array, seen: Frame) -> tuple[Array, Array]:
+        """An aggregate over a whole repetition: what is kept along the run, where that is all it needs."""
+        words, aggregate, part = self.circuit.context.dictionary, result.aggregate, result.part
+        every = np.ones(len(rows), bool)
+        if aggregate.function == "count" and not aggregate.args:
+            return words.encode_column(times[part]), every
+        if aggregate.function == "last" and not aggregate.distinct:
+            last = self.inputs[0].table.data[k.STATE + part, rows]
+            codes = np.full(len(rows), NULL, np.int64)
+            some = np.flatnonzero(last >= 0)
+            if len(some):
+                codes[some], every[some] = self.partials.sight.values(
+                    aggregate.args[0], part, last[some], seen.take(some)
+                )
+            return codes, every
+        members = self.partials.members(rows, part)
+        return self.partials.sight.aggregate(aggregate, part, members, seen)
+
+    def _ask(
+        self,
+        condition: Condition,
+        seen: Frame,
+        kept: Array,
+        at: dict[int, Array],
+        number: int | None,
+        last: Array | None,
+    ) -> tuple[Frame, Array, dict[str, Array]]:
+        """One condition, at the time at which it is asked; not of matches that have left out what it is asked of."""
+        moments = self.partials.moments.out.table.data
+        if number is not None:  # what has happened so far
+            latest = np.full(len(kept), -(2**61), np.int64)
+            for part in range(number + 1):
+                mine = at[part][kept]
+                latest = np.maximum(latest, np.where(mine >= 0, moments[END, np.maximum(mine, 0)], latest))
+            seen.start = seen.end = np.where(latest == -(2**61), 0, latest)
+        has = {
+            label: moments_of[kept] >= 0
+            for part, moments_of in at.items()
+            if (label := self.run.parts[part].label) is not None and not self.run.parts[part].repeats
+        }
+        has |= {label: np.ones(len(kept), bool) for label in seen.labels if label not in has}
+        if last is not None:
+            there = last[kept] >= 0
+            if not there.all():
+                has["#there"] = there
+        before = len(kept)
+        if "#there" in has:
+            rows = np.flatnonzero(has.pop("#there"))
+            others = np.setdiff1d(np.arange(before), rows)
+            held, order = self.partials.sight.ask((condition,), seen.take(rows), {n: c[rows] for n, c in has.items()}, rows, self.partials.bound)  # fmt: skip
+            missing = {v: np.full(len(others), OPEN, np.int64) for v in held.vars if v not in seen.vars}
+            rest = seen.take(others)
+            rest.vars.update(missing)
+            both = np.concatenate([others, order])
+            from augury.columns.frame import joined_frames
+
+            merged = joined_frames([rest, held]) if len(others) and len(order) else (rest if len(others) else held)
+            return merged, kept[both], {}
+        seen, order = self.partials.sight.ask((condition,), seen, has, np.arange(before), self.partials.bound)
+        return seen, kept[order], {}
+
+
+@dataclass
+class _Start:
+    """The matches with one first event: rows by number of iterations."""
+
+    end: int
+    start: int
+    moment: int
+    event: Part
+    rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    best: tuple[int, ...] = ()
+    taken: tuple[int, ...] = ()  # rows that are shown
+    bound: Any = None  # where the next one may start, once one of these is taken
+
+
+@total_ordering
+class _Place:
+    """A first event in the order of events: by times, and by all else where these tie."""
+
+    __slots__ = ("circuit", "start")
+
+    def __init__(self, circuit: Circuit, start: _Start) -> None:
+        self.circuit, self.start = circuit, start
+
+    @property
+    def order(self) -> OrderKey:
+        return self.circuit.event(self.start.event).order
+
+    def __lt__(self, other: _Place) -> bool:
+        mine, its = (self.start.end, self.start.start), (other.start.end, other.start.start)
+        return mine < its or (mine == its and self.start is not other.start and self.order < other.order)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Place) and self.start is other.start
+
+
+class Longest(Operator):
+    """Of the matches with the same first event those with the most iterations, or the fewest; then what SKIP leaves.
+
+    A change decides anew from its first event on, until a decision is met that was made before in the same place.
+    """
+
+    kind = "longest"
+
+    def __init__(self, circuit: Circuit, rows: View, out: View, rule: str, partials: Partials) -> None:
+        self.partials, self.run = partials, partials.run
+        self.quantified = [i for i, part in enumerate(self.run.parts) if part.quantified]
+        super().__init__(circuit, (rows,), out, rule)
+        self._clear()
+
+    def make_links(self) -> list[Links | None]:
+        return [Links(self.inputs[0].table, self.out.table, LEFT)]
+
+    def _clear(self) -> None:
+        self.starts: dict[tuple[int, ...], _Start] = {}
+        self.groups: dict[tuple[int, ...], list[_Place]] = {}
+        self.first_of: dict[int, tuple[int, ...]] = {}
+
+    # What a row is a match of
+
+    def _partial(self, row: int) -> int:
+        table = self.inputs[0].table
+        at = row
+        while table is not self.partials.out.table:
+            at = int(table.data[LEFT, at])
+            table = self.circuit.maker(table).inputs[0].table
+        return at
+
+    def step(self) -> None:
+        lost, new = self.losses(0), self.gains(0)
+        touched: dict[tuple[int, ...], None] = {}
+        for row in lost.tolist():
+            first = self.first_of.pop(row, None)
+            if first is not None:
+                del self.starts[first].rows[row]
+                touched[first] = None
+        for row in new.tolist():
+            touched[self._enter(row)] = None
+        if touched:
+            self._decide(touched)
+
+    def _enter(self, row: int) -> tuple[int, ...]:
+        p, data, moments = self._partial(row), self.partials.out.table.data, self.partials.moments.out.table.data
+        moment, count = int(data[k.FIRST, p]), len(self.run.parts)
+        first = (int(moments[LEFT, moment]), int(moments[RIGHT, moment]))
+        start = self.starts.get(first)
+        if start is None:
+            (event,) = self.partials.moments.parts(moment)
+            start = self.starts[first] = _Start(int(moments[END, moment]), int(moments[START, moment]), moment, event)
+            if self.run.skip is not None:
+                insort(self.groups.setdefault(self._key(moment), []), _Place(self.circuit, start))
+        start.moment = moment
+        start.rows[row] = tuple(int(data[k.STATE + count + i, p]) for i in self.quantified)
+        self.first_of[row] = first
+        return first
+
+    def _key(self, moment: int) -> tuple[int, ...]:
+        table = self.partials.moments.out.table
+        codes = table.data[list(self.partials.moments.key_fields), moment]
+        return tuple(self.circuit.words.dictionary.canonical(codes).tolist())
+
+    def _decide(self, touched: Iterable[tuple[int, ...]]) -> None:
+        taken: set[int] = set()
+        left: set[int] = set()
+        groups: dict[tuple[int, ...], list[_Start]] = {}
+        for first in touched:
+            start = self.starts[first]
+            if start.rows:
+                start.best = (max if self.run.which == "LONGEST" else min)(start.rows.values())
+            if self.run.skip is None:
+                now = tuple(row for row, counts in start.rows.items() if counts == start.best)
+                left |= set(start.taken) - set(now)
+                taken |= set(now) - set(start.taken)
+                start.taken = now
+                if not start.rows:
+                    del self.starts[first]
+            else:
+                groups.setdefault(self._key(start.moment), []).append(start)
+        for key, changed in groups.items():
+            self._skip(key, changed, taken, left)
+        self._show(taken, left)
+
+    def _skip(self, key: tuple[int, ...], changed: list[_Start], taken: set[int], left: set[int]) -> None:
+        places = self.groups[key]
+        order = sorted(_Place(self.circuit, start) for start in changed)
+        at = bisect_left(places, order[0])
+        last_changed = bisect_left(places, order[-1])
+        before = at - 1
+        while before >= 0 and not places[before].start.taken:
+            before -= 1
+        last = places[before] if before >= 0 else None
+        old = last
+        for i in range(at, len(places)):
+            place = places[i]
+            start = place.start
+            was = set(start.taken)
+            if was:
+                old = place
+            self.touched += 1
+            now: set[int] = set()
+            if start.rows and (last is None or self._late_enough(place, last)):
+                now = self._first(start)
+            left |= was - now
+            taken |= now - was
+            start.taken = tuple(sorted(now))
+            if now:
+                start.bound = self._bound(next(iter(now)))
+                last = place
+            if i >= last_changed and last is old and was == now:
+                break
+        empty = [start for start in changed if not start.rows]
+        for start in empty:
+            place = _Place(self.circuit, start)
+            i = next(i for i in range(len(places)) if places[i] == place)
+            del places[i]
+            self.starts = {first: one for first, one in self.starts.items() if one is not start}
+        if not places:
+            del self.groups[key]
+
+    def _first(self, start: _Start) -> set[int]:
+        """Of the matches with one first event those that come first in the order of their events."""
+        rows = [row for row, counts in start.rows.items() if counts == start.best]
+        if len(rows) == 1:
+            return set(rows)
+        events = {row: self.partials.parts(self._partial(row)) for row in rows}
+        if len(set(events.values())) == 1:
+            return set(rows)
+        orders = {made: tuple(self.circuit.event(part).order for part in made) for made in set(events.values())}
+        first = min(orders, key=lambda made: orders[made])
+        return {row for row in rows if events[row] == first}
+
+    def _bound(self, row: int) -> int:
+        """The end of a match; or the start of the last event of the part that SKIP goes to."""
+        p, data = self._partial(row), self.partials.out.table.data
+        if self.run.skip == PAST_END:
+            return int(data[END, p])
+        assert isinstance(self.run.skip, int)
+        return int(self.partials.moments.out.table.data[START, data[k.STATE + self.run.skip, p]])
+
+    def _late_enough(self, place: _Place, last: _Place) -> bool:
+        if self.run.skip == PAST_END:
+            return bool(place.start.start > last.start.bound)
+        return bool(place.start.start >= last.start.bound) and last < place
+
+    def _show(self, taken: set[int], left: set[int]) -> None:
+        """Rows that are shown from now on, and rows that no longer are."""
+        links, table = self.links[0], self.inputs[0].table
+        assert links is not None
+        both = taken & left
+        rows = np.array(sorted(left - both), np.int64)
+        if len(rows):
+            links.take(rows)
+        rows = np.array(sorted(r for r in taken - both if table.alive[r]), np.int64)
+        if len(rows):
+            store(frame_of(self.inputs[0], rows), self.out)
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self._clear()
+        table, out = self.inputs[0].table, self.out.table
+        shown = set(out.data[LEFT, : out.n][out.alive[: out.n].astype(bool)].tolist())
+        for row in np.flatnonzero(table.alive[: table.n]).tolist():
+            self._enter(row)
+        for start in self.starts.values():
+            start.best = (max if self.run.which == "LONGEST" else min)(start.rows.values())
+            start.taken = tuple(sorted(row for row in start.rows if row in shown))
+            if start.taken and self.run.skip is not None:
+                start.bound = self._bound(start.taken[0])
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """With SKIP, the last match taken of each key says where the next one may start."""
+        if self.run.skip is None:
+            return None
+        table = self.inputs[0].table
+        wanted = np.zeros(table.n, bool)
+        since = horizon.since[id(table)]
+        for places in self.groups.values():
+            for place in reversed(places):
+                for row in place.start.taken:
+                    wanted[row] = True
+                if place.start.taken and place.start.end < since:
+                    break
+        return wanted
