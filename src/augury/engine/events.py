@@ -331,7 +331,7 @@ class Events(Operator):
             first += len(at)
         self.chunks = chunks
 
-    def retain(self, keep: dict[int, Array], frontier: int | None) -> None:
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         """A revoked event keeps its id and its number among equals."""
         table = self.out.table
         keep[id(table)] |= True if frontier is None else table.data[END, : table.n] > frontier

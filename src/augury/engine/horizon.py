@@ -8,12 +8,13 @@ keeps its input events instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.algebra.plan import Predicate
 from augury.algebra.properties import event_lengths
 from augury.algebra.timing import Lengths
 from augury.columns.table import END, RIGHT, Table
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
 
 def unsettled(circuit: Circuit, frontier: int) -> dict[int, int]:
     """For each table the least end of rows that may still appear or vanish."""
-    in_order = sorted(circuit.operators, key=lambda o: o.order)
-    since = {id(o.out.table): frontier + 1 for o in in_order if o.holds_events or not o.inputs}
-    for operator in in_order:
-        if id(operator.out.table) not in since:
-            since[id(operator.out.table)] = operator.unsettled(since, frontier)
+    since: dict[int, int] = {}
+    for operator in sorted(circuit.operators, key=lambda o: o.order):
+        since[id(operator.out.table)] = operator.unsettled(since, frontier)
     return since
 
 
@@ -66,6 +65,15 @@ class Horizon:
         self.relied = self.relied or found < FAR
         return found
 
+    def longest_of(self, types: Iterable[Predicate]) -> int | None:
+        """How long events of some types last at most, in time points; None where nothing says so."""
+        circuit, known = self.circuit, list(types)
+        lengths = circuit.lengths if circuit.lengths is not None else self.lengths
+        if lengths is None or any(lengths.get(type) is None for type in known):
+            return None
+        self.relied = self.relied or circuit.lengths is None
+        return max(circuit.clock.length(lengths[type] or 0) for type in known)
+
     def wanted(self, table: Table) -> Array:
         """The rows that may still vanish, or that an operator may still need."""
         mask: Array = table.data[END, : table.n] >= self.since[id(table)]
@@ -84,7 +92,7 @@ def needed(circuit: Circuit, frontier: int | None, horizon: Horizon) -> dict[int
         for key, table in tables.items():
             keep[key] &= horizon.wanted(table)
     for operator in circuit.operators:
-        operator.retain(keep, frontier)
+        operator.retain(keep, frontier, horizon.since)
     for operator in sorted(circuit.operators, key=lambda o: -o.order):
         operator.keep_parents(keep)
     return keep

@@ -187,7 +187,7 @@ class Operator(ABC):
         """Whether it keeps some of its state for ever: nothing says that what it holds meets nothing more."""
         return False
 
-    def retain(self, keep: dict[int, Array], frontier: int | None) -> None:  # noqa: B027
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:  # noqa: B027
         """Marks what is kept, or is not, for reasons that no reader has."""
 
     def keep_parents(self, keep: dict[int, Array]) -> None:

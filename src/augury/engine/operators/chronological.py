@@ -8,6 +8,7 @@ that is still free. A change in the past decides anew all that comes after it, w
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping
 from functools import total_ordering
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -270,7 +271,7 @@ class Chronological(Join):
         if rows:
             out.kill(np.array(rows, np.int64))
 
-    def retain(self, keep: dict[int, Array], frontier: int | None) -> None:
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         """What is used up stays so while it could be taken again."""
         table = self.out.table
         alive = table.alive[: table.n].astype(bool)

@@ -173,6 +173,10 @@ class Derived(Operator):
     def parts(self, row: int) -> tuple[Part, ...]:
         return ((self.out.table, row),)
 
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        """As its rules have it; within a recursion, nothing that ends at or before the frontier changes."""
+        return min([frontier + 1, *(since.get(id(links.child), frontier + 1) for links in self.supports)])
+
     def event(self, row: int) -> Event:
         table, decode = self.out.table, self.circuit.words.dictionary.decode
         args = tuple(decode(int(c)) for c in table.data[table.codes, row])
@@ -338,12 +342,14 @@ class Derive(Operator):
         left = self.out.table.data[LEFT, rows]
         return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
 
-    def retain(self, keep: dict[int, Array], frontier: int | None) -> None:
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         """A derivation that is certain is not looked at again."""
         table, events = self.out.table, self.events.out.table
         kept = table.alive[: table.n].astype(bool)
         if frontier is not None:
-            kept &= events.data[END, table.data[RIGHT, : table.n]] > frontier
+            body = self.inputs[0].table  # what was chosen may be chosen no longer, however long ago it ended
+            changes = body.data[END, table.data[LEFT, : table.n]] >= since[id(body)]
+            kept &= changes | (events.data[END, table.data[RIGHT, : table.n]] > frontier)
         keep[id(table)] = kept
         keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
 

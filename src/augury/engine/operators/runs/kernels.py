@@ -336,10 +336,16 @@ def fell(p: int, alive: Array, kids: Array, gone: Array, count: int) -> int:
 
 
 @Kernel
-def fall_at(dead: Array, alive: Array, heads: Array, chain: Array, kids: Array, gone: Array) -> int:
-    """What goes through moments that are gone falls; how many."""
+def fall_at(
+    dead: Array, edges: Array, into: Array, alive: Array, heads: Array, chain: Array, kids: Array, gone: Array
+) -> int:
+    """What goes through moments that are gone falls, and no edge leads to them; how many fell."""
     count = 0
     for i in range(len(dead)):
+        e = into[dead[i]]
+        while e >= 0:
+            edges[BITS, e] = 0
+            e = edges[INTO, e]
         p = heads[dead[i]]
         while p >= 0:
             count = fell(p, alive, kids, gone, count)
@@ -448,11 +454,11 @@ def thread(data: Array, lo: int, hi: int, alive: Array, heads: Array, chain: Arr
 
 
 @Kernel
-def open_behind(data: Array, alive: Array, n: int, after: Array, settled: int, wanted: Array) -> None:
-    """Marks the moments behind which a neighbour may still come or go: those with none that starts before `settled`."""
+def shut_behind(data: Array, alive: Array, n: int, after: Array, settled: int, shut: Array) -> None:
+    """Marks the moments behind which there is one that ends before `settled`: nothing that comes is their neighbour."""
     for x in range(n):
         here = after[x]
         while here >= 0 and (not alive[here] or data[START, here] <= data[END, x]):
             here = after[here]
         if here >= 0 and data[END, here] < settled:
-            wanted[x] = 0
+            shut[x] = 1

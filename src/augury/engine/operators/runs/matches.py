@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
@@ -353,17 +353,42 @@ class Longest(Operator):
             if start.taken and self.run.skip is not None:
                 start.bound = self._bound(start.taken[0])
 
-    def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """With SKIP, the last match taken of each key says where the next one may start."""
+    # How long it keeps what
+
+    def _open(self, since: int, lasts: int | None) -> set[int]:
+        """The first moments of matches that may still become longer."""
+        partials = self.partials
+        going = partials.goes_on(partials.may_go_on(since, lasts))
+        return set(partials.out.table.data[k.FIRST, : partials.out.table.n][going].tolist())
+
+    def _changing(self, since: int, lasts: int | None) -> list[int]:
+        """The matches of which it may still change whether they are chosen; and those that decide where they may begin."""
+        open_starts = self._open(since, lasts)
         if self.run.skip is None:
-            return None
-        table = self.inputs[0].table
-        wanted = np.zeros(table.n, bool)
-        since = horizon.since[id(table)]
+            return [row for start in self.starts.values() if start.moment in open_starts for row in start.rows]
+        found: list[int] = []
         for places in self.groups.values():
-            for place in reversed(places):
-                for row in place.start.taken:
-                    wanted[row] = True
-                if place.start.taken and place.start.end < since:
-                    break
+            settled = True
+            anchor: tuple[int, ...] = ()
+            for place in places:
+                start = place.start
+                settled = settled and start.moment not in open_starts and start.end < since
+                if not settled:
+                    found += start.rows
+                elif start.taken:
+                    anchor = start.taken
+            found += anchor
+        return found
+
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        table = self.inputs[0].table
+        rows = self._changing(since[id(self.partials.moments.out.table)], None)
+        return int(min([super().unsettled(since, frontier), *table.data[END, rows].tolist()]))
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """What may still be chosen, or no longer; with SKIP also the last match before that."""
+        table = self.inputs[0].table
+        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        wanted = np.zeros(table.n, bool)
+        wanted[self._changing(horizon.since[id(self.partials.moments.out.table)], lasts)] = True
         return wanted

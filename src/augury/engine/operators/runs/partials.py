@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -203,7 +203,7 @@ class Partials(Operator):
         table = self.out.table
         gone = np.empty(table.n, np.int64)
         if kernel is k.fall_at:
-            count = k.fall_at(what, table.alive, self.heads, self.chain, self.kids, gone)
+            count = k.fall_at(what, self.edges, self.into, table.alive, self.heads, self.chain, self.kids, gone)
         else:
             count = k.fall_along(what, self.edges, table.data, table.alive, self.heads, self.chain, self.kids, self.ends, gone)  # fmt: skip
         self.touched += count + what.shape[-1]
@@ -573,25 +573,43 @@ class Partials(Operator):
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """Moments behind which something may still come or go that concerns them."""
-        table = self.moments.out.table
-        since = horizon.since[id(table)]
-        ends = table.data[END, : table.n]
-        if self.leads.any():
-            return (
-                np.ones(table.n, bool) if self.longest >= _EVER else table.data[START, : table.n] >= since - self.longest
-            )
-        return self._unsettled_behind(since) if table.n else ends >= since
+        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        return self.may_go_on(horizon.since[id(self.moments.out.table)], lasts)
 
-    def _unsettled_behind(self, since: int) -> Array:
-        """Moments that have no settled neighbour behind them."""
+    def may_go_on(self, since: int, lasts: int | None) -> Array:
+        """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
         table, index = self.moments.out.table, self.moments.index
-        index.extend()
-        wanted = np.ones(table.n, np.uint8)
-        k.open_behind(table.data, table.alive, table.n, index.after, since - self.lasts, wanted)
-        return wanted.astype(bool)
+        wanted = np.ones(table.n, bool)
+        if self.longest < _EVER:
+            wanted = table.data[START, : table.n] >= since - self.longest
+        if not self.leads.any() and lasts is not None:  # a neighbour that is settled shuts out what comes behind it
+            index.extend()
+            shut = np.zeros(table.n, np.uint8)
+            k.shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
+            wanted &= ~shut.astype(bool)
+        return wanted
+
+    def goes_on(self, wanted: Array) -> Array:
+        """The partial matches that may still become longer ones, where these moments may still be followed."""
+        table, count = self.out.table, len(self.run.parts)
+        data, n = table.data, table.n
+        mask = table.alive[:n].astype(bool) & wanted[data[RIGHT, :n]]
+        free = np.zeros(n, bool)
+        for move in self.moves:
+            here = data[k.PART, :n] == move.source
+            most = self.run.parts[move.source].most
+            if move.source == move.target and most is not None:
+                here &= data[k.STATE + count + move.source, :n] < most
+            free |= here
+        return mask & free
+
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+        keep[id(self.out.table)] |= self.goes_on(keep[id(self.moments.out.table)])
 
     def remembers(self, horizon: Horizon) -> bool:
-        return bool(self.leads.any()) and self.longest >= _EVER
+        if self.longest < _EVER or not self.moves:
+            return False
+        return bool(self.leads.any()) or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
 
 
 def _hidden(question: Question) -> list[str]:

@@ -22,7 +22,7 @@ from augury.algebra.nodes import (
 from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var
+from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var, show
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View
 from augury.columns.table import END, START
@@ -54,7 +54,7 @@ def question(condition: Condition, first: bool) -> Question:
         if any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):
             return Question(condition, of_first=False)
         condition = _changed(condition, lambda e: e.default if isinstance(e, Prev) and e.default is not None else None)
-    hidden = {p: f"#{i}" for i, p in enumerate(dict.fromkeys(asked_of(condition)))}
+    hidden = {p: f"#{show(p)}" for p in dict.fromkeys(asked_of(condition))}
     plain = _changed(condition, lambda e: Var(hidden[e]) if isinstance(e, Prev | Aggregate) else None)
     return Question(plain, tuple((name, p) for p, name in hidden.items()))
 
