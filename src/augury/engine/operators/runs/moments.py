@@ -145,6 +145,8 @@ class Moments(Operator):
                 known = grown(known, 2 * need, len(known), -1)
             known[events[mine]] = rows[mine]
             self.of_event[port, int(table)] = known
+        for codes in keys:  # null belongs to no run
+            new &= ~self.circuit.words.dictionary.is_null(codes)
         rows, keys = rows[new], keys[:, new]
         given = np.full((self.out.table.width, len(rows)), -1, np.int64)
         given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]

@@ -369,18 +369,11 @@ class Partials(Operator):
         data = self.moments.out.table.data
         for part, asked in self.starts:
             moments = new[data[self.fields[part], new] >= 0]
-            moments = moments[~self._null_key(moments)] if len(moments) else moments
             if len(moments) and asked:
                 moments = moments[self._answer(asked, (), part, np.full(len(moments), -1), moments)]
             found.append(moments)
             numbers.append(np.full(len(moments), part, np.int64))
         return np.concatenate(found), np.concatenate(numbers)
-
-    def _null_key(self, moments: Array) -> Array:
-        null, data = np.zeros(len(moments), bool), self.moments.out.table.data
-        for field in self.moments.key_fields:
-            null |= self.circuit.words.dictionary.is_null(data[field, moments])
-        return null
 
     def _chances(self, partials: Array) -> Array:
         """What partial matches may choose again: all that follows them by moves that choose."""
