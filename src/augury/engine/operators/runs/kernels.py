@@ -122,6 +122,17 @@ def behind(
 
 
 @Kernel
+def lies_before(first: int, n: int, after: Array, late: Array) -> None:
+    """Marks the moments from `first` on behind which there is one that came before them. They come mostly in order."""
+    for x in range(n - 1, first - 1, -1):
+        here = after[x]
+        if x < here < n:
+            late[x - first] = late[here - first]
+        elif here >= 0:
+            late[x - first] = 1
+
+
+@Kernel
 def relink(
     targets: Array, given: Array, search: bool, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
 ) -> tuple[int, int, int]:

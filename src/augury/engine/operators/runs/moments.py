@@ -36,6 +36,11 @@ class Moments(Operator):
         self.row_fields = tuple(range(FIELDS + len(key), FIELDS + len(key) + len(parts)))
         super().__init__(circuit, (*among, *parts), View(table, dict(zip(key, self.key_fields, strict=True))), rule)
         self.index: Index = table.index(self.key_fields)
+        # Whether an event has one key in the run: no other input has events of the same table.
+        tables = [id(view.table) for view in among]
+        self.single = [circuit.maker(view.table).holds_events and tables.count(id(view.table)) == 1 for view in among]
+        if not all(circuit.maker(view.table).holds_events for view in among):
+            self.single = [False for _ in among]
         self._clear()
 
     def make_links(self) -> list[Links | None]:
@@ -58,10 +63,13 @@ class Moments(Operator):
         if gone:
             self._kill(np.unique(np.concatenate(gone)))
         first = self.out.table.n
-        for port in range(ports):
-            rows = self.gains(port)
-            if len(rows):
-                self._add(port, rows)
+        given = [self._new(port, rows) for port in range(ports) if len(rows := self.gains(port))]
+        given = [rows for rows in given if rows.shape[1]]
+        if given:
+            whole = given[0] if len(given) == 1 else np.concatenate(given, axis=1)
+            if (whole[END, 1:] < whole[END, :-1]).any():
+                whole = whole[:, np.argsort(whole[END], kind="stable")]
+            self._append(whole)
         for part in range(len(self.parts_of)):
             rows = self.gains(ports + part)
             if len(rows):
@@ -126,43 +134,35 @@ class Moments(Operator):
         known = rows < len(at)
         return np.where(known, at[np.where(known, rows, 0)], -1) if len(at) else np.full(len(rows), -1)
 
-    def _add(self, port: int, rows: Array) -> None:
-        """New events of the run."""
+    def _new(self, port: int, rows: Array) -> Array:
+        """New events of the run, as moments that are to come."""
         view, data = self.among[port], self.among[port].table.data
-        tables, events = events_behind(self.circuit, view.table, rows)
         new = np.ones(len(rows), bool)
-        keys = data[[view.vars[v] for v in self.key], :][:, rows] if self.key else np.empty((0, len(rows)), np.int64)
-        for earlier in range(port):  # an event that has the same key at the places of another atom is there already
-            others = self._rows_at(earlier, tables, events)
-            there = others >= 0
-            if there.any():
-                new &= ~(there & self._same_key(self.among[earlier], np.maximum(others, 0), keys))
-        for table in np.unique(tables):
-            mine = tables == table
-            known = self.of_event.get((port, int(table)), NONE)
-            need = int(events[mine].max()) + 1
+        keys = data[[view.vars[v] for v in self.key], :][:, rows]
+        for some, table, events in events_behind(self.circuit, view.table, rows):
+            for earlier in range(port):  # an event that has the same key at the places of another atom is there already
+                others = self._rows_at(earlier, table, events)
+                there = np.flatnonzero(others >= 0)
+                new[some[there]] &= ~self._same_key(self.among[earlier], others[there], keys[:, some[there]])
+            known, need = self.of_event.get((port, table), NONE), int(events.max()) + 1
             if len(known) < need:
-                known = grown(known, 2 * need, len(known), -1)
-            known[events[mine]] = rows[mine]
-            self.of_event[port, int(table)] = known
+                known = self.of_event[port, table] = grown(known, 2 * need, len(known), -1)
+            known[events] = rows[some]
         for codes in keys:  # null belongs to no run
             new &= ~self.circuit.words.dictionary.is_null(codes)
-        rows, keys = rows[new], keys[:, new]
+        rows, keys = (rows, keys) if new.all() else (rows[new], keys[:, new])
         given = np.full((self.out.table.width, len(rows)), -1, np.int64)
         given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
         given[LEFT], given[RIGHT] = port, rows
         given[list(self.key_fields)] = keys
-        if len(rows):
-            self._append(given)
+        return given
 
-    def _rows_at(self, port: int, tables: Array, events: Array) -> Array:
-        """The rows of an input that are made of events; -1 where there is none."""
-        found = np.full(len(events), -1, np.int64)
-        for table in np.unique(tables):
-            known = self.of_event.get((port, int(table)), NONE)
-            mine = np.flatnonzero((tables == table) & (events < len(known)))
-            found[mine] = known[events[mine]]
-        return found
+    def _rows_at(self, port: int, table: int, events: Array) -> Array:
+        """The rows of an input that are made of events of a table; -1 where there is none."""
+        known = self.of_event.get((port, table), NONE)
+        if not len(known):
+            return np.full(len(events), -1, np.int64)
+        return np.where(events < len(known), known[np.minimum(events, len(known) - 1)], -1)
 
     def _same_key(self, view: View, rows: Array, keys: Array) -> Array:
         words, same = self.circuit.words.dictionary, np.ones(len(rows), bool)
@@ -173,21 +173,19 @@ class Moments(Operator):
     def _be(self, part: int, rows: Array, first: int) -> None:
         """New rows of a part: what their moments may be, where these came in this step; else moments of their own."""
         view, table, field = self.parts_of[part], self.out.table, self.row_fields[part]
-        tables, events = events_behind(self.circuit, view.table, rows)
         keys = view.table.data[[view.vars[v] for v in self.key], :][:, rows]
         moments = np.full(len(rows), -1, np.int64)
-        for port, among in enumerate(self.among):
-            others = self._rows_at(port, tables, events)
-            there = others >= 0
-            if there.any():
-                there &= self._same_key(among, np.maximum(others, 0), keys)
-                found = self._moment_of(port, np.maximum(others, 0))
-                moments = np.where((moments < 0) & there, found, moments)
+        for some, of, events in events_behind(self.circuit, view.table, rows):
+            for port, among in enumerate(self.among):
+                others = self._rows_at(port, of, events)
+                there = np.flatnonzero(others >= 0)
+                if len(there) and not self.single[port]:
+                    there = there[self._same_key(among, others[there], keys[:, some[there]])]
+                moments[some[there]] = np.maximum(moments[some[there]], self._moment_of(port, others[there]))
         rows, moments = rows[moments >= 0], moments[moments >= 0]
-        once = np.zeros(len(rows), bool)
-        once[np.unique(moments, return_index=True)[1]] = True
-        free = once & (moments >= first) & (table.data[field, moments] < 0)
-        table.data[field, moments[free]] = rows[free]
+        free = (moments >= first) & (table.data[field, moments] < 0)
+        table.data[field, moments[free][::-1]] = rows[free][::-1]
+        free &= table.data[field, moments] == rows  # of several rows that are made of one event the first
         port = len(self.among) + part
         self._room(port, view.table.n)
         self.at[port][rows[free]] = moments[free]
@@ -205,12 +203,9 @@ class Moments(Operator):
         table = self.out.table
         for port, view in enumerate(self.among):
             rows = np.flatnonzero(view.table.alive[: view.table.n])
-            tables, events = events_behind(self.circuit, view.table, rows)
-            for one in np.unique(tables):
-                mine = tables == one
-                known = np.full(2 * (int(events[mine].max()) + 1), -1, np.int64)
-                known[events[mine]] = rows[mine]
-                self.of_event[port, int(one)] = known
+            for some, of, events in events_behind(self.circuit, view.table, rows):
+                known = self.of_event[port, of] = np.full(2 * (int(events.max()) + 1), -1, np.int64)
+                known[events] = rows[some]
         self._note(np.flatnonzero(table.alive[: table.n]))
 
     # What a row is made of
@@ -259,14 +254,15 @@ class Moments(Operator):
         return None
 
 
-def events_behind(circuit: Circuit, table: Table, rows: Array) -> tuple[Array, Array]:
-    """The one event that each row is made of: the number of the table it is in, by identity, and its row there."""
+def events_behind(circuit: Circuit, table: Table, rows: Array) -> list[tuple[Array, int, Array]]:
+    """The one event that each row is made of: some of the rows, which table of events, and the rows there."""
     maker = circuit.maker(table)
     if maker.holds_events:
-        return np.full(len(rows), id(table), np.int64), rows
-    tables, events = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        return [(np.arange(len(rows)), id(table), rows)] if len(rows) else []
+    found = []
     for some, sources in maker.sources(rows):
         if len(some):
             ((source, parents, _),) = sources
-            tables[some], events[some] = events_behind(circuit, source, parents[some])
-    return tables, events
+            for own, of, events in events_behind(circuit, source, parents[some]):
+                found.append((some[own], of, events))
+    return found

@@ -169,7 +169,7 @@ class Partials(Operator):
         targets, follow = new, NONE.reshape(1, 0).repeat(2, 0)
         if len(new):
             self.lasts = max(self.lasts, int((data[END, new] - data[START, new]).max()))
-            late = new[self.moments.index.after[new] >= 0]
+            late = new[self._late(new)]
             if len(late):
                 follow, near = self._behind(late)
                 behind.append(near)
@@ -186,6 +186,13 @@ class Partials(Operator):
         if gone:
             self.out.table.gone(np.concatenate(gone))
         self._grow(queue, new, again)
+
+    def _late(self, new: Array) -> Array:
+        """Which new moments lie before some that were there."""
+        first, n = int(new[0]), self.moments.out.table.n
+        late = np.zeros(n - first, np.uint8)
+        k.lies_before(first, n, self.moments.index.after, late)
+        return late[new - first].astype(bool)
 
     def _make_room(self) -> None:
         """Room for lists by moment and by partial match."""
