@@ -59,6 +59,7 @@ from augury.engine.operators.join import GAP, joined
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import Map, Union
 from augury.engine.operators.recent import Recent
+from augury.engine.operators.runs.greedy import Greedy, is_greedy
 from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
@@ -401,6 +402,13 @@ class Wiring:
         parts = tuple(self.view(part.input, Needs(every), rule) for part in node.parts)
         among = tuple(self.view(scan, Needs(frozenset(node.key)), rule) for scan in node.among)
         moments = Moments(circuit, among, parts, node.key, rule)
+        if is_greedy(node, parts):
+            out = self.table(
+                [*node.key, *sorted(needs.vars & run_variables(node))], sorted(needs.labels & run_labels(node))
+            )
+            Greedy(circuit, node, moments, parts, out, rule)
+            circuit.sources[id(out.table)] = (moments.out, moments.out)
+            return out
         partials = Partials(circuit, node, moments, parts, rule)
         absences = tuple(c for c in node.where if isinstance(c, NoneInside))
         above = needs.more(

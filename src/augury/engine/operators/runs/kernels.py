@@ -473,3 +473,268 @@ def shut_behind(data: Array, alive: Array, n: int, after: Array, settled: int, s
             here = after[here]
         if here >= 0 and data[END, here] < settled:
             shut[x] = 1
+
+
+# Longest and shortest matches, first event by first event
+
+ACCEPT, NO_MOVE = -2, -1
+FOREVER = 1 << 62
+# What is known of a moment: up to where its matches were looked for, that of all up to it, where the next match may
+# begin, and the first moment of the last match taken.
+REACH, FAR, BOUND, LAST = 0, 1, 2, 3
+# A match found: its first moment, where its moments are, how many, the next one with this first moment, its row, how it is.
+P_FIRST, P_AT, P_LENGTH, P_NEXT, P_ROW, P_STANDS = 0, 1, 2, 3, 4, 5
+
+
+@helper
+def precedes(a: int, b: int, data: Array, rank: Array) -> bool:
+    """Whether a moment comes before another in the order of events."""
+    if data[END, a] != data[END, b]:
+        return bool(data[END, a] < data[END, b])
+    if data[START, a] != data[START, b]:
+        return bool(data[START, a] < data[START, b])
+    return bool(rank[a] < rank[b])
+
+
+@helper
+def looked_at(
+    m: int, part: int, data: Array, alive: Array, after: Array, edges: Array, out: Array, moves: Array, then: int
+) -> int:
+    """Up to where it is known what may follow a moment: the end of its neighbour; of a THEN, that of what it found."""
+    here = after[m]
+    while here >= 0 and (not alive[here] or data[START, here] <= data[END, m]):
+        here = after[here]
+    reach = FOREVER if here < 0 else data[END, here]
+    for v in range(moves.shape[1]):
+        if then & (1 << v) and moves[0, v] == part:
+            e, found = out[m], False
+            while e >= 0:
+                if edges[BITS, e] & (1 << v) and alive[edges[TO, e]]:
+                    reach = max(reach, data[END, edges[TO, e]])
+                    found = True
+                e = edges[OUT, e]
+            if not found:
+                return FOREVER
+    return reach
+
+
+@helper
+def attempt(
+    first: int, data: Array, alive: Array, after: Array, edges: Array, out: Array, moves: Array, then: int, options: Array,
+    roots: Array, starts: int, least: Array, most: Array, quantified: Array, longest: int, shortest: bool, one: bool, rank: Array,
+    stack: Array, failed: Array, call: int, best: Array, counts: Array, pool: Array, used: int, paths: Array, n: int, known: Array,
+) -> tuple[int, int]:  # fmt: skip
+    """The best matches that begin with a moment; how much of the pool is used then, and how many paths there are.
+
+    Where the pool has no room, -1. `known` says up to where it has looked.
+    """
+    parts, begun, before = len(least), n, used
+    reach, any_found = data[END, first], False
+    for r in range(len(roots)):
+        if not starts & (1 << roots[r]) or any_found:
+            continue
+        depth, windowed = 0, False
+        stack[0, 0], stack[1, 0], stack[2, 0], stack[3, 0], stack[4, 0], stack[5, 0] = first, roots[r], 1, 0, -1, 0
+        stack[6, 0] = looked_at(first, roots[r], data, alive, after, edges, out, moves, then)
+        while depth >= 0:
+            m, part, times = stack[0, depth], stack[1, depth], stack[2, depth]
+            option = options[part, stack[3, depth]]
+            if option == NO_MOVE or (stack[5, depth] and stack[4, depth] == -1):
+                found = stack[5, depth]
+                if not found and not windowed and most[part] < 0 and times >= least[part]:
+                    failed[part, m] = call
+                    failed[parts + part, m] = stack[6, depth]
+                seen = stack[6, depth]
+                reach = max(reach, seen)
+                depth -= 1
+                if depth >= 0:
+                    stack[6, depth] = max(stack[6, depth], seen)
+                    if found:
+                        stack[5, depth] = 1
+                continue
+            if option == ACCEPT:
+                stack[3, depth] += 1
+                if times < least[part]:
+                    continue
+                for p in range(parts):
+                    counts[p] = 0
+                for d in range(depth + 1):
+                    counts[stack[1, d]] += 1
+                better = 0 if n > begun else 1
+                if n > begun:
+                    for q in range(len(quantified)):
+                        a, b = counts[quantified[q]], best[quantified[q]]
+                        if a != b:
+                            better = 1 if (a < b) == shortest else -1
+                            break
+                    if better == 0 and one:  # with SKIP, the one whose events come first
+                        old = paths[P_AT, n - 1]
+                        for d in range(depth + 1):
+                            if precedes(stack[0, d], pool[0, old + d], data, rank):
+                                better = 1
+                                break
+                            if precedes(pool[0, old + d], stack[0, d], data, rank):
+                                better = -1
+                                break
+                stack[5, depth] = 1
+                if better >= 0:
+                    if better == 1:
+                        n, used = begun, before
+                        for p in range(parts):
+                            best[p] = counts[p]
+                    if used + depth + 1 > pool.shape[1] or n + 1 >= paths.shape[1]:
+                        return -1, begun
+                    for d in range(depth + 1):
+                        pool[0, used + d] = stack[0, d]
+                        pool[1, used + d] = stack[1, d]
+                    paths[P_FIRST, n] = first
+                    paths[P_AT, n] = used
+                    paths[P_LENGTH, n] = depth + 1
+                    paths[P_NEXT, n] = -1
+                    paths[P_ROW, n] = -1
+                    paths[P_STANDS, n] = 1
+                    used += depth + 1
+                    n += 1
+                stack[4, depth] = -1
+                continue
+            target = moves[1, option]
+            may = (most[part] < 0 or times < most[part]) if target == part else times >= least[part]
+            e = -1
+            if may:
+                e = out[m] if stack[4, depth] == -1 else edges[OUT, stack[4, depth]]
+            while e >= 0:
+                x = edges[TO, e]
+                if edges[BITS, e] & (1 << option) and alive[x]:
+                    if data[END, x] - data[START, first] > longest:
+                        windowed = True
+                    elif failed[target, x] == call and (target != part or most[part] < 0):
+                        stack[6, depth] = max(stack[6, depth], failed[parts + target, x])
+                    else:
+                        break
+                e = edges[OUT, e]
+            if e < 0:
+                stack[4, depth] = -1
+                if not stack[5, depth]:
+                    stack[3, depth] += 1
+                continue
+            stack[4, depth] = e
+            depth += 1
+            x = edges[TO, e]
+            stack[0, depth], stack[1, depth], stack[3, depth], stack[4, depth], stack[5, depth] = x, target, 0, -1, 0
+            stack[2, depth] = times + 1 if target == part else 1
+            stack[6, depth] = looked_at(x, target, data, alive, after, edges, out, moves, then)
+        any_found = n > begun
+    known[REACH, first] = reach
+    return used, n
+
+
+@Kernel
+def decide(
+    changed: Array, at: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, out: Array, moves: Array,
+    then: int, options: Array, roots: Array, starts: Array, least: Array, most: Array, quantified: Array, longest: int,
+    shortest: bool, skip: int, rank: Array, stack: Array, failed: Array, call: int, best: Array, counts: Array, ties: Array,
+    known: Array, seen: Array, heads: Array, given: Array, pool: Array, used: int, paths: Array, n: int,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Decides anew which matches there are, from moments that have come or gone, or that can be followed otherwise.
+
+    It goes back to the first match that has looked so far, and on until all is as it was. `skip` is -2 for none, -1 for
+    PAST END, else the number of a part; `given` are the bounds that matches before the first moments have left, by moment.
+    Returns how far it came, how much of the pool is used, how many paths there are, and how many moments it looked at.
+    """
+    touched = 0
+    for i in range(at, len(changed)):
+        c = changed[i]
+        if alive[c] and seen[c] == call:
+            continue
+        # Back to what none that came before it has looked at.
+        begins, end = data[START, c], data[END, c]
+        here = prev[c]
+        while here >= 0 and (
+            not alive[here] or data[END, here] >= begins or known[FAR, here] >= begins or seen[here] < 0
+        ):
+            touched += 1
+            here = prev[here]
+        while here >= 0 and after[here] >= 0 and data[END, after[here]] == data[END, here]:  # all of one end together
+            here = prev[here]
+        far, bound, last = -FOREVER, -FOREVER, -1
+        if here >= 0:
+            far, bound, last = known[FAR, here], known[BOUND, here], known[LAST, here]
+            here = after[here]
+        else:
+            here = c
+            while prev[here] >= 0:
+                here = prev[here]
+        same = False
+        while here >= 0 and not same:
+            count = 0
+            level = data[END, here]
+            while here >= 0 and data[END, here] == level:
+                if alive[here]:
+                    j = count  # in the order of events
+                    while j > 0 and precedes(here, ties[j - 1], data, rank):
+                        ties[j] = ties[j - 1]
+                        j -= 1
+                    ties[j] = here
+                    count += 1
+                here = after[here]
+            same = level > end
+            for t in range(count):
+                m = ties[t]
+                touched += 1
+                if t == 0 and given[m] > bound:
+                    bound = given[m]
+                begun, free = n, starts[m] != 0
+                if skip == -1:
+                    free = free and data[START, m] > bound
+                elif skip >= 0:
+                    free = free and data[START, m] >= bound
+                reach = -FOREVER
+                if free:
+                    used, n = attempt(
+                        m, data, alive, after, edges, out, moves, then, options, roots, starts[m], least, most, quantified,
+                        longest, shortest, skip > -2, rank, stack, failed, call, best, counts, pool, used, paths, n, known,
+                    )  # fmt: skip
+                    if used < 0:
+                        return i, -1, begun, touched
+                    reach = known[REACH, m]
+                # What was found before and is found again stays.
+                old, alike = heads[m], True
+                p = begun
+                while p < n and old >= 0 and alike:
+                    length = paths[P_LENGTH, p]
+                    alike = length == paths[P_LENGTH, old]
+                    d = 0
+                    while alike and d < length:
+                        a, b = paths[P_AT, p] + d, paths[P_AT, old] + d
+                        alike = pool[0, a] == pool[0, b] and pool[1, a] == pool[1, b]
+                        d += 1
+                    p += 1
+                    old = paths[P_NEXT, old]
+                if alike and p == n and old < 0:
+                    if n > begun:
+                        used = paths[P_AT, begun]
+                    n = begun
+                else:
+                    same = False
+                    old = heads[m]
+                    while old >= 0:
+                        paths[P_STANDS, old] = 0
+                        old = paths[P_NEXT, old]
+                    heads[m] = begun if n > begun else -1
+                    for p in range(begun, n - 1):
+                        paths[P_NEXT, p] = p + 1
+                far = max(far, reach)
+                if heads[m] >= 0:
+                    last = m
+                    p = heads[m]
+                    if skip == -1:
+                        bound = data[END, pool[0, paths[P_AT, p] + paths[P_LENGTH, p] - 1]]
+                    elif skip >= 0:
+                        for d in range(paths[P_LENGTH, p]):
+                            if pool[1, paths[P_AT, p] + d] == skip:
+                                bound = data[START, pool[0, paths[P_AT, p] + d]]
+                if seen[m] < 0 or known[FAR, m] != far or known[BOUND, m] != bound or known[LAST, m] != last:
+                    same = False
+                known[FAR, m], known[BOUND, m], known[LAST, m] = far, bound, last
+                seen[m] = call
+    return len(changed), used, n, touched

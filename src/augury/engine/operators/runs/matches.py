@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, Condition, NoneInside
-from augury.algebra.ready import ready_order
+from augury.algebra.nodes import PAST_END, Condition, NoneInside, Result, Run
+from augury.algebra.ready import binds, ready_order
 from augury.algebra.run_terms import run_variables
 from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import Frame, View, frame_of, store
-from augury.columns.table import END, LEFT, RIGHT, START, Links
+from augury.columns.frame import Frame, View, frame_of, joined_frames, store
+from augury.columns.table import END, LEFT, RANK, RIGHT, START, Links
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.partials import Partials
+from augury.engine.operators.runs.partials import Edges, Partials
+from augury.engine.operators.runs.sight import Members
 from augury.jit import Array
 from augury.model import OrderKey
 
@@ -28,121 +29,130 @@ if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
 
 
+_NEVER = -(2**61)
+
+
+class Whole:
+    """What a complete match binds, and whether it meets what is asked of the whole."""
+
+    def __init__(self, circuit: Circuit, run: Run, edges: Edges) -> None:
+        self.circuit, self.run, self.sight, self.bound, self.moments = (
+            circuit,
+            run,
+            edges.sight,
+            edges.bound,
+            edges.moments,
+        )
+        self.unbound = sorted(run_variables(run))
+        self.where = tuple(c for c in run.where if not isinstance(c, NoneInside))
+        self.asked = [
+            (number, condition, binding)
+            for number, part in enumerate(run.parts)
+            for condition, binding in (
+                *((c, True) for c in edges.where(number) if binds(c, self.bound)),
+                *((c, False) for c in ready_order(part.after, self.bound)),
+            )
+        ]
+
+    def frame(self, at: dict[int, Array], times: Array, members: Callable[[int], Members], rows: Array) -> Frame:
+        """Matches that meet what is asked, given the last moment of each part and how often it was repeated.
+
+        `rows` has their start, end and rank; `left` of the frame are their numbers.
+        """
+        seen, _ = self.sight.frame(at, rows[1])
+        kept, ok = np.arange(rows.shape[1]), np.ones(rows.shape[1], bool)
+        for result in self.run.results:
+            seen.vars[result.name], computed = self._result(result, at, times, members, seen)
+            ok &= computed
+        if not ok.all():
+            kept = np.flatnonzero(ok)
+            seen = seen.take(kept)
+        self.circuit.context.name_events = None
+        for number, condition, binding in self.asked:
+            seen, kept = self._ask(condition, seen, kept, at, number, binding)
+        seen.start, seen.end, seen.rank = rows[0, kept], rows[1, kept], rows[2, kept]
+        for condition in ready_order(self.where, set(seen.vars)):
+            seen, kept = self._ask(condition, seen, kept, at, None, False)
+        seen.start, seen.end, seen.rank = rows[0, kept], rows[1, kept], rows[2, kept]
+        seen.left, seen.right = kept, np.full(len(kept), -1, np.int64)
+        for v in self.unbound:
+            column = seen.vars.get(v)
+            seen.vars[v] = np.full(len(kept), NULL) if column is None else np.where(column == OPEN, NULL, column)
+        return seen
+
+    def _result(
+        self, result: Result, at: dict[int, Array], times: Array, members: Callable[[int], Members], seen: Frame
+    ) -> tuple[Array, Array]:
+        """An aggregate over a whole repetition: of its last iteration or their number, where that is all it needs."""
+        aggregate, part = result.aggregate, result.part
+        last, ok = at[part], np.ones(times.shape[1], bool)
+        if aggregate.function == "count" and not aggregate.args:
+            return self.circuit.context.dictionary.encode_column(times[part]), ok
+        if aggregate.function != "last" or aggregate.distinct:
+            return self.sight.aggregate(aggregate, part, members(part), seen)
+        codes = np.full(len(last), NULL, np.int64)
+        some = np.flatnonzero(last >= 0)
+        if len(some):
+            codes[some], ok[some] = self.sight.values(aggregate.args[0], part, last[some], seen.take(some))
+        return codes, ok
+
+    def _ask(
+        self, condition: Condition, seen: Frame, kept: Array, at: dict[int, Array], number: int | None, binding: bool
+    ) -> tuple[Frame, Array]:
+        """One condition, with facts as they are when it is asked; of a part that was left out, what it binds is not."""
+        moments, count = self.moments.out.table.data, len(kept)
+        if number is not None:  # what has happened so far
+            latest = np.full(count, _NEVER, np.int64)
+            for part in range(number + 1):
+                mine = at[part][kept]
+                latest = np.where(mine >= 0, np.maximum(latest, moments[END, np.maximum(mine, 0)]), latest)
+            seen.start = seen.end = np.where(latest == _NEVER, 0, latest)
+        has = {
+            label: last[kept] >= 0
+            for part, last in at.items()
+            if (label := self.run.parts[part].label) is not None and not self.run.parts[part].repeats
+        }
+        has |= {label: np.ones(count, bool) for label in seen.labels if label not in has}
+        there = at[number][kept] >= 0 if number is not None and binding else np.ones(count, bool)
+        if there.all():
+            seen, order = self.sight.ask((condition,), seen, has, np.arange(count), self.bound)
+            return seen, kept[order]
+        rows, others = np.flatnonzero(there), np.flatnonzero(~there)
+        held, order = self.sight.ask(
+            (condition,), seen.take(rows), {n: c[rows] for n, c in has.items()}, rows, self.bound
+        )
+        rest = seen.take(others)
+        rest.vars |= {v: np.full(len(others), OPEN, np.int64) for v in held.vars if v not in rest.vars}
+        return joined_frames([rest, held]), kept[np.concatenate([others, order])]
+
+
 class Complete(Map):
     """Partial matches whose last parts may be left out, with their results, that meet what is asked of the whole."""
 
     kind = "runs"
 
     def __init__(self, circuit: Circuit, partials: Partials, out: View, rule: str) -> None:
-        self.partials, self.run = partials, partials.run
-        count = len(self.run.parts)
-        self.may_end = np.array([all(p.optional for p in self.run.parts[i + 1 :]) for i in range(count)], bool)
+        self.partials, self.run, self.whole = partials, partials.run, Whole(circuit, partials.run, partials)
+        self.may_end = np.array(may_end(self.run), bool)
         self.least = np.array([part.least for part in self.run.parts], np.int64)
-        self.unbound = sorted(run_variables(self.run))
-        whole = tuple(c for c in self.run.where if not isinstance(c, NoneInside))
-        asked = tuple(c for part in self.run.parts for c in (*part.where, *part.after))
-        super().__init__(circuit, partials.out, out, rule, where=whole)
-        circuit.asks(self, asked)
+        super().__init__(circuit, partials.out, out, rule)
+        circuit.asks(self, (*self.whole.where, *(c for part in self.run.parts for c in (*part.where, *part.after))))
 
     def mapped(self, frame: Frame) -> Frame:
-        table, run, sight = self.inputs[0].table, self.run, self.partials.sight
-        count, rows = len(run.parts), frame.left
+        table, count, rows = self.inputs[0].table, len(self.run.parts), frame.left
         part = table.data[k.PART, rows]
         times = table.data[k.STATE + count : k.STATE + 2 * count]
         rows = rows[self.may_end[part] & (times[part, rows] >= self.least[part])]
-        start, end, rank = (table.data[f, rows] for f in (START, END, 4))
         at = {i: table.data[k.STATE + i, rows] for i in range(count)}
-        seen, has = sight.frame(at, end)
-        kept, ok = np.arange(len(rows)), np.ones(len(rows), bool)
-        for result in run.results:
-            codes, computed = self._result(result, rows, times[:, rows], seen)
-            seen.vars[result.name] = codes
-            ok &= computed
-        if not ok.all():
-            kept = np.flatnonzero(ok)
-            seen, has = seen.take(kept), {n: c[kept] for n, c in has.items()}
-        self.circuit.context.name_events = None
-        bound = self.partials.bound
-        for number in range(count):
-            asked = [c for c in self.partials._where(number) if self._binds(c)]
-            for conditions, last in ((asked, at[number]), (ready_order(run.parts[number].after, bound), None)):
-                for condition in conditions:
-                    seen, kept, has = self._ask(condition, seen, kept, at, number, last)
-        seen.start, seen.end, seen.rank = start[kept], end[kept], rank[kept]
-        for condition in ready_order(self.where, set(seen.vars)):
-            seen, kept, has = self._ask(condition, seen, kept, at, None, None)
-        seen.start, seen.end, seen.rank = start[kept], end[kept], rank[kept]
-        seen.left, seen.right = rows[kept], np.full(len(kept), -1, np.int64)
-        for v in self.unbound:
-            column = seen.vars.get(v)
-            seen.vars[v] = np.full(len(kept), NULL) if column is None else np.where(column == OPEN, NULL, column)
-        return seen
+        given = table.data[[START, END, RANK], :][:, rows]
+        found = self.whole.frame(at, times[:, rows], lambda part: self.partials.members(rows, part), given)
+        found.left = rows[found.left]
+        return found
 
-    def _binds(self, condition: Condition) -> bool:
-        from augury.algebra.ready import binds
 
-        return bool(binds(condition, self.partials.bound))
-
-    def _result(self, result: Any, rows: Array, times: Array, seen: Frame) -> tuple[Array, Array]:
-        """An aggregate over a whole repetition: what is kept along the run, where that is all it needs."""
-        words, aggregate, part = self.circuit.context.dictionary, result.aggregate, result.part
-        every = np.ones(len(rows), bool)
-        if aggregate.function == "count" and not aggregate.args:
-            return words.encode_column(times[part]), every
-        if aggregate.function == "last" and not aggregate.distinct:
-            last = self.inputs[0].table.data[k.STATE + part, rows]
-            codes = np.full(len(rows), NULL, np.int64)
-            some = np.flatnonzero(last >= 0)
-            if len(some):
-                codes[some], every[some] = self.partials.sight.values(
-                    aggregate.args[0], part, last[some], seen.take(some)
-                )
-            return codes, every
-        members = self.partials.members(rows, part)
-        return self.partials.sight.aggregate(aggregate, part, members, seen)
-
-    def _ask(
-        self,
-        condition: Condition,
-        seen: Frame,
-        kept: Array,
-        at: dict[int, Array],
-        number: int | None,
-        last: Array | None,
-    ) -> tuple[Frame, Array, dict[str, Array]]:
-        """One condition, at the time at which it is asked; not of matches that have left out what it is asked of."""
-        moments = self.partials.moments.out.table.data
-        if number is not None:  # what has happened so far
-            latest = np.full(len(kept), -(2**61), np.int64)
-            for part in range(number + 1):
-                mine = at[part][kept]
-                latest = np.maximum(latest, np.where(mine >= 0, moments[END, np.maximum(mine, 0)], latest))
-            seen.start = seen.end = np.where(latest == -(2**61), 0, latest)
-        has = {
-            label: moments_of[kept] >= 0
-            for part, moments_of in at.items()
-            if (label := self.run.parts[part].label) is not None and not self.run.parts[part].repeats
-        }
-        has |= {label: np.ones(len(kept), bool) for label in seen.labels if label not in has}
-        if last is not None:
-            there = last[kept] >= 0
-            if not there.all():
-                has["#there"] = there
-        before = len(kept)
-        if "#there" in has:
-            rows = np.flatnonzero(has.pop("#there"))
-            others = np.setdiff1d(np.arange(before), rows)
-            held, order = self.partials.sight.ask((condition,), seen.take(rows), {n: c[rows] for n, c in has.items()}, rows, self.partials.bound)  # fmt: skip
-            missing = {v: np.full(len(others), OPEN, np.int64) for v in held.vars if v not in seen.vars}
-            rest = seen.take(others)
-            rest.vars.update(missing)
-            both = np.concatenate([others, order])
-            from augury.columns.frame import joined_frames
-
-            merged = joined_frames([rest, held]) if len(others) and len(order) else (rest if len(others) else held)
-            return merged, kept[both], {}
-        seen, order = self.partials.sight.ask((condition,), seen, has, np.arange(before), self.partials.bound)
-        return seen, kept[order], {}
+def may_end(run: Run) -> list[bool]:
+    """For each part whether a match may end with it."""
+    return [all(part.optional for part in run.parts[i + 1 :]) for i in range(len(run.parts))]
 
 
 @dataclass

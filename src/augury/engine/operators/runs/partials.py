@@ -11,6 +11,7 @@ import numpy as np
 from augury.algebra.nodes import Condition, Link, Run, condition_labels
 from augury.algebra.ready import ready_order
 from augury.algebra.terms import Aggregate, Prev
+from augury.columns.dictionary import NULL
 from augury.columns.frame import View
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Links, Table, grown
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
@@ -41,72 +42,44 @@ class Move:
     agree_later: tuple[str, ...]  # variables that an earlier part has
 
 
-class Partials(Operator):
-    """ΔP = P ⋈ ΔE + ΔP ⋈ E: partial matches go on along new edges, and new ones along all edges.
+class Moves:
+    """The moves of a run, and how each is found: along edges that the two events alone decide, or by asking."""
 
-    An edge leads from a moment to one that may follow it by some moves: to neighbours by NEXT, to the soonest of a part by
-    THEN, to all later ones by SEQ. When a moment comes or goes, the edges of those behind it are looked at again; what
-    went along an edge that is no more falls with all that was made of it.
-    """
-
-    kind = "partial runs"
-    waits_at = (0,)
-
-    def __init__(self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
-        self.run, self.moments, self.sight = run, moments, Sight(circuit, run, moments, views, rule)
+    def __init__(self, run: Run, views: tuple[View, ...]) -> None:
+        self.run, self.bound = run, bound_in_parts(run, views)
+        self.results = {result.name: result for result in run.results}
+        self.all = tuple(self._all(views))
         count = len(run.parts)
-        out = View(Table(0, circuit.words, 2 + 2 * count))
-        super().__init__(circuit, (moments.out,), out, rule)
-        self.bound = bound_in_parts(run, views)
-        self.moves = tuple(self._moves(views))
-        require_few(self.moves, count, rule)
-        self.ends = np.array([[m.source for m in self.moves], [m.target for m in self.moves]], np.int64).reshape(2, -1)
-        self.least = np.array([part.least for part in run.parts], np.int64)
-        self.most = np.array([-1 if part.most is None else part.most for part in run.parts], np.int64)
-        length = circuit.clock.length
-        self.longest = min((length(window) for window in run.windows), default=_EVER)
-        asks = [bool(m.questions or m.later or m.agree or m.agree_later) for m in self.moves]
-        seq = {m.target for m in self.moves if m.link == "SEQ"}
-        choosy = [m.link == "THEN" and (asked or m.target in seq) for m, asked in zip(self.moves, asks, strict=True)]
-        for target in {m.target for m, one in zip(self.moves, choosy, strict=True) if one}:  # all lead there then
-            choosy = [
-                one or (m.link == "THEN" and m.target == target) for m, one in zip(self.moves, choosy, strict=True)
-            ]
-        self.choosy = sum(1 << i for i, one in enumerate(choosy) if one)
-        self.chosen = sum(1 << i for i, m in enumerate(self.moves) if choosy[i] or m.later or m.agree_later)
-        self.next = any(m.link == "NEXT" for m in self.moves)
+        asks = [bool(m.questions or m.later or m.agree or m.agree_later) for m in self.all]
+        seq = {m.target for m in self.all if m.link == "SEQ"}
+        asking = {m.target for m, asked in zip(self.all, asks, strict=True) if m.link == "THEN" and asked} | seq
+        choosy = [m.link == "THEN" and m.target in asking for m in self.all]
+        self.choosy = sum(1 << i for i, one in enumerate(choosy) if one)  # moves to the soonest that an answer leaves
+        self.chosen = self.choosy | sum(1 << i for i, m in enumerate(self.all) if m.later or m.agree_later)
+        self.next = any(m.link == "NEXT" for m in self.all)
         # What leads to a part by moves that are no NEXT: 1 what no other moment of it lies behind, 2 all.
         self.leads = np.zeros(count, np.int64)
-        for i, move in enumerate(self.moves):
+        for move, all_lead in zip(self.all, choosy, strict=True):
             if move.link != "NEXT":
-                kind = 1 if move.link == "THEN" and not choosy[i] else 2
+                kind = 2 if all_lead or move.link == "SEQ" else 1
                 self.leads[move.target] = max(int(self.leads[move.target]), kind)
         self.starts = tuple(
-            (j, tuple(q for c in self._where(j) if (q := question(c, True)).of_first))
+            (j, tuple(q for c in self.where(j) if (q := question(c, True)).of_first))
             for j in range(count)
             if all(part.optional for part in run.parts[:j])
         )
-        self.fields = np.array(moments.row_fields, np.int64)
-        for condition in (c for part in run.parts for c in (*part.where, *part.after)):
-            circuit.asks(self, (condition,))
-        self._clear()
 
-    def make_links(self) -> list[Links | None]:
-        return []
-
-    # Moves
-
-    def _where(self, part: int) -> list[Condition]:
+    def where(self, part: int) -> list[Condition]:
         return ready_order(self.run.parts[part].where, self.bound)
 
-    def _moves(self, views: tuple[View, ...]) -> Iterator[Move]:
+    def _all(self, views: tuple[View, ...]) -> Iterator[Move]:
         parts = self.run.parts
         for i, source in enumerate(parts):
             for j in range(i, len(parts)):
                 if (j == i and not source.repeats) or not all(part.optional for part in parts[i + 1 : j]):
                     continue
                 target = parts[j]
-                asked = [q for c in self._where(j) if (q := question(c, j != i)).of_first or j == i]
+                asked = [q for c in self.where(j) if (q := question(c, j != i)).of_first or j == i]
                 alone = [q for q in asked if self._alone(q, i, j, views)]
                 shared = {v for v in views[j].vars if v not in target.own and v not in self.run.key}
                 shared &= {v for m in range(j) for v in views[m].vars if v not in parts[m].own} | set(
@@ -137,7 +110,7 @@ class Partials(Operator):
         return condition_labels(asked.condition) <= labels
 
     def _is_last(self, name: str, part: int) -> bool:
-        found = self.sight.results.get(name)
+        found = self.results.get(name)
         return (
             found is not None
             and found.part == part
@@ -145,28 +118,62 @@ class Partials(Operator):
             and not found.aggregate.distinct
         )
 
+
+class Edges(Operator):
+    """The events that may follow each other in a run, as edges from moment to moment.
+
+    An edge leads from a moment to one that may follow it by some moves: to neighbours by NEXT, to the soonest of a part by
+    THEN, to all later ones by SEQ. When a moment comes or goes, the edges of those behind it are looked at again.
+    """
+
+    def __init__(
+        self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
+    ) -> None:
+        self.run, self.moments, self.sight = run, moments, Sight(circuit, run, moments, views, rule)
+        count = len(run.parts)
+        super().__init__(circuit, (moments.out,), out, rule)
+        moves = Moves(run, views)
+        self.bound, self.where, self.moves = moves.bound, moves.where, moves.all
+        self.choosy, self.chosen, self.next, self.leads, self.starts = (
+            moves.choosy,
+            moves.chosen,
+            moves.next,
+            moves.leads,
+            moves.starts,
+        )
+        require_few(self.moves, count, rule)
+        self.ends = np.array([[m.source for m in self.moves], [m.target for m in self.moves]], np.int64).reshape(2, -1)
+        self.least = np.array([part.least for part in run.parts], np.int64)
+        self.most = np.array([-1 if part.most is None else part.most for part in run.parts], np.int64)
+        length = circuit.clock.length
+        self.longest = min((length(window) for window in run.windows), default=_EVER)
+        self.fields = np.array(moments.row_fields, np.int64)
+        for condition in (c for part in run.parts for c in (*part.where, *part.after)):
+            circuit.asks(self, (condition,))
+        self._clear()
+
+    def make_links(self) -> list[Links | None]:
+        return []
+
     # Steps
 
     def _clear(self) -> None:
         self.edges, self.count = np.empty((5, 16), np.int64), 0
         self.into, self.out_of = np.full(16, -1, np.int64), np.full(16, -1, np.int64)
-        self.heads, self.chain = np.full(16, -1, np.int64), np.full(16, -1, np.int64)
-        self.kids = np.full((2, 16), -1, np.int64)
         self.lasts = 0  # of moments how long the longest lasts
         self.room = np.empty((3, 1024), np.int64)
         self.latest = np.empty(len(self.run.parts) + 1, np.int64)
 
-    def step(self) -> None:
-        lost, stale, new = self.losses(0), self.stale(0), self.gains(0)
-        gone: list[Array] = []
+    def relink(self, lost: Array, stale: Array, new: Array) -> tuple[Array, Array, Array]:
+        """Takes in moments that are gone, that facts have changed for, and that are new. Moves of edges that are new, and
+        moves that are no more; and the moments to which edges lead that may be others."""
         behind = [self._behind(lost)[1]] if len(lost) else []
-        if len(lost):
-            gone.append(self._fall(k.fall_at, lost))
         self.moments.index.extend()
-        self._make_room()
-        again = self._parents_of(gone)
         data = self.moments.out.table.data
-        targets, follow = new, NONE.reshape(1, 0).repeat(2, 0)
+        if len(self.into) < self.moments.out.table.n:
+            size = len(self.moments.out.table.alive)
+            self.into, self.out_of = (grown(a, size, len(a), -1) for a in (self.into, self.out_of))
+        targets, follow = new, np.empty((2, 0), np.int64)
         if len(new):
             self.lasts = max(self.lasts, int((data[END, new] - data[START, new]).max()))
             late = new[self._late(new)]
@@ -176,16 +183,10 @@ class Partials(Operator):
         if behind or len(stale):
             targets = np.unique(np.concatenate([new, *behind, stale]))
             targets = targets[self.moments.out.table.alive[targets].astype(bool)]
-        if len(targets) or follow.shape[1]:
-            queue, cut = self._relink(targets, follow, len(targets) > len(new) or follow.shape[1] > 0)
-            if cut.shape[1]:
-                gone.append(self._fall(k.fall_along, cut))
-                again = np.concatenate([again, self._parents_of(gone[-1:])])
-        else:
-            queue = np.empty((2, 0), np.int64)
-        if gone:
-            self.out.table.gone(np.concatenate(gone))
-        self._grow(queue, new, again)
+        if not len(targets) and not follow.shape[1]:
+            return np.empty((2, 0), np.int64), np.empty((2, 0), np.int64), targets
+        search = len(targets) > len(new) or follow.shape[1] > 0
+        return (*self._relink(targets, follow, search), targets)
 
     def _late(self, new: Array) -> Array:
         """Which new moments lie before some that were there."""
@@ -193,37 +194,6 @@ class Partials(Operator):
         late = np.zeros(n - first, np.uint8)
         k.lies_before(first, n, self.moments.index.after, late)
         return late[new - first].astype(bool)
-
-    def _make_room(self) -> None:
-        """Room for lists by moment and by partial match."""
-        moments, table = self.moments.out.table, self.out.table
-        if len(self.into) < moments.n:
-            size = len(moments.alive)
-            self.into, self.out_of, self.heads = (
-                grown(a, size, len(a), -1) for a in (self.into, self.out_of, self.heads)
-            )
-        if len(self.chain) < len(table.alive):
-            size = len(table.alive)
-            self.chain, self.kids = grown(self.chain, size, len(self.chain)), grown(self.kids, size, len(self.chain))
-
-    def _fall(self, kernel: object, what: Array) -> Array:
-        table = self.out.table
-        gone = np.empty(table.n, np.int64)
-        if kernel is k.fall_at:
-            count = k.fall_at(what, self.edges, self.into, table.alive, self.heads, self.chain, self.kids, gone)
-        else:
-            count = k.fall_along(what, self.edges, table.data, table.alive, self.heads, self.chain, self.kids, self.ends, gone)  # fmt: skip
-        self.touched += count + what.shape[-1]
-        return gone[:count].copy()
-
-    def _parents_of(self, gone: list[Array]) -> Array:
-        """Of partial matches that fell those that they were made of, where these may choose again."""
-        if not gone or not self.choosy:
-            return NONE
-        table = self.out.table
-        parents = np.unique(table.data[LEFT, np.concatenate(gone)])
-        parents = parents[parents >= 0]
-        return parents[table.alive[parents].astype(bool)]
 
     # Edges
 
@@ -326,6 +296,130 @@ class Partials(Operator):
             has = {n: np.ones(len(kept), bool) for n in has}
         return np.unique(kept)
 
+    def _begun(self, new: Array) -> tuple[Array, Array]:
+        """The moments that may be the first of a match, and as which part."""
+        found, numbers = [], []
+        data = self.moments.out.table.data
+        for part, asked in self.starts:
+            moments = new[data[self.fields[part], new] >= 0]
+            if len(moments) and asked:
+                moments = moments[self._may_begin(asked, part, moments)]
+            found.append(moments)
+            numbers.append(np.full(len(moments), part, np.int64))
+        return np.concatenate(found), np.concatenate(numbers)
+
+    def _may_begin(self, asked: tuple[Question, ...], part: int, moments: Array) -> Array:
+        """Which moments meet what is asked of a first iteration that nothing comes before."""
+        sight, end = self.sight, self.moments.out.table.data[END, moments]
+        frame, has = sight.frame({part: moments}, end, part)
+        kept, mask, bound = np.arange(len(moments)), np.ones(len(moments), bool), set(self.bound)
+        single = Members(moments, np.arange(len(moments) + 1))
+        for one in asked:
+            for name, term in one.hidden:
+                assert isinstance(term, Aggregate)
+                frame.vars[name], ok = sight.aggregate(term, part, single)
+                bound.add(name)
+                mask &= ok
+        for name in {
+            name for one in asked for name in one.needs if name in sight.results
+        }:  # of parts that are left out
+            count = sight.results[name].aggregate.function == "count"
+            frame.vars[name] = np.full(len(moments), self.circuit.context.encode(0) if count else NULL, np.int64)
+        kept = kept[mask]
+        frame, has = frame.take(kept), {n: c[kept] for n, c in has.items()}
+        self.circuit.context.name_events = None
+        for one in asked:
+            frame, kept = sight.ask((one.condition,), frame, has, kept, bound)
+            has = {n: np.ones(len(kept), bool) for n in has}
+        return np.unique(kept)
+
+    # How long it keeps what
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """Moments behind which something may still come or go that concerns them."""
+        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        return self.may_go_on(horizon.since[id(self.moments.out.table)], lasts)
+
+    def may_go_on(self, since: int, lasts: int | None) -> Array:
+        """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
+        table, index = self.moments.out.table, self.moments.index
+        wanted = np.ones(table.n, bool)
+        if self.longest < _EVER:
+            wanted = table.data[START, : table.n] >= since - self.longest
+        if not self.leads.any() and lasts is not None:  # a neighbour that is settled shuts out what comes behind it
+            index.extend()
+            shut = np.zeros(table.n, np.uint8)
+            k.shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
+            wanted &= ~shut.astype(bool)
+        return wanted
+
+    def remembers(self, horizon: Horizon) -> bool:
+        if self.longest < _EVER or not self.moves:
+            return False
+        return bool(self.leads.any()) or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
+
+
+class Partials(Edges):
+    """ΔP = P ⋈ ΔE + ΔP ⋈ E: partial matches go on along new edges, and new ones along all edges.
+
+    An edge leads from a moment to one that may follow it by some moves: to neighbours by NEXT, to the soonest of a part by
+    THEN, to all later ones by SEQ. When a moment comes or goes, the edges of those behind it are looked at again; what
+    went along an edge that is no more falls with all that was made of it.
+    """
+
+    kind = "partial runs"
+    waits_at = (0,)
+
+    def __init__(self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
+        out = View(Table(0, circuit.words, 2 + 2 * len(run.parts)))
+        super().__init__(circuit, run, moments, views, out, rule)
+
+    def _clear(self) -> None:
+        super()._clear()
+        self.heads, self.chain = np.full(16, -1, np.int64), np.full(16, -1, np.int64)
+        self.kids = np.full((2, 16), -1, np.int64)
+
+    def step(self) -> None:
+        lost, stale, new = self.losses(0), self.stale(0), self.gains(0)
+        gone = [self._fall(k.fall_at, lost)] if len(lost) else []
+        again = self._parents_of(gone)
+        queue, cut, _ = self.relink(lost, stale, new)
+        self._make_room()
+        if cut.shape[1]:
+            gone.append(self._fall(k.fall_along, cut))
+            again = np.concatenate([again, self._parents_of(gone[-1:])])
+        if gone:
+            self.out.table.gone(np.concatenate(gone))
+        self._grow(queue, new, again)
+
+    def _make_room(self) -> None:
+        """Room for lists by moment and by partial match."""
+        moments, table = self.moments.out.table, self.out.table
+        if len(self.heads) < moments.n:
+            self.heads = grown(self.heads, len(moments.alive), len(self.heads), -1)
+        if len(self.chain) < len(table.alive):
+            size = len(table.alive)
+            self.chain, self.kids = grown(self.chain, size, len(self.chain)), grown(self.kids, size, len(self.chain))
+
+    def _fall(self, kernel: object, what: Array) -> Array:
+        table = self.out.table
+        gone = np.empty(table.n, np.int64)
+        if kernel is k.fall_at:
+            count = k.fall_at(what, self.edges, self.into, table.alive, self.heads, self.chain, self.kids, gone)
+        else:
+            count = k.fall_along(what, self.edges, table.data, table.alive, self.heads, self.chain, self.kids, self.ends, gone)  # fmt: skip
+        self.touched += count + what.shape[-1]
+        return gone[:count].copy()
+
+    def _parents_of(self, gone: list[Array]) -> Array:
+        """Of partial matches that fell those that they were made of, where these may choose again."""
+        if not gone or not self.choosy:
+            return NONE
+        table = self.out.table
+        parents = np.unique(table.data[LEFT, np.concatenate(gone)])
+        parents = parents[parents >= 0]
+        return parents[table.alive[parents].astype(bool)]
+
     # Growing
 
     def _grow(self, queue: Array, new: Array, again: Array) -> None:
@@ -369,18 +463,6 @@ class Partials(Operator):
         lo, table.n = table.n, n
         if n > lo:
             table.grew(lo)
-
-    def _begun(self, new: Array) -> tuple[Array, Array]:
-        """The moments that may be the first of a match, and as which part."""
-        found, numbers = [], []
-        data = self.moments.out.table.data
-        for part, asked in self.starts:
-            moments = new[data[self.fields[part], new] >= 0]
-            if len(moments) and asked:
-                moments = moments[self._answer(asked, (), part, np.full(len(moments), -1), moments)]
-            found.append(moments)
-            numbers.append(np.full(len(moments), part, np.int64))
-        return np.concatenate(found), np.concatenate(numbers)
 
     def _chances(self, partials: Array) -> Array:
         """What partial matches may choose again: all that follows them by moves that choose."""
@@ -442,7 +524,7 @@ class Partials(Operator):
                 result.aggregate, result.part, self.members(partials, result.part), earlier
             )
             mask &= ok
-        binding = [c for m in range(part) for c in self._where(m) if condition_vars_bound(c, self.bound)]
+        binding = [c for m in range(part) for c in self.where(m) if condition_vars_bound(c, self.bound)]
         rows = np.flatnonzero(mask)
         frame, kept = frame.take(rows), rows
         has = {n: c[rows] for n, c in has.items()}
@@ -569,26 +651,6 @@ class Partials(Operator):
             check_numbers(data[k.STATE + part, :n], -1, moments, NOT_THERE)
             check_numbers(data[k.STATE + count + part, :n], 0, n + 1, "an impossible count")
 
-    # How long it keeps what
-
-    def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """Moments behind which something may still come or go that concerns them."""
-        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
-        return self.may_go_on(horizon.since[id(self.moments.out.table)], lasts)
-
-    def may_go_on(self, since: int, lasts: int | None) -> Array:
-        """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
-        table, index = self.moments.out.table, self.moments.index
-        wanted = np.ones(table.n, bool)
-        if self.longest < _EVER:
-            wanted = table.data[START, : table.n] >= since - self.longest
-        if not self.leads.any() and lasts is not None:  # a neighbour that is settled shuts out what comes behind it
-            index.extend()
-            shut = np.zeros(table.n, np.uint8)
-            k.shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
-            wanted &= ~shut.astype(bool)
-        return wanted
-
     def goes_on(self, wanted: Array) -> Array:
         """The partial matches that may still become longer ones, where these moments may still be followed."""
         table, count = self.out.table, len(self.run.parts)
@@ -605,11 +667,6 @@ class Partials(Operator):
 
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         keep[id(self.out.table)] |= self.goes_on(keep[id(self.moments.out.table)])
-
-    def remembers(self, horizon: Horizon) -> bool:
-        if self.longest < _EVER or not self.moves:
-            return False
-        return bool(self.leads.any()) or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
 
 
 def _hidden(question: Question) -> list[str]:

@@ -1,0 +1,416 @@
+"""The longest or shortest matches of a run whose next event depends on the last one alone: first event by first event.
+
+Then partial matches need not be kept: what can be reached from a moment as an iteration of a part is the same for all that
+get there, so that each first event is tried once, and what failed from there is not tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.algebra.nodes import PAST_END, Run
+from augury.columns.frame import View, store
+from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
+from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
+from augury.engine.operators.runs import kernels as k
+from augury.engine.operators.runs.matches import Whole, may_end
+from augury.engine.operators.runs.moments import Moments
+from augury.engine.operators.runs.partials import Edges, Moves
+from augury.engine.operators.runs.sight import Members
+from augury.engine.saved import check_numbers, is_array, require
+from augury.jit import Array
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
+
+
+def is_greedy(run: Run, views: tuple[View, ...]) -> bool:
+    """Whether what follows an event depends on it alone, one is chosen of each first event, and nothing is asked of the whole."""
+    if run.which == "ALL" or run.where or any(part.after for part in run.parts):
+        return False
+    return not Moves(run, views).chosen
+
+
+class Greedy(Edges):
+    """Matches by first event: of each the longest, or shortest; then what SKIP leaves.
+
+    A change decides anew from the first match that has looked so far, until all is as it was. A row has its first moment
+    (left), and its moments and their parts in a pool.
+    """
+
+    kind = "greedy runs"
+    waits_at = (0,)
+
+    def __init__(
+        self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
+    ) -> None:
+        super().__init__(circuit, run, moments, views, out, rule)
+        self.whole = Whole(circuit, run, self)
+        self.then = sum(1 << i for i, move in enumerate(self.moves) if move.link == "THEN")
+        self.shortest = run.which == "SHORTEST"
+        self.skip = -2 if run.skip is None else -1 if run.skip == PAST_END else int(run.skip)
+        ends = may_end(run)
+        self.options: Array = np.full((len(run.parts), len(self.moves) + 2), k.NO_MOVE, np.int64)
+        for part in range(len(run.parts)):
+            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([k.ACCEPT] if ends[part] else [])
+            self.options[part, : len(ways)] = ways[::-1] if self.shortest else ways
+        begin = [part for part, _ in self.starts]
+        self.roots: Array = np.array(begin[::-1] if self.shortest else begin, np.int64)
+        self.quantified: Array = np.array([i for i, part in enumerate(run.parts) if part.quantified], np.int64)
+        self.bounds: dict[tuple[int, ...], int] = {}  # by key: where matches that were forgotten let the next one begin
+
+    def _clear(self) -> None:
+        super()._clear()
+        self.pool, self.used = np.empty((2, 64), np.int64), 0
+        self.paths, self.count_paths = np.empty((6, 16), np.int64), 0
+        self.of_row = NONE  # the path of each row
+        self.known = np.empty((4, 16), np.int64)
+        self.tried = np.full(16, -1, np.int64)
+        self.first_paths, self.rank = np.full(16, -1, np.int64), np.zeros(16, np.int64)
+        self.begins, self.given = np.zeros(16, np.int64), np.full(16, -k.FOREVER, np.int64)
+        self.failed = np.full((2 * len(self.run.parts), 16), -1, np.int64)
+        self.calls = 0
+
+    def _make_room(self) -> None:
+        size = len(self.moments.out.table.alive)
+        old = len(self.tried)
+        if old < self.moments.out.table.n:
+            self.known, self.failed = grown(self.known, size, old), grown(self.failed, size, old, -1)
+            self.tried, self.first_paths = grown(self.tried, size, old, -1), grown(self.first_paths, size, old, -1)
+            self.rank, self.begins = grown(self.rank, size, old, 0), grown(self.begins, size, old, 0)
+            self.given = grown(self.given, size, old, -k.FOREVER)
+
+    # Steps
+
+    def step(self) -> None:
+        lost, stale, new = self.losses(0), self.stale(0), self.gains(0)
+        if len(lost):
+            for moment in lost.tolist():
+                e = int(self.into[moment])
+                while e >= 0:
+                    self.edges[k.BITS, e] = 0
+                    e = int(self.edges[k.INTO, e])
+        _, _, targets = self.relink(lost, stale, new)
+        self._make_room()
+        self._begin(np.concatenate([new, stale]) if len(stale) else new)
+        if not (len(lost) or len(targets)):
+            return
+        before = self.count_paths
+        gone = self._of_moments(lost)
+        changed = np.concatenate([lost, targets]) if len(lost) else targets
+        ends = self.moments.out.table.data[END, changed]
+        if (ends[1:] < ends[:-1]).any():
+            changed = changed[np.argsort(ends, kind="stable")]
+        self._tie(new)
+        self._decide(changed)
+        self._show(before, gone)
+
+    def _begin(self, moments: Array) -> None:
+        """As which parts moments may be the first of a match."""
+        if not len(moments):
+            return
+        self.begins[moments] = 0
+        starts, parts = self._begun(moments)
+        np.bitwise_or.at(self.begins, starts, 1 << parts)
+        if self.bounds:
+            heads = moments[self.moments.index.prev[moments] < 0]
+            for moment in heads.tolist():
+                self.given[moment] = self.bounds.get(self._key(moment), -k.FOREVER)
+
+    def _key(self, moment: int) -> tuple[int, ...]:
+        codes = self.moments.out.table.data[list(self.moments.key_fields), moment]
+        return tuple(self.circuit.words.dictionary.canonical(codes).tolist())
+
+    def _of_moments(self, lost: Array) -> Array:
+        """The rows of matches that begin with moments that are gone."""
+        gone = []
+        for moment in lost.tolist():
+            path = int(self.first_paths[moment])
+            while path >= 0:
+                self.paths[k.P_STANDS, path] = 0
+                gone.append(int(self.paths[k.P_ROW, path]))
+                path = int(self.paths[k.P_NEXT, path])
+            self.first_paths[moment] = -1
+        return np.array([row for row in gone if row >= 0], np.int64)
+
+    def _tie(self, new: Array) -> None:
+        """Numbers moments at the same times by the order of their events."""
+        data, index = self.moments.out.table.data, self.moments.index
+        prev, after = index.prev[new], index.after[new]
+        tied = np.zeros(len(new), bool)
+        for others in (prev, after):
+            there = np.flatnonzero(others >= 0)
+            same = (data[END, new[there]] == data[END, others[there]]) & (
+                data[START, new[there]] == data[START, others[there]]
+            )
+            tied[there[same]] = True
+        for moment in new[tied].tolist():
+            group, here = [moment], int(index.prev[moment])
+            while here >= 0 and data[END, here] == data[END, moment]:
+                group.append(here)
+                here = int(index.prev[here])
+            here = int(index.after[moment])
+            while here >= 0 and data[END, here] == data[END, moment]:
+                group.append(here)
+                here = int(index.after[here])
+            alive = [m for m in group if self.moments.out.table.alive[m]]
+            orders = {m: self.circuit.event(self.moments.parts(m)[0]).order for m in alive}
+            ranked = sorted(set(orders.values()))
+            for m in alive:
+                self.rank[m] = ranked.index(orders[m])
+
+    def _decide(self, changed: Array) -> None:
+        table, index, parts = self.moments.out.table, self.moments.index, len(self.run.parts)
+        self.calls += 1
+        at = 0
+        stack = np.empty((7, min(table.n, 1 << 16) + 2), np.int64)
+        best, counts, ties = np.zeros(parts, np.int64), np.zeros(parts, np.int64), np.empty(table.n + 1, np.int64)
+        if self.paths.shape[1] < self.count_paths + len(changed) + 16:
+            self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
+        if self.pool.shape[1] < self.used + 4 * len(changed):
+            self.pool = grown(self.pool, 2 * self.used + 8 * len(changed), self.used)
+        while at < len(changed):
+            if stack.shape[1] < table.n + 2:
+                stack = np.empty((7, table.n + 2), np.int64)
+            at, used, n, touched = k.decide(
+                changed, at, table.data, table.alive, index.prev, index.after, self.edges, self.out_of, self.ends, self.then,
+                self.options, self.roots, self.begins, self.least, self.most, self.quantified, self.longest, self.shortest,
+                self.skip, self.rank, stack, self.failed, self.calls, best, counts, ties, self.known, self.tried,
+                self.first_paths, self.given, self.pool, self.used, self.paths, self.count_paths,
+            )  # fmt: skip
+            self.touched += touched
+            self.count_paths = n
+            if used < 0:
+                self.used = int((self.paths[k.P_AT, :n] + self.paths[k.P_LENGTH, :n]).max(initial=0))
+                self.pool = grown(self.pool, 4 * self.pool.shape[1], self.used)
+                self.paths = grown(self.paths, 2 * self.paths.shape[1], n)
+                self.calls += 1
+                continue
+            self.used = used
+
+    def _show(self, before: int, gone: Array) -> None:
+        """Matches that have come, and those that are no more."""
+        stands, rows = self.paths[k.P_STANDS, :before], self.paths[k.P_ROW, :before]
+        fallen = rows[(stands == 0) & (rows >= 0)]
+        fallen = np.concatenate([fallen, gone]) if len(gone) else fallen
+        fallen = fallen[self.out.table.alive[fallen].astype(bool)] if len(fallen) else fallen
+        if len(fallen):
+            self.out.table.kill(np.unique(fallen))
+        new = np.arange(before, self.count_paths)
+        new = new[self.paths[k.P_STANDS, new] == 1]
+        if len(new):
+            self._store(new)
+
+    def _store(self, paths: Array) -> None:
+        table, moments, parts = self.out.table, self.moments.out.table.data, len(self.run.parts)
+        first, length = self.paths[k.P_AT, paths], self.paths[k.P_LENGTH, paths]
+        offsets = np.r_[0, np.cumsum(length)]
+        owners = np.repeat(np.arange(len(paths)), length)
+        places = np.repeat(first - offsets[:-1], length) + np.arange(offsets[-1])
+        members, of = self.pool[0, places], self.pool[1, places]
+        times = np.stack([np.bincount(owners[of == part], minlength=len(paths)) for part in range(parts)])
+        at = {}
+        for part in range(parts):
+            at[part] = np.full(len(paths), -1, np.int64)
+            mine = of == part
+            at[part][owners[mine]] = members[mine]  # the last one stays
+
+        def iterations(part: int) -> Members:
+            mine = of == part
+            return Members(members[mine], np.r_[0, np.cumsum(times[part])])
+
+        rank = np.maximum.reduceat(moments[RANK, members], offsets[:-1])
+        rows = np.stack([moments[START, members[offsets[:-1]]], moments[END, members[offsets[1:] - 1]], rank])
+        frame = self.whole.frame(at, times, iterations, rows)
+        made = paths[frame.left]
+        frame.left = self.paths[k.P_FIRST, made]
+        first_row = table.n
+        store(frame, self.out)
+        self._note(np.arange(first_row, table.n), made)
+
+    def _note(self, rows: Array, paths: Array) -> None:
+        if len(self.of_row) < self.out.table.n:
+            self.of_row = grown(self.of_row, len(self.out.table.alive), len(self.of_row), -1)
+        self.of_row[rows] = paths
+        self.paths[k.P_ROW, paths] = rows
+
+    # What a row is made of
+
+    def path(self, row: int) -> Array:
+        at, length = self.paths[k.P_AT, self.of_row[row]], self.paths[k.P_LENGTH, self.of_row[row]]
+        return self.pool[0, at : at + length]
+
+    def parents(self) -> list[tuple[int, Table]]:
+        return [(LEFT, self.moments.out.table)]
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        return tuple(part for moment in self.path(row).tolist() for part in self.moments.parts(moment))
+
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return None
+
+    def sources(self, rows: Array) -> Ways:
+        moments, first = self._members(rows)
+        owners = np.repeat(np.arange(len(rows)), np.diff(first))
+        return [(np.arange(len(rows)), [(self.moments.out.table, moments, owners)])]
+
+    def _members(self, rows: Array) -> tuple[Array, Array]:
+        paths = self.of_row[rows]
+        length = self.paths[k.P_LENGTH, paths]
+        first = np.r_[0, np.cumsum(length)]
+        places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
+        return self.pool[0, places], first
+
+    # Rebuilding, compacting, saving
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        kept = self._paths_of_rows()
+        self._clear()
+        moments, out = self.moments.out.table, self.out.table
+        alive = np.flatnonzero(moments.alive[: moments.n])
+        self.moments.index.extend()
+        if len(self.into) < moments.n:
+            self.into, self.out_of = (np.full(len(moments.alive), -1, np.int64) for _ in range(2))
+        self._make_room()
+        if len(alive):
+            self.lasts = int((moments.data[END, alive] - moments.data[START, alive]).max())
+            self._relink(alive, np.empty((2, 0), np.int64), False)
+            self._begin(alive)
+            self._tie(alive)
+            self._decide(alive[np.argsort(moments.data[END, alive], kind="stable")])
+        self._match_rows(kept)
+        assert len(self.of_row) >= out.n
+
+    def _paths_of_rows(self) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The moments and parts of rows that stand."""
+        found = {}
+        for row in np.flatnonzero(self.out.table.alive[: self.out.table.n]).tolist():
+            path = int(self.of_row[row])
+            at, length = self.paths[k.P_AT, path], self.paths[k.P_LENGTH, path]
+            found[row] = (
+                tuple(self.pool[0, at : at + length].tolist()),
+                tuple(self.pool[1, at : at + length].tolist()),
+            )
+        return found
+
+    def _match_rows(self, kept: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+        """Gives the rows that there are the paths that were found again; the others are forgotten matches."""
+        paths = {}
+        for path in range(self.count_paths):
+            at, length = self.paths[k.P_AT, path], self.paths[k.P_LENGTH, path]
+            paths[tuple(self.pool[0, at : at + length].tolist()), tuple(self.pool[1, at : at + length].tolist())] = path
+        self.of_row = np.full(len(self.out.table.alive), -1, np.int64)
+        for row, members in kept.items():
+            found = paths.get(members)
+            if found is None:
+                found = self._extra(members)
+            self.of_row[row] = found
+            self.paths[k.P_ROW, found] = row
+
+    def _extra(self, members: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
+        """A path that is kept for its row, though its moments have been forgotten in part."""
+        length, path = len(members[0]), self.count_paths
+        if self.pool.shape[1] < self.used + length:
+            self.pool = grown(self.pool, 2 * (self.used + length), self.used)
+        if self.paths.shape[1] <= path + 1:
+            self.paths = grown(self.paths, 2 * path + 16, path)
+        self.pool[:, self.used : self.used + length] = members
+        self.paths[:, path] = (-1, self.used, length, -1, -1, 1)
+        self.used, self.count_paths = self.used + length, path + 1
+        return path
+
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        rows = np.flatnonzero(keep[id(self.out.table)])
+        if len(rows):
+            moments, _ = self._members(rows)
+            keep[id(self.moments.out.table)][moments[moments >= 0]] = True
+
+    def keeping(self, rows: Array) -> None:
+        """Before moments go, where matches that are settled let the next one begin is written down."""
+        self.of_row = self.of_row[rows] if len(rows) else NONE
+
+    def moved(self, places: Mapping[int, Array]) -> None:
+        super().moved(places)
+        place = places[id(self.moments.out.table)]
+        self.pool[0, : self.used] = place[self.pool[0, : self.used]]
+
+    def state(self, number: Mapping[int, int]) -> Any:
+        rows = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        paths = self.of_row[rows] if len(rows) else NONE
+        length = self.paths[k.P_LENGTH, paths]
+        first = np.r_[0, np.cumsum(length)]
+        places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
+        return {
+            "rows": rows, "length": length, "moments": self.pool[0, places], "parts": self.pool[1, places],
+            "bounds": [[list(key), bound] for key, bound in self.bounds.items()],
+        }  # fmt: skip
+
+    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        rows, length, moments, parts = (state[name] for name in ("rows", "length", "moments", "parts"))
+        require(all(is_array(one, np.int64, len(one)) for one in (rows, length, moments, parts)), "rows that are none")
+        check_numbers(rows, 0, self.out.table.n, "a row that is not there")
+        check_numbers(moments, 0, self.moments.out.table.n, NOT_THERE)
+        check_numbers(parts, 0, len(self.run.parts), "a part that is not there")
+        check_numbers(length, 1, len(moments) + 1, "a count that is none")
+        require(len(rows) == len(length) == len(np.unique(rows)), "rows that do not fit")
+        require(len(moments) == len(parts) == int(length.sum()), "counts that do not add up")
+        alive = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        require(np.array_equal(np.sort(rows), alive), "matches are missing")
+        self._clear()
+        self.of_row = np.full(len(self.out.table.alive), -1, np.int64)
+        ends = np.cumsum(length)
+        for row, lo, hi in zip(rows.tolist(), (ends - length).tolist(), ends.tolist(), strict=True):
+            self.of_row[row] = self._extra((tuple(moments[lo:hi].tolist()), tuple(parts[lo:hi].tolist())))
+        for key, bound in state["bounds"]:
+            require(all(type(one) is int for one in (*key, bound)), "bounds that are none")
+            self.bounds[tuple(key)] = bound
+
+    # How long it keeps what
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """Moments from the first one on that what comes or goes may concern."""
+        table = self.moments.out.table
+        since = horizon.since[id(table)]
+        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        if lasts is None:
+            return np.ones(table.n, bool)
+        return self._unsettled_moments(since - lasts)
+
+    def _unsettled_moments(self, since: int) -> Array:
+        n = self.moments.out.table.n
+        return (self.tried[:n] < 0) | (self.known[k.FAR, :n] >= since) | (self.moments.out.table.data[END, :n] >= since)
+
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        """A match that may still be another one is not settled, however long ago it ended."""
+        table, out = self.moments.out.table, self.out.table
+        rows = np.flatnonzero(out.alive[: out.n])
+        least = super().unsettled(since, frontier)
+        if not len(rows):
+            return least
+        open_rows = rows[self._unsettled_moments(since[id(table)] - self.lasts)[out.data[LEFT, rows]]]
+        return min(least, int(out.data[END, open_rows].min())) if len(open_rows) else least
+
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+        """What lets the next match begin is known, though the moments before it go."""
+        if frontier is None or self.skip == -2:
+            return
+        table, index = self.moments.out.table, self.moments.index
+        index.extend()
+        kept = keep[id(table)]
+        for moment in np.flatnonzero(kept & table.alive[: table.n].astype(bool)).tolist():
+            before = int(index.prev[moment])
+            if (
+                before >= 0
+                and not kept[before]
+                and self.tried[before] >= 0
+                and self.known[k.BOUND, before] > -k.FOREVER
+            ):
+                self.bounds[self._key(moment)] = int(self.known[k.BOUND, before])
+
+    def remembers(self, horizon: Horizon) -> bool:
+        return horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
