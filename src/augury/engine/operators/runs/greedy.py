@@ -274,8 +274,7 @@ class Greedy(Edges):
         moments, out = self.moments.out.table, self.out.table
         alive = np.flatnonzero(moments.alive[: moments.n])
         self.moments.index.extend()
-        if len(self.into) < moments.n:
-            self.into, self.out_of = (np.full(len(moments.alive), -1, np.int64) for _ in range(2))
+        self._edge_room()
         self._make_room()
         if len(alive):
             self.lasts = int((moments.data[END, alive] - moments.data[START, alive]).max())

@@ -17,7 +17,7 @@ from augury.columns.table import END, LEFT, NONE, RIGHT, START, Links, Table, gr
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.moments import Moments
-from augury.engine.operators.runs.sight import Members, Question, Sight, bound_in_parts, question
+from augury.engine.operators.runs.sight import Members, Question, Sight, bound_in_parts, once, question
 from augury.engine.saved import check_numbers, require
 from augury.jit import Array
 
@@ -100,6 +100,10 @@ class Moves:
         needs = asked.needs - {r.name for r in self.run.results if self._is_last(r.name, i)}
         if any(isinstance(p, Aggregate) for _, p in asked.hidden) or not needs <= seen | bound_here:
             return False
+        for m, part in enumerate(parts):  # whether a part was left out that it is written with
+            names = {v for v in views[m].vars if v not in part.own} | {part.label}
+            if m not in (i, j) and part.optional and asked.present & (names - seen - labels):
+                return False
         for _, p in asked.hidden:
             assert isinstance(p, Prev)
             from augury.algebra.terms import labels as labels_in
@@ -170,9 +174,7 @@ class Edges(Operator):
         behind = [self._behind(lost)[1]] if len(lost) else []
         self.moments.index.extend()
         data = self.moments.out.table.data
-        if len(self.into) < self.moments.out.table.n:
-            size = len(self.moments.out.table.alive)
-            self.into, self.out_of = (grown(a, size, len(a), -1) for a in (self.into, self.out_of))
+        self._edge_room()
         targets, follow = new, np.empty((2, 0), np.int64)
         if len(new):
             self.lasts = max(self.lasts, int((data[END, new] - data[START, new]).max()))
@@ -187,6 +189,11 @@ class Edges(Operator):
             return np.empty((2, 0), np.int64), np.empty((2, 0), np.int64), targets
         search = len(targets) > len(new) or follow.shape[1] > 0
         return (*self._relink(targets, follow, search), targets)
+
+    def _edge_room(self) -> None:
+        if len(self.into) < self.moments.out.table.n:
+            size = len(self.moments.out.table.alive)
+            self.into, self.out_of = (grown(a, size, len(a), -1) for a in (self.into, self.out_of))
 
     def _late(self, new: Array) -> Array:
         """Which new moments lie before some that were there."""
@@ -271,11 +278,12 @@ class Edges(Operator):
         sight, i, j = self.sight, move.source, move.target
         end = self.moments.out.table.data[END, targets]
         at = {j: targets} if i == j else {j: targets, i: sources}
-        frame, has = sight.frame(at, end, j)
+        named = {name for q in move.questions for name in q.needs | condition_labels(q.condition)}
+        frame, has = sight.frame(at, end, j, named)
         words, mask = self.circuit.words.dictionary, np.ones(len(targets), bool)
         if move.agree:
-            before, _ = sight.frame({i: sources}, end, i)
-            now, _ = sight.frame({j: targets}, end, j)
+            before, _ = sight.frame({i: sources}, end, i, set(move.agree))
+            now, _ = sight.frame({j: targets}, end, j, set(move.agree))
             for v in move.agree:
                 agreed, _ = words.agree(before.vars[v], now.vars[v])
                 mask &= agreed
@@ -287,14 +295,14 @@ class Edges(Operator):
         for name in {r.name for q in move.questions for r in self.run.results if r.name in q.needs}:
             frame.vars[name], ok = sight.values(sight.results[name].aggregate.args[0], i, sources)
             mask &= ok
-        rows = np.flatnonzero(mask)
-        frame, kept = frame.take(rows), kept[rows]
-        has = {n: c[rows] for n, c in has.items()}
+        if not mask.all():
+            kept = np.flatnonzero(mask)
+            frame, has = frame.take(kept), {n: c[kept] for n, c in has.items()}
         self.circuit.context.name_events = None
         for asked in move.questions:
             frame, kept = sight.ask((asked.condition,), frame, has, kept, self.bound | set(_hidden(asked)))
             has = {n: np.ones(len(kept), bool) for n in has}
-        return np.unique(kept)
+        return once(kept)
 
     def _begun(self, new: Array) -> tuple[Array, Array]:
         """The moments that may be the first of a match, and as which part."""
@@ -331,7 +339,7 @@ class Edges(Operator):
         for one in asked:
             frame, kept = sight.ask((one.condition,), frame, has, kept, bound)
             has = {n: np.ones(len(kept), bool) for n in has}
-        return np.unique(kept)
+        return once(kept)
 
     # How long it keeps what
 
@@ -524,18 +532,20 @@ class Partials(Edges):
                 result.aggregate, result.part, self.members(partials, result.part), earlier
             )
             mask &= ok
-        binding = [c for m in range(part) for c in self.where(m) if condition_vars_bound(c, self.bound)]
+        binding = [
+            (c, frozenset[str]()) for m in range(part) for c in self.where(m) if condition_vars_bound(c, self.bound)
+        ]
         rows = np.flatnonzero(mask)
         frame, kept = frame.take(rows), rows
         has = {n: c[rows] for n, c in has.items()}
         self.circuit.context.name_events = None
-        for condition in (*binding, *(q.condition for q in asked)):
+        for condition, present in (*binding, *((q.condition, q.present) for q in asked)):
             before = kept
-            frame, kept = sight.ask((condition,), frame, has, kept, bound)
+            frame, kept = sight.ask((condition,), frame, has, kept, bound, present)
             if len(kept) != len(before) or (kept != before).any():
                 place = np.searchsorted(rows, kept)
                 has = {n: c_full[rows][place] for n, c_full in self._has(at, part, targets).items()}
-        return np.unique(kept)
+        return once(kept)
 
     def _has(self, at: dict[int, Array], part: int, targets: Array) -> dict[str, Array]:
         found = {}
@@ -595,6 +605,7 @@ class Partials(Edges):
         self._clear()
         table, moments = self.out.table, self.moments.out.table
         self.moments.index.extend()
+        self._edge_room()
         self._make_room()
         alive = np.flatnonzero(moments.alive[: moments.n])
         if len(alive):

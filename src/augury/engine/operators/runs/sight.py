@@ -22,7 +22,8 @@ from augury.algebra.nodes import (
 from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var, show
+from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var, show, variables
+from augury.algebra.terms import labels as labels_of
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View
 from augury.columns.table import END, START
@@ -41,6 +42,7 @@ class Question:
     condition: Condition
     hidden: tuple[tuple[str, Prev | Aggregate], ...] = ()
     of_first: bool = True  # whether it is asked of the first iteration
+    present: frozenset[str] = frozenset()  # what must be there for it to be asked: all that it is written with
 
     @property
     def needs(self) -> set[str]:
@@ -50,13 +52,14 @@ class Question:
 
 def question(condition: Condition, first: bool) -> Question:
     """What is asked of an iteration: of the first one, an earlier value is its default."""
+    present = frozenset(condition_vars(condition) | condition_labels(condition))
     if first:
         if any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):
             return Question(condition, of_first=False)
         condition = _changed(condition, lambda e: e.default if isinstance(e, Prev) and e.default is not None else None)
     hidden = {p: f"#{show(p)}" for p in dict.fromkeys(asked_of(condition))}
     plain = _changed(condition, lambda e: Var(hidden[e]) if isinstance(e, Prev | Aggregate) else None)
-    return Question(plain, tuple((name, p) for p, name in hidden.items()))
+    return Question(plain, tuple((name, p) for p, name in hidden.items()), present=present)
 
 
 def _changed(condition: Condition, change: object) -> Condition:
@@ -102,10 +105,12 @@ class Sight:
         """The rows of a part that moments are."""
         return self.moments.out.table.data[self.moments.row_fields[part], moments]
 
-    def frame(self, at: Mapping[int, Array], end: Array, own: int | None = None) -> tuple[Frame, dict[str, Array]]:
+    def frame(
+        self, at: Mapping[int, Array], end: Array, own: int | None = None, only: set[str] | None = None
+    ) -> tuple[Frame, dict[str, Array]]:
         """Matches as rows, given the last moment of each part, -1 where there is none; and which ones have each label.
 
-        Of a part that repeats, its own variables are seen where it is `own`.
+        Of a part that repeats, its own variables are seen where it is `own`. `only` are the names that somebody looks at.
         """
         times, count = self.moments.out.table.data, len(end)
         vars: dict[str, Array] = {}
@@ -120,7 +125,7 @@ class Sight:
             if not all_there:
                 rows = np.where(there, rows, 0)
             for v, field in view.vars.items():
-                if v in part.own and number != own:
+                if (v in part.own and number != own) or (only is not None and v not in only):
                     continue
                 if not view.table.n:
                     codes = np.full(count, OPEN, np.int64)
@@ -129,7 +134,8 @@ class Sight:
                     if not all_there:
                         codes = np.where(there, codes, OPEN)
                 vars[v] = np.where(vars[v] == OPEN, codes, vars[v]) if v in vars else codes
-            if part.label is not None and (number == own or not part.repeats):
+            wanted = only is None or part.label in only
+            if part.label is not None and wanted and (number == own or not part.repeats):
                 labels[part.label] = (times[START, safe], times[END, safe])
                 has[part.label] = there
         zeros = np.arange(count, dtype=np.int64)
@@ -137,7 +143,8 @@ class Sight:
 
     def values(self, expr: Expr, part: int, moments: Array, more: Frame | None = None) -> tuple[Array, Array]:
         """The codes of an expression over single iterations of a part, and for which it could be computed."""
-        frame, _ = self.frame({part: moments}, self.moments.out.table.data[END, moments], part)
+        only = variables(expr) | labels_of(expr)
+        frame, _ = self.frame({part: moments}, self.moments.out.table.data[END, moments], part, only)
         if more is not None:
             frame.vars = {**more.vars, **frame.vars}
             frame.labels = {**more.labels, **frame.labels}
@@ -219,8 +226,9 @@ class Sight:
         return None
 
     def ask(
-        self, asked: Iterable[Condition], frame: Frame, has: Mapping[str, Array], kept: Array, bound: set[str]
-    ) -> tuple[Frame, Array]:
+        self, asked: Iterable[Condition], frame: Frame, has: Mapping[str, Array], kept: Array, bound: set[str],
+        present: Iterable[str] = (),
+    ) -> tuple[Frame, Array]:  # fmt: skip
         """Rows that meet conditions, each asked where all that it needs is there; what they bind is in the frame then.
 
         `kept` are the numbers of the rows, which are given back for those that are left.
@@ -238,6 +246,11 @@ class Sight:
                 ready &= frame.vars[v] != OPEN
             for name in condition_labels(condition):
                 ready &= has[name]
+            for name in present:
+                if name in has:
+                    ready &= has[name]
+                elif name in frame.vars:
+                    ready &= frame.vars[name] != OPEN
             rows = np.flatnonzero(ready)
             part = frame if len(rows) == len(frame) else frame.take(rows)
             part = replace(part, left=np.arange(len(part)), right=np.arange(len(part)))
@@ -264,3 +277,10 @@ NULL_CODE = NULL
 def bound_in_parts(run: Run, views: Sequence[View]) -> set[str]:
     """The variables that parts bind, and the results."""
     return {v for view in views for v in view.vars} | {result.name for result in run.results}
+
+
+def once(numbers: Array) -> Array:
+    """Numbers in ascending order, each once."""
+    if not len(numbers) or bool((numbers[1:] > numbers[:-1]).all()):
+        return numbers
+    return np.unique(numbers)
