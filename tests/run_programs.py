@@ -401,7 +401,9 @@ class _RunWriter(Choices):
         match self.pick(kinds):
             case "prev":
                 return Asked(
-                    f"{var} > prev({var})", n, lambda so: None if len(values(so)) < 2 else _less(*values(so)[-2:])
+                    f"{var} > prev({var})",
+                    n,
+                    lambda so: None if len(values(so)) < 2 else _less(values(so)[-2], values(so)[-1]),
                 )
             case "default":
                 return Asked(
