@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from random import Random
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import augury
 from augury.clock import Clock
+from augury.explain.why import derivation_tree, show_tree
 from augury.meaning import evaluate
 from augury.model import Event, order_key
-from tests.run_programs import Spec, answers, example, examples
+from tests.run_programs import Spec, answers, example, examples, write_history
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 
@@ -35,3 +38,115 @@ def test_the_reference_says_what_all_ways_together_say(drawn: tuple[Spec, list[E
 def test_many_random_runs(portion: int) -> None:
     for seed in range(portion * 200, portion * 200 + 200):
         check(*example(seed))
+
+
+# Laws
+
+
+def law(smaller: str, larger: str, events: list[Event]) -> None:
+    assert meant(smaller, events) <= meant(larger, events), (smaller, larger)
+
+
+histories = st.builds(lambda seed: write_history(Random(seed).randint, 8), st.integers(0, 10**6))
+CHAINS = [
+    "e(I, X, Y) <- r(I, X) {} q(I, Y).",
+    "e(I, X, Y) <- r(I, X) {} r(I, Y) WHERE X < Y PER (I).",
+    "e(I, X, Y) <- (r(I, X) {} q(I, Y) {} u(I, Z)).4 WHERE Z > X.",
+    "e(I, X, Y) <- r(I, X) {} (q(I, Y) OR u(I, Y)) WHERE Y > 1.",
+]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@given(events=histories)
+def test_what_is_next_is_first_and_what_is_first_is_later(chain: str, events: list[Event]) -> None:
+    """`A NEXT B` within `A THEN B` within `A SEQ B`, where parts are single and nothing but the conditions differs."""
+    next_one, first, later = (chain.replace("{}", link) for link in ("NEXT", "THEN", "SEQ"))
+    if "WHERE" not in chain:
+        law(next_one, first, events)
+    law(first, later.replace(" PER (I)", ""), events)
+    law(next_one, later.replace(" PER (I)", ""), events)
+
+
+@given(events=histories)
+def test_next_without_conditions_on_it_is_first(events: list[Event]) -> None:
+    law("e(I, X, Y) <- r(I, X) NEXT q(I, Y) WHERE X > 1.", "e(I, X, Y) <- r(I, X) THEN q(I, Y) WHERE X > 1.", events)
+
+
+@pytest.mark.parametrize("which", ["LONGEST", "SHORTEST", "LONGEST SKIP PAST END", "LONGEST SKIP TO LAST l", "SHORTEST SKIP PAST END"])  # fmt: skip
+@pytest.mark.parametrize("run", ["r(I, X)? NEXT (l: q(I, Y))+", "r(I, X)? THEN (l: q(I, Y)){1,2} THEN r(I, Z)?"])
+@given(events=histories)
+def test_what_is_chosen_is_a_match(run: str, which: str, events: list[Event]) -> None:
+    law(f"e(I, X, count(Y), last(Y)) <- {run} {which}.", f"e(I, X, count(Y), last(Y)) <- {run}.", events)
+
+
+@given(events=histories)
+def test_next_over_one_type_is_consecutive(events: list[Event]) -> None:
+    """`P{n}` under NEXT and `P ^ n CONSECUTIVE` are the same where P has no other variables than the key."""
+    known = [e for e in events if e.args[0] is not None]
+    run, power = "e(I) <- r(I, _){3} PER (I).", "e(I) <- r(I, _) ^ 3 CONSECUTIVE."
+    assert meant(run, known) == meant(power, known)
+
+
+@given(events=histories)
+def test_a_run_of_single_parts_after_seq_is_a_sequence(events: list[Event]) -> None:
+    known = [e for e in events if e.args[0] is not None]
+    assert meant("e(I, X, Y) <- r(I, X){1} SEQ q(I, Y).", known) == meant("e(I, X, Y) <- r(I, X) SEQ q(I, Y).", known)
+
+
+@given(events=histories)
+def test_a_number_of_iterations_is_that_many_parts(events: list[Event]) -> None:
+    many = "e(I, first(X), last(X)) <- r(I, X){3} PER (I)."
+    single = "e(I, X, Z) <- r(I, X) NEXT r(I, Y) NEXT r(I, Z) PER (I)."
+    assert meant(many, events) == meant(single, events)
+
+
+@given(events=histories, seed=st.integers(0, 10**6))
+def test_the_order_of_arrival_does_not_matter(events: list[Event], seed: int) -> None:
+    spec, _ = example(seed)
+    other = Random(seed).sample(events, len(events))
+    assert meant(spec.text, events) == meant(spec.text, other)
+
+
+# What is said about runs
+
+
+def test_the_plan_of_a_run() -> None:
+    program = augury.compile(
+        "dip(S, min(P), count(u)) <- (tick(S, P0) NEXT tick(S, P)+ NEXT (u: tick(S, Q))+).1h "
+        "WHERE (P < prev(P, P0), Q > prev(Q, last(P)), P0 > 3, count(P) > 1) LONGEST SKIP TO LAST u."
+    )
+    text = program.explain()
+    plan = text[text.index("  plan") : text.index("\n\n")]
+    assert (
+        plan
+        == """\
+  plan      dip(S, min(P), count(u))
+            └─ run per S, within 1h, longest, skip to the last u
+               ├─ where P0 > 3
+               │  └─ tick(S, P0)
+               ├─ NEXT, once or more, each where P < prev(P, P0), then count(P) > 1
+               │  └─ tick(S, P)
+               └─ NEXT, once or more, each where Q > prev(Q, last(P))
+                  └─ u: tick(S, Q)"""
+    )
+    assert "NEXT, once or more" in program.explain("mermaid")
+    assert "run per S" in program.explain("json")
+
+
+def test_why_lists_the_iterations_and_folds_many() -> None:
+    program = augury.compile("most(I, count(u)) <- a(I) NEXT (u: b(I))+ LONGEST.")
+    for count, lines in ((3, 4), (30, 13)):
+        events = [Event("a", (1,), 0, 0, "a"), *(Event("b", (1,), n, n, f"b{n}") for n in range(1, count + 1))]
+        model = evaluate(program.plan, events, Clock())
+        (found,) = model.events
+        assert found.trace == ("a", *(f"b{n}" for n in range(1, count + 1)))
+        shown = show_tree(derivation_tree(model, found), Clock()).splitlines()[2:]
+        assert len(shown) == lines
+        assert ("… 19 more" in "".join(shown)) == (count == 30)
+
+
+def test_the_key_is_what_spark_spreads_by() -> None:
+    keyed = augury.compile("e(I, count(X)) <- (a(I) NEXT b(I, X)+).1h.")
+    assert "by key: a.argument 1, b.argument 1" in keyed.explain()
+    per_nothing = augury.compile("e(I) <- (a(I) NEXT b(I)).1h PER ().")
+    assert "by key" not in per_nothing.explain()
