@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 import augury
 from augury.clock import Clock
+from augury.errors import Findings, Source
 from augury.explain.why import derivation_tree, show_tree
+from augury.language.read import read
+from augury.language.show import show_module
 from augury.meaning import evaluate
 from augury.model import Event, order_key
+from augury.sinks.names import attribute_names
 from tests.run_programs import Spec, answers, example, examples, write_history
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
@@ -150,3 +154,51 @@ def test_the_key_is_what_spark_spreads_by() -> None:
     assert "by key: a.argument 1, b.argument 1" in keyed.explain()
     per_nothing = augury.compile("e(I) <- (a(I) NEXT b(I)).1h PER ().")
     assert "by key" not in per_nothing.explain()
+
+
+# The words of runs
+
+
+def test_the_words_of_runs_stay_names() -> None:
+    program = """
+    next(X) <- next(X) NEXT then(X)? THEN per(X) PER ().
+    all(X) <- skip(X) SEQ longest(X) SEQ prev(X) AND last(X).
+    shortest(X) <- past(X, After, Before) WHERE Before + After > X and X * After > 3.
+    """
+    assert augury.compile(program).plan.rules[2].type == "shortest"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "e(I, count(X)) <- a(I) NEXT b(I, X)+ NEXT c(I) WHERE X > prev(X).",
+        "e(I) <- a(I)* THEN (b(I) OR c(I)){2,} SEQ (u: d(I)){2,3} NEXT f(I){4} NEXT g(I)? PER (I).",
+        "e(I) <- (a(I) NEXT (u: b(I, X) WHERE X > 3)+).1h PER (I) LONGEST SKIP TO LAST u.",
+        "e <- a+ PER () SHORTEST SKIP PAST END.",
+        "e(I) <- x(I), r: a(I) NEXT b(I) PER () ALL.",
+    ],
+)
+def test_the_printer_says_what_was_read(text: str) -> None:
+    (module,) = read(Source("", text), findings := Findings())
+    assert not findings.items
+    assert show_module(module) == text + "\n"
+
+
+def test_names_of_results() -> None:
+    program = augury.compile("e(I, count(X)) <- (a(I) NEXT b(I, X)+).1h.")
+    assert attribute_names(program.plan, ("e", 2)) == ["i", "arg2"]
+
+
+def test_long_runs() -> None:
+    events = [Event("a", (1,), n, n, f"a{n}") for n in range(600)]
+    (found,) = meant("e(count(u)) <- (u: a(_))+ WHERE start(u) - prev(end(u)) <= 1 PER () LONGEST SKIP PAST END.", events[:60])  # fmt: skip
+    assert found == ((order_key(60),), 0, 59)
+    deep = augury.compile("e(I, count(u)) <- s(I) NEXT (u: a(I))+ LONGEST.").plan
+    model = evaluate(deep, [Event("s", (1,), -1, -1, "s"), *events], Clock())
+    assert [e.args for e in model.events] == [(1, 600)]
+
+
+def test_the_engine_says_that_it_has_no_runs_yet() -> None:
+    program = augury.compile("e(I) <- (a(I) NEXT b(I)).1h.")
+    with pytest.raises(augury.RunError, match="run"):
+        program.session(clock="logical")

@@ -275,14 +275,15 @@ class Runs:
     def _takes(self, condition: Condition, foreign: set[str] | None) -> bool:
         if isinstance(condition, Relative | NoneInside):
             return False
+        others = condition_labels(condition) - {d.label for d in self.drafts}
         if foreign is None:
-            return True
+            return not others
         optional = {v for d in self.drafts if d.least == 0 for v in d.vars - self._certain()}
         optional_labels = {d.label for d in self.drafts if d.least == 0}
         takes = (
             self._owners(condition) or condition_vars(condition) & optional or condition_labels(condition) & optional_labels
         )  # fmt: skip
-        if takes and condition_vars(condition) & foreign:
+        if takes and (others or condition_vars(condition) & foreign):
             self._error("E236", "a condition on each iteration, or on a part that may be left out, cannot have variables of other events", condition.span,
                         hint=OWN_RULE)  # fmt: skip
         return bool(takes)

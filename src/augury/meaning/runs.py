@@ -79,12 +79,13 @@ class Runs:
 
     def extended(self, match: Match) -> Iterator[Match]:
         """All ways to go on from here to the end of the parts."""
-        if len(match.counts) == len(self.run.parts):
-            if match.events:
+        open_ = [match]
+        while open_:
+            match = open_.pop()
+            if len(match.counts) < len(self.run.parts):
+                open_ += self.steps(match)
+            elif match.events:
                 yield match
-            return
-        for further in self.steps(match):
-            yield from self.extended(further)
 
     def steps(self, match: Match) -> list[Match]:
         """What one step makes of a match: one more iteration of the part it is in, or that part complete."""
