@@ -485,7 +485,7 @@ def write_run(number: Number) -> str:
 
 
 _VALUES: tuple[Value, ...] = (1, 2, 0, 3, 1, 2, 3, 4, None)
-_KEYS: tuple[Value, ...] = ("k", "k", "k", "k", "m", None)
+_KEYS: tuple[Value, ...] = ("k", "k", "k", "k", "k", "k", "m", None)
 
 
 def write_event(number: Number, id: str, lengths: Sequence[int]) -> Event:
@@ -495,10 +495,10 @@ def write_event(number: Number, id: str, lengths: Sequence[int]) -> Event:
     return Event(choices.pick(["r", "r", "q", "q", "u"]), args, start, start + choices.pick(lengths), id)
 
 
-def write_history(number: Number, most: int = 6) -> list[Event]:
+def write_history(number: Number, most: int = 7) -> list[Event]:
     """A few events, close together, mostly points, mostly of one key."""
     lengths = Choices(number).pick([(0,), (0,), (0, 0, 1, 2)])
-    return [write_event(number, f"i{n}", lengths) for n in range(number(1, most))]
+    return [write_event(number, f"i{n}", lengths) for n in range(number(2, most))]
 
 
 def write_run_telling(number: Number, most: int = 14) -> list[Step]:

@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augury
-from augury.clock import Clock
+from augury.algebra.properties import settling_delays
+from augury.clock import SECOND, Clock
 from augury.errors import Findings, Source
 from augury.explain.why import derivation_tree, show_tree
 from augury.language.read import read
 from augury.language.show import show_module
-from augury.meaning import evaluate
+from augury.meaning import evaluate, replay
 from augury.model import Event, order_key
 from augury.sinks.names import attribute_names
-from tests.run_programs import Spec, answers, example, examples, write_history
+from tests.programs import flat
+from tests.run_programs import Spec, answers, example, examples, write_history, write_run, write_run_telling
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 
@@ -202,3 +204,26 @@ def test_the_engine_says_that_it_has_no_runs_yet() -> None:
     program = augury.compile("e(I) <- (a(I) NEXT b(I)).1h.")
     with pytest.raises(augury.RunError, match="run"):
         program.session(clock="logical")
+
+
+def test_how_long_a_chosen_answer_may_change() -> None:
+    program = """
+    e(I, count(u)) <- (a(I) NEXT (u: b(I))+).5 LONGEST.
+    f(I) <- e(I, _).
+    g(I, count(u)) <- (a(I) NEXT (u: f(I))+).2 SHORTEST.
+    h(I, count(u)) <- a(I) NEXT (u: b(I))+ LONGEST.
+    k(I) <- (a(I) NEXT b(I)+).5.
+    """
+    delays = settling_delays(augury.compile(program).plan)
+    assert {name: delay and delay // SECOND for (name, _), delay in delays.items()} == {"e": 5, "f": 5, "g": 7, "h": None, "k": 0}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_was_said_as_final_stays(seed: int) -> None:
+    number = Random(f"telling {seed}").randint
+    plan = augury.compile(write_run(number)).plan
+    history = flat(write_run_telling(number, 9))
+    told = replay(plan, history, Clock(), emit="final", lateness=3)
+    assert all(change.op == "insert" for change in told.changes)
+    in_time = [item for item in history if item not in told.late]
+    assert {c.event.content for c in told.changes} == {e.content for e in evaluate(plan, in_time, Clock()).events}

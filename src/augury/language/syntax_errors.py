@@ -274,9 +274,7 @@ def nothing_after(spot: Spot) -> Cause | None:
         return None
     end = len(spot.before)
     hint = None
-    if spot.previous in ("+", "*"):
-        hint = "a repetition is written `P ^ 3`"
-    elif spot.previous == "," and spot.found == ".":
+    if spot.previous == "," and spot.found == ".":
         hint = "the last literal is followed by `.` alone"
     return Cause(f"something is missing after `{spot.previous}`", end - len(spot.previous), end, hint)
 
