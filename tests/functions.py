@@ -18,4 +18,10 @@ def median(values: list[Any]) -> Any:
     return sorted(values)[len(values) // 2]
 
 
-FUNCTIONS = (index, median)
+@augury.aggregate
+def row(values: list[Any]) -> str:
+    """All values in their order, so that a case can say which iterations a run has."""
+    return " ".join(str(value) for value in values)
+
+
+FUNCTIONS = (index, median, row)

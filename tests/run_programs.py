@@ -211,7 +211,7 @@ def _joins_and_holds(spec: Spec, prefix: tuple[Taken, ...]) -> bool:
         return False
     if atom.value.isdigit() and not equal(value, int(atom.value)):
         return False
-    if part.var and not part.repeats or last.part in spec.joined:
+    if (part.var and not part.repeats) or last.part in spec.joined:
         first = spec.joined.get(last.part, last.part)
         same = [t for t in prefix[:-1] if spec.joined.get(t.part, t.part) == first]
         if any(not equal(value, t.event.args[1]) for t in same):
@@ -400,7 +400,11 @@ class _RunWriter(Choices):
 
         match self.pick(kinds):
             case "prev":
-                return Asked(f"{var} > prev({var})", n, lambda so: None if len(values(so)) < 2 else _less(*values(so)[-2:]))
+                return Asked(
+                    f"{var} > prev({var})",
+                    n,
+                    lambda so: None if len(values(so)) < 2 else _less(values(so)[-2], values(so)[-1]),
+                )
             case "default":
                 return Asked(
                     f"{var} >= prev({var}, {number})", n,
@@ -415,7 +419,9 @@ class _RunWriter(Choices):
                 )  # fmt: skip
             case "single":
                 i = self.pick(singles)
-                return Asked(f"{var} > {parts[i].var}", n, lambda so: _less(so.value(i), values(so)[-1]) if so.of(i) else None)
+                return Asked(
+                    f"{var} > {parts[i].var}", n, lambda so: _less(so.value(i), values(so)[-1]) if so.of(i) else None
+                )
             case "prev single":
                 i = self.pick(singles)
                 return Asked(
@@ -437,14 +443,18 @@ class _RunWriter(Choices):
 
     def _whole(self, n: int, part: PartSpec) -> Asked:
         name, number = self.pick(["count", "max", "sum"]), self.pick([1, 2, 3])
-        return Asked(f"{name}({part.var}) >= {number}", n, lambda so: _less(number, RESULTS[name](so.of(n)), True), True)
+        return Asked(
+            f"{name}({part.var}) >= {number}", n, lambda so: _less(number, RESULTS[name](so.of(n)), True), True
+        )
 
     def _single(self, n: int, parts: list[PartSpec], joined: dict[int, int]) -> Asked:
         var = parts[n].var
         # A variable that another part has as well gets its value from whichever of them is there first.
         shared = set(joined.values())
         singles = [
-            i for i, p in enumerate(parts[:n]) if p.var == f"X{i}" and not p.repeats and not (i in shared and p.least == 0)
+            i
+            for i, p in enumerate(parts[:n])
+            if p.var == f"X{i}" and not p.repeats and not (i in shared and p.least == 0)
         ]
         repeated = [i for i, p in enumerate(parts[:n]) if p.var == f"X{i}" and p.repeats]
         number = self.pick([0, 1, 2])
@@ -455,7 +465,9 @@ class _RunWriter(Choices):
                 return Asked(f"{var} > {number}", n, lambda so: _less(number, so.value(n)))
             case "single":
                 i = self.pick(singles)
-                return Asked(f"{var} > {parts[i].var}", n, lambda so: _less(so.value(i), so.value(n)) if so.of(i) else None)
+                return Asked(
+                    f"{var} > {parts[i].var}", n, lambda so: _less(so.value(i), so.value(n)) if so.of(i) else None
+                )
             case _:
                 i, name = self.pick(repeated), self.pick(["min", "count", "last"])
                 return Asked(
@@ -473,7 +485,7 @@ def write_run(number: Number) -> str:
 
 
 _VALUES: tuple[Value, ...] = (1, 2, 0, 3, 1, 2, 3, 4, None)
-_KEYS: tuple[Value, ...] = ("k", "k", "k", "k", "m", None)
+_KEYS: tuple[Value, ...] = ("k", "k", "k", "k", "k", "k", "m", None)
 
 
 def write_event(number: Number, id: str, lengths: Sequence[int]) -> Event:
@@ -483,10 +495,10 @@ def write_event(number: Number, id: str, lengths: Sequence[int]) -> Event:
     return Event(choices.pick(["r", "r", "q", "q", "u"]), args, start, start + choices.pick(lengths), id)
 
 
-def write_history(number: Number, most: int = 6) -> list[Event]:
+def write_history(number: Number, most: int = 7) -> list[Event]:
     """A few events, close together, mostly points, mostly of one key."""
     lengths = Choices(number).pick([(0,), (0,), (0, 0, 1, 2)])
-    return [write_event(number, f"i{n}", lengths) for n in range(number(1, most))]
+    return [write_event(number, f"i{n}", lengths) for n in range(number(2, most))]
 
 
 def write_run_telling(number: Number, most: int = 14) -> list[Step]:

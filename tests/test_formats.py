@@ -36,9 +36,10 @@ from augury.sources import Reader, SourceFile, csv, item_from, jsonl, read_histo
 from augury.sources import sheet as sheets_of_sources
 from augury.sources.objects import Irregular
 from augury.sources.types import kind_of
-from augury.testing import Case, compare_answers, read_specs
+from augury.testing import Case, compare_answers
 from tests.forms import FORMS, ROLES, Cannot, Written
 from tests.functions import FUNCTIONS
+from tests.spec_cases import engine_cases
 
 ALL = bool(os.environ.get("AUGURY_FUZZ"))
 BY_TYPE = ("tables by type", "frames by type")  # they are told in the order of time
@@ -90,7 +91,7 @@ def folder() -> Iterator[Path]:
 
 def plain_cases() -> list[Case]:
     """Cases with an answer, whose facts are no graph."""
-    found = read_specs(Path(__file__).parent / "specs")
+    found = engine_cases()
     return [case for case in found if case.expected is not None and "rdf" not in case.settings and case.events]
 
 

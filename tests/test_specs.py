@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from augury.testing import Case, read_specs
+from augury.testing import Case
 from tests.functions import FUNCTIONS
+from tests.spec_cases import all_cases, engine_cases
 
-CASES = list(read_specs(Path(__file__).parent / "specs"))
+CASES = [
+    (engine, case) for engine, cases in (("reference", all_cases()), ("embedded", engine_cases())) for case in cases
+]
 
 
-@pytest.mark.parametrize("engine", ["reference", "embedded"])
 @pytest.mark.parametrize(
-    "case", CASES, ids=[f"{Path(c.path).parent.name}/{Path(c.path).stem}: {c.name}" for c in CASES]
+    ("engine", "case"), CASES, ids=[f"{e}, {Path(c.path).parent.name}/{Path(c.path).stem}: {c.name}" for e, c in CASES]
 )
-def test_spec(case: Case, engine: str) -> None:
+def test_spec(engine: str, case: Case) -> None:
     case.check(FUNCTIONS, engine)

@@ -77,6 +77,7 @@ def told(run: Finished, atom: str) -> list[str]:
 
 
 FIRE = "fire(P) <- (smoke(P) SEQ heat(P)).5."
+BURST = "burst(I, count(X)) <- (a(I) NEXT b(I, X)+ NEXT c(I)).9 WHERE X > prev(X)."
 ORDERED = "r(X, Y) <- a(X) SEQ b(Y)"
 OVERDUE = "overdue(N) <- o: order(N), w: extend(o, 3s), while w: not shipped(N)."
 TAKINGS = "takings(S, sum(P)) <- c: closing(S), w: extend_backward(c, 5s), while w: collect sale(S, P)."
@@ -86,6 +87,40 @@ CARS = "position('p', 'gate') @ 1; position('q', 'gate') @ 2; position('p', 'yar
 
 # name: program, events, what is asked, and for each rule what is told
 CASES: dict[str, tuple[str, str, str, list[str]]] = {
+    # Runs
+    "a run that lacks its last part": (
+        BURST, "a(1) @ 1; b(1, 1) @ 2; b(1, 2) @ 3", "burst",
+        ["burst 3 of 4: a(1) @ 1, b(1, 1) @ 2, b(1, 2) @ 3 | no event c(1) after 3"],
+    ),
+    "an event of the run lies between": (
+        BURST, "a(1) @ 1; b(1, 2) @ 2; x: a(1) @ 3; c(1) @ 4", "burst",
+        ["burst 2 of 3: a(1) @ 1, b(1, 2) @ 2 | c(1) @ 4 is not next: blocked by a(1) @ 3 [x]"],
+    ),
+    "an iteration that fails its condition": (
+        "up3(S) <- tick(S, P){3} WHERE P > prev(P) PER (S).", "tick(s, 1) @ 1; tick(s, 2) @ 2; tick(s, 2) @ 3", "up3",
+        ["up3 2 of 3: tick('s', 1) @ 1, tick('s', 2) @ 2 | `tick(S, P){3}`: 2 of 3 times | "
+         "tick('s', 2) @ 3: `P > prev(P)`: 2 > 2 does not hold"],
+    ),
+    "a run that is too long": (
+        BURST, "a(1) @ 1; b(1, 2) @ 2; c(1) @ 14", "burst",
+        ["burst 3 of 3: a(1) @ 1, b(1, 2) @ 2, c(1) @ 14 | `window 9s`: from 1 to 14 is 13"],
+    ),
+    "a result of a run": (
+        BURST, "a(1) @ 1; b(1, 2) @ 2; c(1) @ 4", "burst(1, 3)",
+        ["burst 3 of 3: a(1) @ 1, b(1, 2) @ 2, c(1) @ 4 | `count(X)` is 1, not 3"],
+    ),
+    "a condition on the whole repetition": (
+        "most(I) <- a(I) NEXT b(I, X)+ WHERE count(X) >= 3.", "a(1) @ 1; b(1, 1) @ 2; b(1, 1) @ 3", "most",
+        ["most 3 of 4: a(1) @ 1, b(1, 1) @ 2, b(1, 1) @ 3 | `count(X) >= 3`: 2 >= 3 does not hold"],
+    ),
+    "a run with no event at all": (
+        BURST, "x @ 1", "burst",
+        ["burst 0 of 3: nothing | no event a(I)"],
+    ),
+    "a run beside an event": (
+        "most(I) <- (a(I) NEXT b(I)), d(I).", "a(1) @ 1; b(1) @ 2", "most",
+        ["most 2 of 3: a(1) @ 1, b(1) @ 2 | no event of type d"],
+    ),
     # Missing events
     "no event of a type": (
         FIRE, "smoke('k') @ 7", "fire",

@@ -26,7 +26,7 @@ from augury.algebra.nodes import (
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
-from augury.algebra.strata import strata
+from augury.algebra.strata import edges, fact_edges, strata
 from augury.algebra.terms import Var
 from augury.algebra.timing import Lengths, Point, Timing
 from augury.clock import show_duration
@@ -85,6 +85,29 @@ def all_properties(plan: Plan) -> dict[str, Properties]:
     derived event is bounded by its rules; that of a recursive one by nothing but a window.
     """
     return _all(plan, {})
+
+
+def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
+    """How long after its end an event of each derived type may still change, in microseconds; None is without a bound.
+
+    Whether there is an answer at t is decided by what ends by t, but for runs that choose: a longer match may follow. Within
+    a window w all rivals of a match have ended w after its start. What reads such events waits for them.
+    """
+    found: dict[Predicate, int | None] = {}
+    reads: dict[Predicate, set[Predicate]] = {}
+    for edge in [e for rule in plan.rules for e in edges(rule)] + fact_edges(plan):
+        reads.setdefault(edge.head, set()).add(edge.reads)
+    for stratum in strata(plan):
+        before = [found.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
+        runs = [n for rule in stratum.rules for n in walk(rule.body) if isinstance(n, Run) and n.which != "ALL"]
+        own = [min(run.windows) if run.windows else None for run in runs]
+        late = None if None in (*before, *own) else _most(before) + _most(own)
+        found.update(dict.fromkeys(stratum.types, late))
+    return found
+
+
+def _most(delays: list[int | None]) -> int:
+    return max((d for d in delays if d is not None), default=0)
 
 
 def event_lengths(plan: Plan, longest: int) -> Lengths:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from augury.algebra.matching import Proof
@@ -106,12 +107,21 @@ class _Shown:
     def event(self, tree: Because) -> Tree:
         given = [way for way in tree.ways if way[0].rule]
         source = "" if given else f"  (input {tree.ways[0][0].parts[0].id if tree.ways else tree.event.id})"
-        rules = [
-            Tree(f"by rule {way.rule}", (*map(self.event, parts), *map(self.fact, way.proofs))) for way, parts in given
-        ]
+        rules = [Tree(f"by rule {way.rule}", (*self.parts(parts), *map(self.fact, way.proofs))) for way, parts in given]
         if tree.more:
             rules.append(Tree(f"and {counted(tree.more, 'more derivation')} (--all shows them)"))
         return Tree(f"{show_event(tree.event, self.clock)}{source}", tuple(rules))
+
+    def parts(self, parts: tuple[Because, ...]) -> list[Tree]:
+        """The events of a derivation; of many of one type in a row, as a run has them, the first ones and the last."""
+        shown: list[Tree] = []
+        for _, same in groupby(parts, key=lambda part: part.event.type):
+            row = list(same)
+            hidden = row[_LONG - 2 : -1] if len(row) > _LONG else []
+            shown += map(self.event, row[: _LONG - 2] if hidden else row)
+            if hidden:
+                shown += [Tree(f"… {len(hidden):,} more"), self.event(row[-1])]
+        return shown
 
     def fact(self, proof: Proof, depth: int = 0) -> Tree:
         text = f"{self.name(proof.name)}({', '.join(show_value(a) for a in proof.args)})"

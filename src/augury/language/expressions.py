@@ -205,7 +205,7 @@ class Expressions:
             ):
                 known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]  # both are reported
                 return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(known) else []
-            case s.Binary() if node.op == "SEQ":
+            case s.Binary() if node.op in s.RUN_OPS:
                 self.error("E211", "WHERE takes everything to its right, and a condition cannot hold a pattern", node.span,
                            "put parentheses around the pattern with its WHERE: `(a(X) WHERE X > 3) SEQ b(Y)`")  # fmt: skip
                 return []

@@ -184,7 +184,7 @@ class Runs:
                             hint="write the chain without parentheses, or " + OWN_RULE.replace("the run", "it"))  # fmt: skip
             case s.Binary() if not node.parens:
                 self._error("E233", f"{node.op} stands in a run", node.span,
-                            hint="a run is a chain of NEXT, THEN and SEQ; " + OWN_RULE)  # fmt: skip
+                            hint="a run is a chain of NEXT, THEN and SEQ; derive an event from the rest, by a rule of its own")  # fmt: skip
             case _:
                 self._error("E233", f"`{show_node(node)}` cannot be a part of a run", node.span,
                             hint="a part is an event, or several joined by OR in parentheses, with its conditions")  # fmt: skip
@@ -220,7 +220,8 @@ class Runs:
             return
         self.key = tuple(sorted(set.intersection(*has)))
         if len(self.drafts) == 1:
-            some = f"`PER ({', '.join(self.key[:1])})`, or " if self.key else ""
+            names = [a.name for a in self._scans()[0].args if isinstance(a, Var) and a.name in self.key]
+            some = f"`PER ({names[0]})`, or " if names else ""
             self._error("E235", "a run of one part says what it is a run of", self.literal.chain.span,
                         hint=f"end the rule with {some}`PER ()` for all events together")  # fmt: skip
 
@@ -274,14 +275,15 @@ class Runs:
     def _takes(self, condition: Condition, foreign: set[str] | None) -> bool:
         if isinstance(condition, Relative | NoneInside):
             return False
+        others = condition_labels(condition) - {d.label for d in self.drafts}
         if foreign is None:
-            return True
+            return not others
         optional = {v for d in self.drafts if d.least == 0 for v in d.vars - self._certain()}
         optional_labels = {d.label for d in self.drafts if d.least == 0}
         takes = (
             self._owners(condition) or condition_vars(condition) & optional or condition_labels(condition) & optional_labels
         )  # fmt: skip
-        if takes and condition_vars(condition) & foreign:
+        if takes and (others or condition_vars(condition) & foreign):
             self._error("E236", "a condition on each iteration, or on a part that may be left out, cannot have variables of other events", condition.span,
                         hint=OWN_RULE)  # fmt: skip
         return bool(takes)
@@ -319,10 +321,17 @@ class Runs:
             wrong = sorted(inside & set(self.key))
             if wrong and self.choice.per is None and self.ok:
                 rest = ", ".join(v for v in self.key if v not in wrong)
+                hint = (
+                    f"say which variables are the key: `PER ({rest})`, after WHERE"
+                    if rest
+                    else "a key is the same in all iterations"
+                )
                 self._error("E235", f"`{wrong[0]}` is an argument of every part, so it is part of the key and the same in all of them", part.span,
-                            hint=f"say which variables are the key: `PER ({rest})`, after WHERE")  # fmt: skip
+                            hint=hint)  # fmt: skip
 
     def _place(self, draft: _Draft | None, condition: Condition) -> None:
+        if not self.findings.sound(condition.span):
+            self.ok = False
         if not self.ok or not self._fits(condition):
             return
         owners = self._owners(condition)

@@ -13,7 +13,7 @@ from augury.language import syntax as s
 
 
 def regroup(body: tuple[s.Node, ...]) -> tuple[s.Node, ...]:
-    labels = {literal.label for literal in body if isinstance(literal, s.Labelled)}
+    labels = {node.label for literal in body for node in s.walk(literal) if isinstance(node, s.Labelled)}
     return tuple(_regrouped(literal, labels) for literal in body) if labels else body
 
 

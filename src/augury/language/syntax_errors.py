@@ -229,6 +229,9 @@ def label_or_prefix(spot: Spot) -> Cause | None:
     if not spot.text[: word.start()].strip():
         return Cause(f"`{name}:` stands before a head", word.start(), spot.end,
                      f"a rule is named so: `rule {name}: head <- body.`")  # fmt: skip
+    if re.search(r"\b(next|then)\s+$", spot.text[: word.start()], re.IGNORECASE):
+        return Cause("in a run, a label stands inside parentheses", word.start(), spot.end,
+                     f"write `({name}: …)`, and likewise for the other parts that have one")  # fmt: skip
     return Cause("a label names a literal of its own, not a part of a pattern", word.start(), spot.end,
                  "write `o: order(N), s: shipped(N), o before s`")  # fmt: skip
 
@@ -271,9 +274,7 @@ def nothing_after(spot: Spot) -> Cause | None:
         return None
     end = len(spot.before)
     hint = None
-    if spot.previous in ("+", "*"):
-        hint = "a repetition is written `P ^ 3`"
-    elif spot.previous == "," and spot.found == ".":
+    if spot.previous == "," and spot.found == ".":
         hint = "the last literal is followed by `.` alone"
     return Cause(f"something is missing after `{spot.previous}`", end - len(spot.previous), end, hint)
 

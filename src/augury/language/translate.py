@@ -348,6 +348,10 @@ class _EventRule:
                               hint="what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST")  # fmt: skip
         foreign = {v for p in others for v in bound_vars(p)} if others else None
         body.conditions = run.assign(body.conditions, foreign)
+        if choice is not None and choice.which in ("LONGEST", "SHORTEST") and not beside:
+            for condition in body.conditions:
+                self.findings.add("E240", f"the condition is on the whole run, which {choice.which} chooses first", condition.span,
+                                  hint="give the run a window, or use the times of its parts: `last(end(u)) - start(a)`")  # fmt: skip
         run.check_others([*others, *(c.pattern for c in body.conditions if isinstance(c, NoneInside))])
         for relative in body.relatives:
             run.check_anchor(relative)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from augury.algebra.plan import Plan
+from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.entailment import Model, Replay
 from augury.meaning.evaluator import evaluate
@@ -34,8 +35,15 @@ def replay(
     shown: dict[str, Event] = {}
     facts, gate = list(facts), Gate(lateness)
 
-    def show(model: Model) -> None:
-        now = {e.id: e for e in model.events}
+    delays = settling_delays(plan)
+
+    def settled(event: Event, frontier: int) -> bool:
+        """Whether no longer run, or shorter one, may still take the place of what an event rests on."""
+        delay = delays[event.type, len(event.args)]
+        return delay is not None and event.end <= frontier - clock.length(delay)
+
+    def show(model: Model, frontier: int | None = None) -> None:
+        now = {e.id: e for e in model.events if frontier is None or settled(e, frontier)}
         changes.extend(Change("retract", e) for e in shown.values() if e.id not in now)
         changes.extend(Change("insert", e) for e in now.values() if e.id not in shown)
         shown.clear()
@@ -49,7 +57,7 @@ def replay(
         if emit == "early":
             show(evaluate(plan, told, clock, facts, None, None, retention))
         elif gate.frontier is not None:
-            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention))
+            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention), gate.frontier)
     last = evaluate(plan, told, clock, facts, until, None, retention)
     show(last)
     return Replay(changes, late, last)

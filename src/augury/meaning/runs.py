@@ -66,7 +66,7 @@ class Runs:
         }
 
     def rows(self) -> Iterator[Row]:
-        matches = [m for begun in self._extended(Match({}, {})) for m in self._whole(begun)]
+        matches = [m for begun in self.extended(Match({}, {})) for m in self.whole(begun)]
         if self.run.which != "ALL":
             matches = self._chosen(matches)
         if self.run.skip is not None:
@@ -77,20 +77,23 @@ class Runs:
 
     # What a match is
 
-    def _extended(self, match: Match) -> Iterator[Match]:
+    def extended(self, match: Match) -> Iterator[Match]:
         """All ways to go on from here to the end of the parts."""
-        number = len(match.counts)
-        if number == len(self.run.parts):
-            if match.events:
+        open_ = [match]
+        while open_:
+            match = open_.pop()
+            if len(match.counts) < len(self.run.parts):
+                open_ += self.steps(match)
+            elif match.events:
                 yield match
-            return
-        part, count = self.run.parts[number], len(match.iterations)
-        if part.most is None or count < part.most:
-            for longer in self._next(match, part, part.between if count else part.link):
-                yield from self._extended(longer)
-        if count >= part.least:
-            for complete in self._completed(match, part, number):
-                yield from self._extended(complete)
+
+    def steps(self, match: Match) -> list[Match]:
+        """What one step makes of a match: one more iteration of the part it is in, or that part complete."""
+        number, count = len(match.counts), len(match.iterations)
+        part = self.run.parts[number]
+        more = part.most is None or count < part.most
+        longer = self._next(match, part, part.between if count else part.link) if more else []
+        return [*longer, *(self._completed(match, part, number) if count >= part.least else ())]
 
     def _next(self, match: Match, part: Part, link: Link) -> list[Match]:
         """The matches with one more iteration of a part: those that the operator lets follow."""
@@ -106,17 +109,15 @@ class Runs:
             case "SEQ":
                 return [longer for _, longer in found]
             case "NEXT":
-                return [longer for row, longer in found if not self._interrupted(longer, match.end, row.start)]
+                return [longer for row, longer in found if self.interruption(longer, match.end, row.start) is None]
             case "THEN":
                 return [longer for row, longer in found if all(other.end >= row.start for other, _ in found)]
 
-    def _interrupted(self, match: Match, after: int, before: int) -> bool:
-        """Whether an event of the run lies between two times."""
-        return any(
-            after < row.start and row.end < before and agree(match.binding, row.binding) is not None
-            for scan in self.run.among
-            for row in self.world.rows(scan)
-        )
+    def interruption(self, match: Match, after: int, before: int) -> Row | None:
+        """An event of the run that lies between two times, if there is one."""
+        rows = (row for scan in self.run.among for row in self.world.rows(scan))
+        between = (row for row in rows if after < row.start and row.end < before)
+        return next((row for row in between if agree(match.binding, row.binding) is not None), None)
 
     def _with(self, match: Match, part: Part, row: Row) -> Iterator[Match]:
         """The match with one more iteration, in each way in which it joins and meets the conditions asked of it."""
@@ -142,10 +143,25 @@ class Runs:
                 proofs=match.proofs + one.proofs,
             )
 
+    def failure(self, match: Match, part: Part, row: Row) -> tuple[Condition, Condition, Row] | None:
+        """The first condition that an iteration fails, with values for what was asked of the iterations; for `why_not`."""
+        shared = {v: x for v, x in row.binding.items() if v in bound_vars(part.input) and v not in part.own}
+        binding = agree(match.binding, shared)
+        if binding is None:
+            return None
+        tried = [replace(row, binding={**row.binding, **binding}, labels={**match.labels, **row.labels})]
+        for condition in ready_order(part.where, set(tried[0].binding)):
+            passed = [held for one in tried for held in self._asked(condition, one, part, match)]
+            if not passed:
+                known = {p: self._value(p, tried[0], match.iterations) for p in asked_of(condition)}
+                return condition, _replaced(condition, known), tried[0]
+            tried = passed
+        return None
+
     def _completed(self, match: Match, part: Part, number: int) -> Iterator[Match]:
         """The match behind a repetition: its aggregates are known, and what is asked of them holds."""
         try:
-            values = {r.name: self._result(r.aggregate, match.iterations) for r in self.run.results if r.part == number}
+            values = {r.name: self.result(r.aggregate, match.iterations) for r in self.run.results if r.part == number}
         except RowError as error:
             self.world.report(self.world.scalars.rule, str(error), match.binding, match.events)
             return
@@ -163,7 +179,7 @@ class Runs:
                 proofs=match.proofs + one.proofs,
             )
 
-    def _whole(self, match: Match) -> Iterator[Match]:
+    def whole(self, match: Match) -> Iterator[Match]:
         """The ways in which a complete match is within the windows and meets the conditions asked at its end."""
         length = self.world.scalars.clock.length
         if any(match.end - match.start > length(window) for window in self.run.windows):
@@ -200,14 +216,14 @@ class Runs:
     def _value(self, asked: Prev | Aggregate, row: Row, earlier: Sequence[Row]) -> Value:
         """What `prev` or a running aggregate is in an iteration, after the earlier ones."""
         if isinstance(asked, Aggregate):
-            return self._result(asked, (*earlier, row))
+            return self.result(asked, (*earlier, row))
         if not earlier:
             assert asked.default is not None
             inside = {p: self._value(p, row, ()) for p in _inside(asked.default)}
             return self.world.scalars.evaluate(_filled(asked.default, inside), row.binding, row.labels)
         return self.world.scalars.evaluate(asked.of, earlier[-1].binding, earlier[-1].labels)
 
-    def _result(self, aggregate: Aggregate, iterations: Sequence[Row]) -> Value:
+    def result(self, aggregate: Aggregate, iterations: Sequence[Row]) -> Value:
         """An aggregate over iterations: of none, `count` is 0 and the others are null."""
         scalars = self.world.scalars
         if not iterations and aggregate.function != "count":

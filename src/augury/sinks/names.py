@@ -15,7 +15,10 @@ def attribute_names(plan: Plan, type: Predicate) -> list[str]:
         wanted = [a.name for a in declared]
     else:
         heads = [[rule.args[i] for rule in plan.derived.get(type, ())] for i in range(type[1])]
-        wanted = [_variable({a.name.lower() if isinstance(a, Var) else "" for a in args}) for args in heads]
+        wanted = [
+            _variable({a.name.lower() if isinstance(a, Var) and a.name.isidentifier() else "" for a in args})
+            for args in heads
+        ]
     found: list[str] = []
     for i, name in enumerate(wanted):
         found.append(name if name and name not in RESERVED and name not in found else numbered(i))

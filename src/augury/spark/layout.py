@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.nodes import Compare, Holds, Rule, Scan, conditions, walk, walk_all
+from augury.algebra.nodes import Compare, Holds, Rule, Run, Scan, conditions, walk, walk_all
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var
 from augury.clock import Clock, Duration, Timestamp
@@ -134,6 +134,8 @@ class _Scope:
                     self.vars[arg.name] = _joined(self.vars.get(arg.name), kind)
                 elif isinstance(arg, Build):
                     self._open(arg)
+        for run in (n for n in everywhere if isinstance(n, Run)):
+            self.bound |= {result.name: [result.aggregate] for result in run.results}
         where = [c for n in everywhere for c in conditions(n)] + list(rule.collect.where if rule.collect else ())
         for condition in where:
             match condition:

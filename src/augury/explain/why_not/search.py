@@ -13,6 +13,7 @@ from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.relations import OPERATORS, holds
 from augury.explain.why_not.asked import Asked
 from augury.explain.why_not.candidates import EACH, PAIRS, Nearby
+from augury.explain.why_not.nearest_run import NearestRun
 from augury.explain.why_not.words import Words, interval_of
 from augury.meaning.evaluator import derive_from
 from augury.meaning.occurrences import Row, distinct
@@ -106,7 +107,7 @@ class Search:
             case n.Repeat():
                 return self._repeated(node)
             case n.Run():
-                return self.best(node.parts[0].input)
+                return self._run(node)
             case _:
                 assert_never(node)
 
@@ -130,6 +131,13 @@ class Search:
             times = len(near.row.parts) // max(one, 1)
             short = [f"`^ {node.count}`: {times} of {node.count} times"] if 0 < times < node.count else []
             yield replace(near.but(*short), needs=node.count * one) if near.failed else near
+
+    def _run(self, node: n.Run) -> list[Near]:
+        """The run that came furthest, and what it lacks."""
+        match, needs, failed = NearestRun(self.world, self.words, node).found()
+        start, end = (match.start, match.end) if match.events else (0, 0)
+        row = Row(start, end, match.binding, match.labels, match.events, match.proofs)
+        return [Near(row, needs).but(*failed)]
 
     def _pairs(self, node: n.Join, left: list[Near], right: list[Near], taken: list[Row]) -> list[Near]:
         """The nearest pairs that agree on what they share; where none do, some that do not."""

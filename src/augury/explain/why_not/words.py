@@ -123,9 +123,10 @@ class Words:
             if world.static.timed and isinstance(condition, n.Holds | n.Unless)
             else ""
         )
-        return f"`{show_condition(condition)}`: {self._values(condition, row)}{at}"
+        return f"`{show_condition(condition)}`: {self.values(condition, row)}{at}"
 
-    def _values(self, condition: n.Compare | n.Holds | n.Unless | n.AnyOf | n.Relates | n.Relative, row: Row) -> str:
+    def values(self, condition: n.Condition, row: Row) -> str:
+        """What a condition was asked of, and did not hold."""
         match condition:
             case n.Compare():
                 return self._comparison(condition, row)
@@ -141,6 +142,8 @@ class Words:
                 return ", ".join(f"{label} is {self.interval(*named)}" for label, named in sides)
             case n.Relative():
                 return "it would end before it starts"
+            case n.Spans() | n.NoneInside():
+                return "it does not hold"
             case _:
                 assert_never(condition)
 

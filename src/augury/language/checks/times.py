@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Either, Rule, walk
+from augury.algebra.nodes import Either, Part, Rule, Run, Scan, Select, walk
 from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.algebra.relations import Reason
+from augury.algebra.terms import Var, Wild
 from augury.clock import show_duration
 from augury.errors import NOWHERE, Findings, Note
 from augury.language.checks.arity import head_of
@@ -14,6 +15,8 @@ from augury.language.checks.arity import head_of
 def check_times(plan: Plan, findings: Findings) -> None:
     by_label = all_properties(plan)
     for rule in plan.rules:
+        for run in (node for node in walk(rule.body) if isinstance(node, Run)):
+            _check_ending(run, findings)
         found = by_label[rule.label]
         if found.contradiction:
             _contradiction(rule, found.contradiction, plan.tick, findings)
@@ -22,6 +25,32 @@ def check_times(plan: Plan, findings: Findings) -> None:
             findings.add("W304", f"rule `{rule.label}` remembers events without bound",
                          head_of(rule.span) if widest == rule.span else widest,
                          hint="give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention")  # fmt: skip
+
+
+def _check_ending(run: Run, findings: Findings) -> None:
+    """A repetition at the end of a run, of which the longest is asked for: something must be able to end it."""
+    for number, part in enumerate(run.parts):
+        last = all(later.optional for later in run.parts[number + 1 :])
+        if run.which == "LONGEST" and last and part.most is None and not run.windows and not _can_end(part, run):
+            findings.add("W312", f"nothing can end {part.span.quoted}, so the longest run is never final", part.span,
+                         hint="give the run a window, a condition that an event of the run can fail, or a part that follows")  # fmt: skip
+
+
+def _can_end(part: Part, run: Run) -> bool:
+    """Whether an event of the run may come that is no iteration; after THEN, it would be passed over."""
+    if part.between != "NEXT":
+        return False
+    takes = {(s.type, len(s.args)) for s in walk(part.input) if isinstance(s, Scan) and _takes_all(s, run)}
+    return (
+        bool(part.where) or isinstance(part.input, Select) or any((s.type, len(s.args)) not in takes for s in run.among)
+    )
+
+
+def _takes_all(scan: Scan, run: Run) -> bool:
+    """Whether a scan matches all events of its type that have the key."""
+    names = [arg.name for arg in scan.args if isinstance(arg, Var)]
+    own = {v for part in run.parts for v in part.own} | set(run.key)
+    return all(isinstance(arg, Var | Wild) for arg in scan.args) and len(set(names)) == len(names) and set(names) <= own
 
 
 def _contradiction(rule: Rule, reasons: tuple[Reason, ...], tick: int | None, findings: Findings) -> None:
