@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from augury.algebra.plan import Plan, Predicate, rule_reads
+from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
@@ -72,6 +73,7 @@ class Session:
         self.steps = self.counted = self.matched = 0
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = 0
+        self._delays: tuple[Plan, Mapping[Predicate, int | None]] | None = None  # how long answers may still change
         self.unknown: dict[str, int] = {}  # how many events came of types that the program does not know
         self._circuit: Circuit | None = None
         self._reads: Reader | None = None
@@ -287,18 +289,18 @@ class Session:
             self._open(time)
             return self._advance(self.clock.read(time))
 
-    def _advance(self, time: int) -> Changes:
+    def _advance(self, time: int, over: bool = False) -> Changes:
         if abs(time) >= LONGEST:
             raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
         self.advanced = time if self.advanced is None else max(self.advanced, time)
-        return self._finish()
+        return self._finish(over)
 
     def finish(self) -> Changes:
         """Says that nothing more comes: what is there is final."""
         with self._alone():
             if self.now is None:
                 return Changes()
-            return self._advance(self.now)
+            return self._advance(self.now, over=True)
 
     def feed(self, events: Iterable[Any]) -> Iterator[Change]:
         """Pushes one event at a time, and yields the changes as they come."""
@@ -358,14 +360,24 @@ class Session:
             return RunError(f"{who} {error.what}; the step is undone", hint=error.hint)
         return RunError(f"{who} needs more memory than there is: {error}; the step is undone", hint="give it a window or a key, or tell fewer events at a time")  # fmt: skip
 
-    def _finish(self) -> Changes:
+    def _final(self, type: Predicate, until: int | None, over: bool) -> int | None:
+        """Up to when answers of a type are final, where nothing ends up to a time any more: a longer run may still follow."""
+        if self._delays is None or self._delays[0] is not self.program.plan:
+            self._delays = (self.program.plan, settling_delays(self.program.plan))
+        delay = self._delays[1].get(type, 0)
+        if until is None or over or delay == 0:
+            return until
+        return None if delay is None else until - self.clock.length(delay)
+
+    def _finish(self, over: bool = False) -> Changes:
         circuit = self._circuit
         assert circuit is not None
         until = self.now if self.settings.emit == "early" else self.settled
         gone, given = list[Rows](), list[Rows]()
         concerned = [self._of_table[key] for key in circuit.words.changed if key in self._of_table]
         for one in dict.fromkeys((*concerned, *self._waiting)):
-            dead, new = one.step(until)
+            early = self.settings.emit == "early"
+            dead, new = one.step(until if early else self._final((one.events.type, one.events.arity), until, over))
             if len(dead):
                 gone.append(Rows(circuit, one.events, dead))
             if len(new):
