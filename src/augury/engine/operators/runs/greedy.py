@@ -61,7 +61,12 @@ class Greedy(Edges):
         begin = [part for part, _ in self.starts]
         self.roots: Array = np.array(begin[::-1] if self.shortest else begin, np.int64)
         self.quantified: Array = np.array([i for i, part in enumerate(run.parts) if part.quantified], np.int64)
-        self.bounds: dict[tuple[int, ...], int] = {}  # by key: where matches that were forgotten let the next one begin
+        # What is left of first events that are settled: those that are no more looked at, though some row has them; after
+        # them, from which moment on, or which key, the next match may begin when.
+        self.closed: Array = NONE
+        self.after_closed: dict[int, int] = {}
+        self.bounds: dict[tuple[int, ...], int] = {}
+        self._open: Array | None = None  # the moments that were not settled when it was last asked for
 
     def _clear(self) -> None:
         super()._clear()
@@ -120,6 +125,9 @@ class Greedy(Edges):
             heads = moments[self.moments.index.prev[moments] < 0]
             for moment in heads.tolist():
                 self.given[moment] = self.bounds.get(self._key(moment), -k.FOREVER)
+        for moment, bound in self.after_closed.items():
+            self.given[moment] = max(bound, int(self.given[moment]))
+        self.begins[self.closed] = 0
 
     def _key(self, moment: int) -> tuple[int, ...]:
         codes = self.moments.out.table.data[list(self.moments.key_fields), moment]
@@ -330,13 +338,27 @@ class Greedy(Edges):
             keep[id(self.moments.out.table)][moments[moments >= 0]] = True
 
     def keeping(self, rows: Array) -> None:
-        """Before moments go, where matches that are settled let the next one begin is written down."""
         self.of_row = self.of_row[rows] if len(rows) else NONE
 
     def moved(self, places: Mapping[int, Array]) -> None:
         super().moved(places)
         place = places[id(self.moments.out.table)]
         self.pool[0, : self.used] = place[self.pool[0, : self.used]]
+        n = len(place) - 1
+        still = np.ones(n, bool) if self._open is None else self._open
+        still[self.closed] = False
+        kept = place[:n] >= 0
+        prev = self.moments.index.prev[:n]
+        self.after_closed = {int(place[m]): bound for m, bound in self.after_closed.items() if place[m] >= 0}
+        for moment in np.flatnonzero(still & kept & (prev >= 0)).tolist():
+            before = int(prev[moment])
+            if before < n and not (still[before] and kept[before]) and self.tried[before] >= 0:
+                bound = int(self.known[k.BOUND, before])
+                if bound > -k.FOREVER:
+                    self.after_closed[int(place[moment])] = bound
+                    self.bounds[self._key(int(place[moment]))] = bound
+        self.closed = place[:n][~still & kept]
+        self._open = None
 
     def state(self, number: Mapping[int, int]) -> Any:
         rows = np.flatnonzero(self.out.table.alive[: self.out.table.n])
@@ -347,6 +369,7 @@ class Greedy(Edges):
         return {
             "rows": rows, "length": length, "moments": self.pool[0, places], "parts": self.pool[1, places],
             "bounds": [[list(key), bound] for key, bound in self.bounds.items()],
+            "closed": self.closed, "after": [[moment, bound] for moment, bound in self.after_closed.items()],
         }  # fmt: skip
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
@@ -365,6 +388,11 @@ class Greedy(Edges):
         ends = np.cumsum(length)
         for row, lo, hi in zip(rows.tolist(), (ends - length).tolist(), ends.tolist(), strict=True):
             self.of_row[row] = self._extra((tuple(moments[lo:hi].tolist()), tuple(parts[lo:hi].tolist())))
+        closed, after, moments_there = state["closed"], state["after"], self.moments.out.table.n
+        require(is_array(closed, np.int64, len(closed)), "rows that are none")
+        check_numbers(closed, 0, moments_there, NOT_THERE)
+        require(all(type(m) is type(b) is int and 0 <= m < moments_there for m, b in after), "rows that are none")
+        self.closed, self.after_closed = closed, {moment: bound for moment, bound in after}
         for key, bound in state["bounds"]:
             require(all(type(one) is int for one in (*key, bound)), "bounds that are none")
             self.bounds[tuple(key)] = bound
@@ -376,13 +404,15 @@ class Greedy(Edges):
         table = self.moments.out.table
         since = horizon.since[id(table)]
         lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
-        if lasts is None:
-            return np.ones(table.n, bool)
-        return self._unsettled_moments(since - lasts)
+        self._open = np.ones(table.n, bool) if lasts is None else self._unsettled_moments(since - lasts)
+        return self._open.copy()
 
     def _unsettled_moments(self, since: int) -> Array:
         n = self.moments.out.table.n
-        return (self.tried[:n] < 0) | (self.known[k.FAR, :n] >= since) | (self.moments.out.table.data[END, :n] >= since)
+        ends = self.moments.out.table.data[END, :n]
+        found: Array = (self.tried[:n] < 0) | (self.known[k.FAR, :n] >= since) | (ends >= since)
+        found[self.closed] = False
+        return found
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """A match that may still be another one is not settled, however long ago it ended."""
@@ -393,23 +423,6 @@ class Greedy(Edges):
             return least
         open_rows = rows[self._unsettled_moments(since[id(table)] - self.lasts)[out.data[LEFT, rows]]]
         return min(least, int(out.data[END, open_rows].min())) if len(open_rows) else least
-
-    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
-        """What lets the next match begin is known, though the moments before it go."""
-        if frontier is None or self.skip == -2:
-            return
-        table, index = self.moments.out.table, self.moments.index
-        index.extend()
-        kept = keep[id(table)]
-        for moment in np.flatnonzero(kept & table.alive[: table.n].astype(bool)).tolist():
-            before = int(index.prev[moment])
-            if (
-                before >= 0
-                and not kept[before]
-                and self.tried[before] >= 0
-                and self.known[k.BOUND, before] > -k.FOREVER
-            ):
-                self.bounds[self._key(moment)] = int(self.known[k.BOUND, before])
 
     def remembers(self, horizon: Horizon) -> bool:
         return horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None

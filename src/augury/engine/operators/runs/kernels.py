@@ -654,8 +654,6 @@ def decide(
         ):
             touched += 1
             here = prev[here]
-        while here >= 0 and after[here] >= 0 and data[END, after[here]] == data[END, here]:  # all of one end together
-            here = prev[here]
         far, bound, last = -FOREVER, -FOREVER, -1
         if here >= 0:
             far, bound, last = known[FAR, here], known[BOUND, here], known[LAST, here]
@@ -681,7 +679,7 @@ def decide(
             for t in range(count):
                 m = ties[t]
                 touched += 1
-                if t == 0 and given[m] > bound:
+                if given[m] > bound:
                     bound = given[m]
                 begun, free = n, starts[m] != 0
                 if skip == -1:
@@ -733,8 +731,10 @@ def decide(
                         for d in range(paths[P_LENGTH, p]):
                             if pool[1, paths[P_AT, p] + d] == skip:
                                 bound = data[START, pool[0, paths[P_AT, p] + d]]
-                if seen[m] < 0 or known[FAR, m] != far or known[BOUND, m] != bound or known[LAST, m] != last:
-                    same = False
-                known[FAR, m], known[BOUND, m], known[LAST, m] = far, bound, last
+                same = same and seen[m] >= 0
                 seen[m] = call
+            for t in range(count):  # what ends together is known together
+                m = ties[t]
+                same = same and known[FAR, m] == far and known[BOUND, m] == bound and known[LAST, m] == last
+                known[FAR, m], known[BOUND, m], known[LAST, m] = far, bound, last
     return len(changed), used, n, touched
