@@ -66,6 +66,7 @@ class Greedy(Edges):
         self.closed: Array = NONE
         self.after_closed: dict[int, int] = {}
         self.bounds: dict[tuple[int, ...], int] = {}
+        self._stood: Array = NONE  # the moments that were there when it was last asked what is settled
         self._open: Array | None = None  # the moments that were not settled when it was last asked for
 
     def _clear(self) -> None:
@@ -350,9 +351,12 @@ class Greedy(Edges):
         kept = place[:n] >= 0
         prev = self.moments.index.prev[:n]
         self.after_closed = {int(place[m]): bound for m, bound in self.after_closed.items() if place[m] >= 0}
-        for moment in np.flatnonzero(still & kept & (prev >= 0)).tolist():
+        settled = np.flatnonzero(still & kept & (prev >= 0)).tolist() if self._open is not None else []
+        for moment in settled:
             before = int(prev[moment])
-            if before < n and not (still[before] and kept[before]) and self.tried[before] >= 0:
+            while before >= 0 and not self._stood[before]:
+                before = int(prev[before])
+            if before >= 0 and not (still[before] and kept[before]) and self.tried[before] >= 0:
                 bound = int(self.known[k.BOUND, before])
                 if bound > -k.FOREVER:
                     self.after_closed[int(place[moment])] = bound
@@ -405,6 +409,7 @@ class Greedy(Edges):
         since = horizon.since[id(table)]
         lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
         self._open = np.ones(table.n, bool) if lasts is None else self._unsettled_moments(since - lasts)
+        self._stood = table.alive[: table.n].astype(bool)
         return self._open.copy()
 
     def _unsettled_moments(self, since: int) -> Array:
