@@ -6,18 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from augury.algebra.nodes import Join as JoinNode
-from augury.algebra.nodes import Node, Repeat, Rule, Scan, inputs
+from augury.algebra.nodes import Join, Node, Repeat, Run, Scan, inputs
 from augury.clock import Clock
-from augury.columns.table import END, START
+from augury.columns.dictionary import OPEN
 from augury.engine.operators.base import Operator
-from augury.engine.operators.join import Join
-from augury.jit import Array
 from augury.model import Event, show_value
 from augury.notation import show_event
-from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -48,73 +42,45 @@ class Goal:
         )
 
 
-def goals(circuit: Circuit, rule: str | None, now: int | None) -> Iterator[Goal]:
-    """The partial matches that can still be completed, rule by rule, the most complete first."""
+def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False) -> Iterator[Goal]:
+    """The partial matches that can still be completed, rule by rule, the most complete first; or those of this step."""
+    decode = circuit.words.dictionary.decode
     for label in [rule] if rule is not None else list(circuit.rules):
-        found = [goal for join, side in joins(circuit, label) for goal in _of(circuit, label, join, side, now, None)]
-        yield from sorted(found, key=lambda g: (-g.complete, g.done[-1].end if g.done else 0))
+        found, total = [], size(circuit.rules[label].body)
+        for one in (one for operator in _operators(circuit, label) for one in operator.waiting(now, new)):
+            done = tuple(map(circuit.event, one.done))
+            binding = {v: decode(code) for v, code in one.binding.items() if code != OPEN}
+            found.append(Goal(label, done, written(one.awaits), max(total, len(done) + 1), binding, one.until))
+        yield from found if new else sorted(found, key=lambda g: (-g.complete, g.done[-1].end if g.done else 0))
 
 
-def joins(circuit: Circuit, label: str) -> list[tuple[Join, int]]:
-    """The joins of a rule, each with the sides whose rows wait there for a partner."""
-    found: list[tuple[Join, int]] = []
+def _operators(circuit: Circuit, label: str) -> Iterator[Operator]:
+    """The operators of a rule."""
     open_operators: list[Operator] = [circuit.heads[label]]
     seen: set[int] = set()
     while open_operators:
         operator = open_operators.pop()
-        if id(operator) in seen or operator.holds_events:
-            continue
-        seen.add(id(operator))
-        if isinstance(operator, Join):
-            found += [(operator, side) for side in operator.waits_at]
-        open_operators += [circuit.maker(view.table) for view in operator.inputs]
-    return found
+        if id(operator) not in seen and not operator.holds_events:
+            seen.add(id(operator))
+            yield operator
+            open_operators += [circuit.maker(view.table) for view in operator.inputs]
 
 
-def size(rule: Rule) -> int:
-    """How many events a match of a rule has."""
-
-    def count(node: Any) -> int:
-        if isinstance(node, Scan):
+def size(node: Node) -> int:
+    """How many events a match of a pattern has at least."""
+    match node:
+        case Scan():
             return 1
-        below = [count(part) for part in inputs(node)]
-        if isinstance(node, Repeat):
-            return node.count * below[0]
-        return sum(below) if isinstance(node, JoinNode) else max(below, default=0)
-
-    return max(1, count(rule.body))
+        case Repeat():
+            return node.count * size(node.input)
+        case Run():
+            return sum(part.least * size(part.input) for part in node.parts)
+        case Join():
+            return size(node.left) + size(node.right)
+    return max(map(size, inputs(node)), default=0)
 
 
 def written(node: Node) -> str:
     """A pattern as its rule writes it."""
     text = node.span.source.text[node.span.start : node.span.end]
     return " ".join(text.split()) or type(node).__name__
-
-
-def new_goals(circuit: Circuit, label: str, now: int | None) -> Iterator[Goal]:
-    """The partial matches that the step has added."""
-    for join, side in joins(circuit, label):
-        table = join.inputs[side].table
-        if table.n > table.mark:
-            yield from _of(circuit, label, join, side, now, np.arange(table.mark, table.n))
-
-
-def _of(circuit: Circuit, label: str, join: Join, side: int, now: int | None, rows: Array | None) -> Iterator[Goal]:
-    view, table = join.inputs[side], join.inputs[side].table
-    rows = np.arange(table.n) if rows is None else rows
-    rows = rows[table.alive[rows].astype(bool)]
-    rows = rows[join.open_to_partners(rows, side)] if len(rows) else rows
-    reach = join.relation.reach[side]
-    last = np.minimum(
-        table.data[START, rows] + reach[2] if reach[2] < FAR else np.full(len(rows), FAR),
-        table.data[END, rows] + reach[3] if reach[3] < FAR else np.full(len(rows), FAR),
-    )
-    if now is not None:  # what it awaits may end now or later
-        still = last >= now
-        rows, last = rows[still], last[still]
-    decode, total = circuit.words.dictionary.decode, size(circuit.rules[label])
-    awaited = written(join.nodes[1 - side])
-    for row, until in zip(rows.tolist(), last.tolist(), strict=True):
-        done = tuple(circuit.event(part) for part in circuit.parts(table, row))
-        binding = {v: decode(int(table.data[f, row])) for v, f in view.vars.items() if table.data[f, row] != 3}
-        yield Goal(label, done, awaited, max(total, len(done) + 1), binding, None if until >= FAR else until)

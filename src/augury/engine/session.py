@@ -19,7 +19,7 @@ from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.changes import Answers, Changes, Detected
 from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
-from augury.engine.goals import Goal, goals, new_goals
+from augury.engine.goals import Goal, goals
 from augury.engine.horizon import compact, unsettled
 from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
 from augury.errors import DataError, RunError, nearest, too_deep
@@ -387,17 +387,17 @@ class Session:
                 self._waiting[one] = None
             else:
                 self._waiting.pop(one, None)
-        goals = [
+        reached = [
             goal
             for rule in self._goal_callbacks
             if rule in circuit.rules
-            for goal in new_goals(circuit, rule, self.now)
+            for goal in goals(circuit, rule, self.now, new=True)
         ]
         circuit.settle()
         self.steps += 1
         changes = Changes(Found(gone), Found(given), self.program.plan, self.clock)
         self._unseen.update((*gone, *given))
-        for goal in goals:  # from here on a callback may fail: the step is over
+        for goal in reached:  # from here on a callback may fail: the step is over
             for threshold, heard in self._goal_callbacks[goal.rule]:
                 if goal.complete >= threshold:
                     heard(goal)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from augury.columns.frame import LONGEST
 from augury.columns.table import END, FIELDS, RANK, START, Table
+from augury.engine.operators.join import Join
 from augury.engine.saved import check_numbers, require
 from augury.optimiser.implied_bounds import FAR
 
@@ -96,5 +97,5 @@ def _check_order(operator: Operator) -> None:
     for number, (field, parent) in enumerate(operator.parents()):
         rows = table.data[field, : table.n]
         made = rows >= 0
-        least = ends[made] - 1 if operator.waits_at and number == 0 else ends[made]
+        least = ends[made] - 1 if isinstance(operator, Join) and number == 0 else ends[made]
         require(bool((parent.data[END, rows[made]] <= least).all()), "a row made of itself")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from augury.algebra.nodes import Node
 from augury.columns.frame import Frame, View
 from augury.columns.table import END, LEFT, NONE, RIGHT, Links, Table
 from augury.engine.saved import check_numbers, require
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 Part = tuple[Table, int]  # an event that an occurrence is made of: a row of the table of its type
 Source = tuple[Table, Array, Array | None]  # rows of a table; and where a row is made of several, whose each one is
 Ways = list[tuple[Array, list[Source]]]  # some of the rows, and what each of them is made of
+
+
+class Waiting(NamedTuple):
+    """A partial match: its events, what it awaits and until when, None without a bound, and its variables as codes."""
+
+    done: tuple[Part, ...]
+    awaits: Node
+    until: int | None
+    binding: dict[str, int]
+
+
 NOT_THERE = "a row made of one that is not there"
 
 
@@ -36,7 +48,6 @@ class Operator(ABC):
     kind = "operator"
     is_input = False  # whether its rows are events that came from outside
     holds_events = False  # whether its rows are events, which are asked no further what they were made of
-    waits_at: tuple[int, ...] = ()  # the inputs whose rows wait here for partners
 
     def __init__(self, circuit: Circuit, inputs: tuple[View, ...], out: View, rule: str) -> None:
         self.circuit, self.inputs, self.out, self.rule = circuit, inputs, out, rule
@@ -168,6 +179,10 @@ class Operator(ABC):
     def event(self, row: int) -> Event:
         """The event that a row is, where rows are events."""
         raise NotImplementedError(self.kind)
+
+    def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
+        """Partial matches that wait here and can still go on at a time; the new ones are those that the step has added."""
+        yield from ()
 
     def about(self) -> dict[str, Any]:
         """What `stats` says of it beside its kind and its size."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from augury.columns import kernels as k
 from augury.columns.frame import Frame, View, store
 from augury.columns.guard import foresee
 from augury.columns.table import END, RANK, START, Latest
-from augury.engine.operators.base import Operator
+from augury.engine.operators.base import Operator, Waiting
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, BoundsFor
 
@@ -33,7 +34,6 @@ class Join(Operator):
     """
 
     kind = "join"
-    waits_at = (0, 1)
 
     def __init__(
         self,
@@ -233,6 +233,24 @@ class Join(Operator):
         frame = self.frame(pairs[0], pairs[1])
         self.circuit.context.name_events = self.name_events
         store(self.circuit.context.select(self.where, frame, self.rule), out)
+
+    def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
+        for side in (0, 1):
+            view, table = self.inputs[side], self.inputs[side].table
+            rows = np.arange(table.mark if new else 0, table.n)
+            rows = rows[table.alive[rows].astype(bool)]
+            rows = rows[self.open_to_partners(rows, side)] if len(rows) else rows
+            reach = self.relation.reach[side]
+            last = np.minimum(
+                table.data[START, rows] + reach[2] if reach[2] < FAR else np.full(len(rows), FAR),
+                table.data[END, rows] + reach[3] if reach[3] < FAR else np.full(len(rows), FAR),
+            )
+            if now is not None:  # what it awaits may end now or later
+                rows, last = rows[last >= now], last[last >= now]
+            for row, until in zip(rows.tolist(), last.tolist(), strict=True):
+                binding = {v: int(table.data[f, row]) for v, f in view.vars.items()}
+                done = self.circuit.parts(table, row)
+                yield Waiting(done, self.nodes[1 - side], None if until >= FAR else until, binding)
 
     # How long a row waits for partners
 

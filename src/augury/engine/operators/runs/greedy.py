@@ -6,15 +6,15 @@ get there, so that each first event is tried once, and what failed from there is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, Run
+from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, conditions, walk
 from augury.columns.frame import View, store
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
-from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
+from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.matches import Whole, may_end
 from augury.engine.operators.runs.moments import Moments
@@ -30,9 +30,16 @@ if TYPE_CHECKING:
 
 def is_greedy(run: Run, views: tuple[View, ...]) -> bool:
     """Whether what follows an event depends on it alone, one is chosen of each first event, and nothing is asked of the whole."""
-    if run.which == "ALL" or run.where or any(part.after for part in run.parts):
+    if run.which == "ALL" or run.where or any(part.after or _several(part.input) for part in run.parts):
         return False
     return not Moves(run, views).chosen
+
+
+def _several(node: Node) -> bool:
+    """Whether an event may be several iterations: where facts bind, or two atoms have one type."""
+    types = [(n.type, len(n.args)) for n in walk(node) if isinstance(n, Scan)]
+    facts = any(isinstance(c, Holds) for n in walk(node) for c in conditions(n))
+    return facts or len(set(types)) < len(types)
 
 
 class Greedy(Edges):
@@ -43,7 +50,6 @@ class Greedy(Edges):
     """
 
     kind = "greedy runs"
-    waits_at = (0,)
 
     def __init__(
         self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
@@ -274,6 +280,38 @@ class Greedy(Edges):
         places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
         return self.pool[0, places], first
 
+    def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
+        """How far the first events have come that nothing has decided yet."""
+        table = self.moments.out.table
+        rows = np.flatnonzero(
+            table.alive[: table.n].astype(bool) & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0)
+        )
+        rows = rows[(self.known[k.REACH, rows] >= k.FOREVER) & (self.first_paths[rows] < 0)]
+        for first in rows[rows >= table.mark].tolist() if new else rows.tolist():
+            path = self._furthest(first)
+            until = None if self.longest >= k.FOREVER >> 1 else int(table.data[START, first]) + self.longest
+            part = path[-1][1]
+            awaits = next((m.target for m in self.moves if m.source == part and m.target > part), part)
+            done = tuple(p for moment, _ in path for p in self.moments.parts(moment))
+            if now is None or until is None or until >= now:
+                yield Waiting(done, self.run.parts[awaits].input, until, self.key_of(first))
+
+    def _furthest(self, first: int) -> list[tuple[int, int]]:
+        """The moments, and parts, that follow a first one, by the first move that goes on each time."""
+        part = next(int(p) for p in self.roots if self.begins[first] & (1 << int(p)))
+        path = [(first, part)]
+        while True:
+            moment, part = path[-1]
+            ways = [i for i, move in enumerate(self.moves) if move.source == part]
+            e, found = int(self.out_of[moment]), None
+            while e >= 0 and found is None:
+                bits, to = int(self.edges[k.BITS, e]), int(self.edges[k.TO, e])
+                found = next(((to, self.moves[i].target) for i in ways if bits & (1 << i)), None)
+                e = int(self.edges[k.OUT, e])
+            if found is None:
+                return path
+            path.append(found)
+
     # Rebuilding, compacting, saving
 
     def rebuild(self) -> None:
@@ -396,7 +434,7 @@ class Greedy(Edges):
         require(is_array(closed, np.int64, len(closed)), "rows that are none")
         check_numbers(closed, 0, moments_there, NOT_THERE)
         require(all(type(m) is type(b) is int and 0 <= m < moments_there for m, b in after), "rows that are none")
-        self.closed, self.after_closed = closed, {moment: bound for moment, bound in after}
+        self.closed, self.after_closed = closed, dict(after)
         for key, bound in state["bounds"]:
             require(all(type(one) is int for one in (*key, bound)), "bounds that are none")
             self.bounds[tuple(key)] = bound

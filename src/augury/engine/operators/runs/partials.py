@@ -14,7 +14,7 @@ from augury.algebra.terms import Aggregate, Prev
 from augury.columns.dictionary import NULL
 from augury.columns.frame import View
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Links, Table, grown
-from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
+from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.sight import Members, Question, Sight, bound_in_parts, once, question
@@ -316,6 +316,11 @@ class Edges(Operator):
             numbers.append(np.full(len(moments), part, np.int64))
         return np.concatenate(found), np.concatenate(numbers)
 
+    def key_of(self, moment: int) -> dict[str, int]:
+        """The key of a run, as codes."""
+        data = self.moments.out.table.data
+        return {v: int(data[f, moment]) for v, f in zip(self.run.key, self.moments.key_fields, strict=True)}
+
     def _may_begin(self, asked: tuple[Question, ...], part: int, moments: Array) -> Array:
         """Which moments meet what is asked of a first iteration that nothing comes before."""
         sight, end = self.sight, self.moments.out.table.data[END, moments]
@@ -376,7 +381,6 @@ class Partials(Edges):
     """
 
     kind = "partial runs"
-    waits_at = (0,)
 
     def __init__(self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
         out = View(Table(0, circuit.words, 2 + 2 * len(run.parts)))
@@ -675,6 +679,25 @@ class Partials(Edges):
                 here &= data[k.STATE + count + move.source, :n] < most
             free |= here
         return mask & free
+
+    def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
+        """How far runs have come: of each the last events so far, and what may follow."""
+        table, moments = self.out.table, self.moments.out.table
+        going = self.goes_on(self.may_go_on(now, 0) if now is not None else np.ones(moments.n, bool))
+        rows = np.flatnonzero(going)
+        parents = table.data[LEFT, rows[table.data[LEFT, rows] >= 0]] if not self.choosy else NONE
+        rows = np.setdiff1d(rows[rows >= table.mark] if new else rows, parents)
+        for row in rows.tolist():
+            part = int(table.data[k.PART, row])
+            following = next(move.target for move in reversed(self.moves) if move.source == part)
+            soonest = next(
+                (move.target for move in self.moves if move.source == part and move.target > part), following
+            )
+            until = None if self.longest >= _EVER else int(table.data[START, row]) + self.longest
+            if now is None or until is None or until >= now:
+                yield Waiting(
+                    self.parts(row), self.run.parts[soonest].input, until, self.key_of(int(table.data[RIGHT, row]))
+                )
 
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         keep[id(self.out.table)] |= self.goes_on(keep[id(self.moments.out.table)])

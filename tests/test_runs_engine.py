@@ -1,0 +1,111 @@
+"""Runs in the engine: as the reference says after every step, whatever comes late, is taken back, saved or forgotten."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import augury
+from augury.engine.session import Session
+from tests.run_programs import write_run, write_run_telling
+from tests.test_differential import compare
+
+FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
+WAYS: dict[str, dict[str, Any]] = {
+    "told": {},
+    "saved": {"save": 1},
+    "late": {"lateness": 3},
+    "pruned": {"lateness": 4, "prune": True},
+    "pruned and saved": {"lateness": 2, "prune": True, "save": 2},
+}
+V_SHAPE = """
+event tick(s: string, p: float).
+dip(S, min(P), count(P)) <- tick(S, P0) NEXT tick(S, P)+ NEXT (u: tick(S, Q))+
+    WHERE (P < prev(P, P0), Q > prev(Q, last(P))) LONGEST SKIP TO LAST u.
+"""
+SESSIONS = "visit(U, count(c)) <- (c: click(U))+ WHERE start(c) - prev(end(c)) <= 30 PER (U) LONGEST SKIP PAST END."
+CLIMBS = "climb(I, count(X)) <- a(I) NEXT b(I, X)+ NEXT c(I) WHERE X > prev(X)."
+
+
+@pytest.mark.parametrize("portion", range(200 if FUZZ else 4))
+@pytest.mark.parametrize("way", WAYS)
+def test_after_every_step(way: str, portion: int) -> None:
+    for seed in range(portion * 15, portion * 15 + 15):
+        number = Random(f"runs {seed}").randint
+        text, steps = write_run(number), write_run_telling(number)
+        for _ in compare(augury.compile(text), steps, [], **WAYS[way]):
+            pass
+
+
+def touched(session: Session) -> int:
+    return sum(o["touched"] for o in session.stats()["operators"])
+
+
+def told(session: Session, type: str, rows: list[tuple[Any, ...]], times: Any) -> None:
+    session.push([{"type": type, "args": list(row), "time": int(t)} for row, t in zip(rows, times, strict=True)])
+
+
+@pytest.mark.parametrize("text", [V_SHAPE, V_SHAPE.replace("LONGEST SKIP TO LAST u", "")])
+def test_a_late_event_touches_the_runs_around_it(text: str) -> None:
+    chance = Random(7)
+    prices = [("x", float(chance.randint(0, 9))) for _ in range(5_000)]
+    session = augury.compile(text).session()
+    told(session, "tick", prices, range(0, 50_000, 10))
+    before = touched(session)
+    told(session, "tick", [("x", 5.0)], [25_005])
+    assert touched(session) - before < 200
+
+
+def test_what_is_taken_back_touches_the_runs_around_it() -> None:
+    session = augury.compile(CLIMBS).session()
+    for i in range(500):
+        told(session, "a", [(1,)], [100 * i])
+        told(session, "b", [(1, j) for j in range(5)], range(100 * i + 1, 100 * i + 6))
+        told(session, "c", [(1,)], [100 * i + 9])
+    before = touched(session)
+    event = next(e for e in session.events() if e.start == 25_000)
+    (first, *_) = event.trace
+    changes = session.push({"op": "revoke", "id": first})
+    assert [c.op for c in changes] == ["retract"]
+    assert touched(session) - before < 100
+
+
+@pytest.mark.parametrize("batch", [1, 100, 4_000])
+def test_a_long_run_costs_what_its_events_cost(batch: int) -> None:
+    """One visit of many clicks: each step takes in what came, and not all that was there."""
+
+    def cost(clicks: int) -> float:
+        session = augury.compile(CLIMBS).session()
+        told(session, "a", [(1,)], [0])
+        rows = [(1, i) for i in range(clicks)]
+        for at in range(0, clicks, batch):
+            told(session, "b", rows[at : at + batch], range(at + 1, at + 1 + len(rows[at : at + batch])))
+        told(session, "c", [(1,)], [clicks + 1])
+        assert [e.args for e in session.events()] == [(1, clicks)]
+        return touched(session) / clicks
+
+    assert cost(4_000) < 1.5 * cost(1_000) + 5
+
+
+def test_sessions_by_gap() -> None:
+    session = augury.compile(SESSIONS).session()
+    gaps = [10, 20, 31, 5, 100, 30, 30]
+    times = np.cumsum([0, *gaps])
+    session.push({"click": pa.table({"time": times, "arg0": ["u"] * len(times)})})
+    assert [(e.args[1], e.start, e.end) for e in session.events()] == [(3, 0, 30), (2, 61, 66), (3, 166, 226)]
+
+
+def test_what_lies_behind_is_forgotten() -> None:
+    session = augury.compile(V_SHAPE).session(lateness="100s", clock="logical")
+    chance, most = Random(3), 0
+    for part in range(40):
+        prices = [("xyz"[i % 3], float(chance.randint(0, 9))) for i in range(300)]
+        told(session, "tick", prices, range(part * 3_000, part * 3_000 + 3_000, 10))
+        session.prune()
+        most = max(most, session.stats()["rows"])
+    assert most < 200
