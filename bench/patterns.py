@@ -27,26 +27,13 @@ SEQUENCE = "found(K, X, Y, Z) <- (a(K, X, _) SEQ b(K, Y, _) SEQ c(K, Z, _)).1000
 
 COPIES = 16
 
-# A climb is a run of b after its a. Nothing of the key but d may lie between two neighbours of the run.
-RUN = """
-climb(K, X) <- (NOT(PART).[a(K, _, _), b(K, X, _)]).1000.
-climb(K, Y) <- (NOT(PART).[climb(K, X), b(K, Y, _)]).1000 WHERE Y > X.
-found(K) <- (NOT(PART).[climb(K, _), c(K, _, _)]).1000.
-""".replace("PART", "a(K, _, _) OR b(K, _, _) OR c(K, _, _)")
+# Nothing of the key but d may lie between two neighbours of the run.
+RUN = "found(K) <- (a(K, _, _) NEXT b(K, X, _)+ NEXT c(K, _, _)).1000 WHERE X > prev(X)."
 
-# A step is two neighbouring ticks: each round of 100 ms has one of every symbol, so they are less than 200 ms apart.
-# Of all falls that end where a rise begins, `recent` takes the longest: one a valley.
+# A valley is a fall and the rise that follows at once, up to the tick that no longer rises; the next one begins where it ends.
 VALLEY = """
-step(S, P, Q) <- (NOT(a(S, _, _)).[a(S, P, _), a(S, Q, _)]).200.
-down(S) <- step(S, P, Q) WHERE Q < P.
-up(S) <- step(S, P, Q) WHERE Q > P.
-turn(S) <- step(S, P, Q) WHERE Q <= P.
-fall(S) <- down(S).
-fall(S) <- (fall(S) MEETS down(S)).10000.
-low(S) <- (fall(S) MEETS[recent] up(S)).10000.
-rise(S) <- low(S).
-rise(S) <- (rise(S) MEETS up(S)).10000.
-found(S) <- (rise(S) MEETS turn(S)).10000.
+found(S) <- (a(S, P0, _) NEXT a(S, P, _)+ NEXT (u: a(S, Q, _))+ NEXT a(S, R, _)).10000
+    WHERE (P < prev(P, P0), Q > prev(Q, last(P)), R <= last(Q)) LONGEST SKIP TO LAST u.
 """
 
 

@@ -178,13 +178,13 @@ class Answers:
             return [row.tobytes() for row in np.stack(fields, axis=1)]
 
         before = dict(zip(contents(dead), dead.tolist(), strict=True))
-        kept = []
-        for content, row in zip(contents(new), new.tolist(), strict=True):
-            if before.pop(content, None) is None:
-                kept.append(row)
-            else:
-                self.shown[row] = 1
-        return np.array(sorted(before.values()), np.int64), np.array(kept, np.int64)
+        ends = np.sort(table.data[END, dead])
+        found = np.searchsorted(ends, table.data[END, new])
+        alike = np.flatnonzero(ends[np.minimum(found, len(ends) - 1)] == table.data[END, new])  # few end as they did
+        same = [before.pop(content, None) is not None for content in contents(new[alike])]
+        kept = np.ones(len(new), bool)
+        kept[alike[same]] = False
+        return np.array(sorted(before.values()), np.int64), new[kept]
 
     def standing(self) -> Array:
         """The rows that have been given and stand."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Link, Run, condition_labels
+from augury.algebra.nodes import Compare, Condition, Link, Run, condition_labels
 from augury.algebra.ready import ready_order
-from augury.algebra.terms import Aggregate, Prev
+from augury.algebra.terms import Aggregate, Const, Expr, Prev, Var
 from augury.columns.dictionary import NULL
 from augury.columns.frame import View
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Links, Table, grown
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
 
 _PORTION = 1 << 16
+_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
 _EVER = 1 << 61  # longer than all times are apart
 
 
@@ -263,12 +272,69 @@ class Edges(Operator):
         bits = np.zeros(pairs.shape[1], np.int64)
         data = self.moments.out.table.data
         there = [(data[f, pairs[0]] >= 0, data[f, pairs[1]] >= 0) for f in self.fields.tolist()]
+        cache: dict[tuple[int, int, str], Array | None] = {}
         for number, move in enumerate(self.moves):
             kind = k.NEIGHBOUR if move.link == "NEXT" else 2 << move.target
-            rows = np.flatnonzero(((pairs[2] & kind) != 0) & there[move.source][0] & there[move.target][1])
+            fits = ((pairs[2] & kind) != 0) & there[move.source][0] & there[move.target][1]
+            compared = self._compared(move, pairs, cache)
+            if compared is not None:
+                bits |= (fits & compared).astype(np.int64) << number
+                continue
+            rows = np.flatnonzero(fits)
             rows = rows[self._met(move, pairs[0, rows], pairs[1, rows])] if len(rows) else rows
             bits[rows] |= 1 << number
         return bits
+
+    def _compared(self, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]) -> Array | None:
+        """Which edges meet a move's conditions, where these just compare numbers of its two moments; else None."""
+        if move.agree or not move.questions:
+            return None
+        mask = np.ones(pairs.shape[1], bool)
+        for asked in move.questions:
+            condition = asked.condition
+            if not isinstance(condition, Compare):
+                return None
+            left, right = (self._number(term, asked, move, pairs, cache) for term in (condition.left, condition.right))
+            if left is None or right is None:
+                return None
+            mask &= _COMPARE[condition.op](left, right)
+        return mask
+
+    def _number(
+        self, term: Expr, asked: Question, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]
+    ) -> Array | None:
+        """The numbers that a variable has, one an edge: at its second moment, or as an earlier value at the first one."""
+        if isinstance(term, Const):
+            value = term.value
+            return (
+                value
+                if isinstance(value, int | float) and abs(value) < 2**53 and value is not True and value is not False
+                else None
+            )
+        if not isinstance(term, Var):
+            return None
+        earlier = dict(asked.hidden).get(term.name)
+        found = self.sight.results.get(term.name)
+        side, part, name = 1, move.target, term.name
+        if earlier is not None or found is not None:
+            of = earlier.of if isinstance(earlier, Prev) else found.aggregate.args[0] if found is not None else None
+            if not isinstance(of, Var):
+                return None
+            side, part, name = 0, move.target if earlier is not None else move.source, of.name
+        elif name not in self.sight.views[part].vars:
+            side, part = 0, move.source
+        view = self.sight.views[part]
+        if name not in view.vars:
+            return None
+        if (side, part, name) not in cache:
+            rows = self.moments.out.table.data[self.fields[part], pairs[side]]
+            codes = view.table.data[view.vars[name], np.maximum(rows, 0)] if view.table.n else None
+            numbers = None if codes is None else self.circuit.words.dictionary.numeric(codes)
+            exact = (
+                numbers is None or numbers.dtype.kind == "f" or not len(numbers) or int(np.abs(numbers).max()) < 2**53
+            )
+            cache[side, part, name] = numbers if exact else None
+        return cache[side, part, name]
 
     def _met(self, move: Move, sources: Array, targets: Array) -> Array:
         """Which pairs of iterations meet the conditions of a move that they alone decide."""
