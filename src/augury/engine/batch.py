@@ -9,13 +9,13 @@ from typing import Literal
 from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
 from augury.clock import Clock
+from augury.compiled import Compiled
 from augury.engine.changes import Detected
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
 from augury.entailment import Model, Replay
 from augury.limits import NO_LIMITS, Limits
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
-from augury.program import Program
 from augury.settings import Settings
 from augury.sources import History
 from augury.standing import standing
@@ -30,7 +30,7 @@ class Run(Session):
 
 
 def evaluate(
-    program: Program,
+    program: Compiled,
     history: History | Iterable[HistoryItem],
     clock: Clock,
     facts: Iterable[Fact] = (),
@@ -51,7 +51,7 @@ def evaluate(
 
 
 def replay(
-    program: Program,
+    program: Compiled,
     history: History | Iterable[HistoryItem],
     clock: Clock,
     facts: Iterable[Fact] = (),
@@ -78,7 +78,7 @@ def _items(history: History | Iterable[HistoryItem]) -> Iterable[HistoryItem]:
 
 
 def _session(
-    program: Program,
+    program: Compiled,
     clock: Clock,
     facts: Iterable[Fact],
     retention: int | None,

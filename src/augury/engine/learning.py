@@ -22,8 +22,8 @@ from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.timeline import Statement
 
 if TYPE_CHECKING:
+    from augury.compiled import Compiled
     from augury.engine.session import Session
-    from augury.program import Program
 
 
 @dataclass
@@ -87,7 +87,7 @@ def allow(session: Session, names: set[str]) -> None:
     _rewire(session, circuit, circuit.may_change | names)
 
 
-def check_new_makers(session: Session, program: Program) -> None:
+def check_new_makers(session: Session, program: Compiled) -> None:
     """Refuses new rules that make facts for which running rules ask already, unless these were said to change."""
     plan, circuit = session.program.plan, session.circuit
     asked = {name for name, _ in static_calls(plan)}

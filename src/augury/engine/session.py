@@ -13,6 +13,7 @@ from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
 from augury.columns.table import END
+from augury.compiled import Compiled, check_clock, read_text
 from augury.engine import inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.changes import Answers, Changes, Detected
@@ -27,7 +28,6 @@ from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.knowledge_base import Knowledge
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
-from augury.program import Program, check_clock, read_text
 from augury.settings import Settings, choose_clock
 from augury.sources import Batch, Reader, first_time, item_from, read_history
 
@@ -43,7 +43,7 @@ class Session:
 
     def __init__(
         self,
-        program: Program,
+        program: Compiled,
         settings: Settings | None = None,
         *,
         clock: Clock | None = None,
@@ -492,7 +492,7 @@ class Session:
         for name in ("program", "_circuit", "answers", "_of_table", "_waiting", "arrivals", "grown", "_kept"):
             setattr(self, name, getattr(other, name))
 
-    def _grow(self, program: Program, after: int | None) -> None:
+    def _grow(self, program: Compiled, after: int | None) -> None:
         circuit = self.circuit
         circuit.extend(program.plan, after)
         self.program, self.arrivals.plan = program, program.plan

@@ -49,11 +49,11 @@ from augury.settings import Settings
 if TYPE_CHECKING:
     from augury.algebra.plan import Plan
     from augury.columns.table import Table
+    from augury.compiled import Compiled
     from augury.engine.arrivals import Arrivals
     from augury.engine.circuit import Circuit
     from augury.engine.operators.base import Operator
     from augury.engine.session import Session
-    from augury.program import Program
 
 _KIND = "session"
 
@@ -150,7 +150,7 @@ def _given_ids(events: Events) -> list[str | None]:
 # Giving
 
 
-def give(program: Program, data: Any, **given: Any) -> Session:
+def give(program: Compiled, data: Any, **given: Any) -> Session:
     """A session that goes on where another stopped; of a snapshot, or of the file of one."""
     found = read_file(data) if isinstance(data, str | Path) else data
     given["limits"] = Limits.of(given.get("limits"))
@@ -170,7 +170,7 @@ def _undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-def _given(program: Program, data: Any, given: dict[str, Any]) -> Session:
+def _given(program: Compiled, data: Any, given: dict[str, Any]) -> Session:
     head, state = unpacked(_KIND, data)
     try:
         return _session(program, head, state, given)
@@ -191,7 +191,7 @@ def _unsound(head: Head, why: str) -> SnapshotError:
     return not_whole(why)
 
 
-def _session(program: Program, head: Head, state: Any, given: dict[str, Any]) -> Session:
+def _session(program: Compiled, head: Head, state: Any, given: dict[str, Any]) -> Session:
     from augury.engine.session import Session
 
     require(isinstance(state, dict) and all(isinstance(key, str) for key in state), "it is no state of a session")
