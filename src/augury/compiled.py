@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -31,6 +32,7 @@ from augury.language.checks import check
 from augury.language.checks.types import check_subjects, check_types
 from augury.language.read import Loader, read
 from augury.language.translate import read_policy, translate
+from augury.optimiser import optimise
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,11 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {counted(len(self.plan.rules), 'rule')}: {', '.join(self.plan.outputs)}>"
+
+    @cached_property
+    def optimised(self) -> Plan:
+        """The plan that runs: after all rewrites, with the same answers."""
+        return optimise(self.plan)
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ class Program(Compiled):
 
     def explain(self, format: str = "text") -> str:
         """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
-        return explain(self.plan, self.modules, format)
+        return explain(self.plan, self.optimised, self.modules, format)
 
     def session(
         self,

@@ -16,6 +16,7 @@ from augury.engine.trace import Derivations
 from augury.entailment import Model, Replay
 from augury.limits import NO_LIMITS, Limits
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
+from augury.optimiser import optimise
 from augury.settings import Settings
 from augury.sources import History
 from augury.standing import standing
@@ -26,7 +27,7 @@ class Run(Session):
 
     @property
     def plan(self) -> Plan:
-        return needed(self.program.plan, self.program.plan.outputs)
+        return optimise(needed(self.program.plan, self.program.plan.outputs))
 
 
 def evaluate(

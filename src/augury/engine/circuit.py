@@ -42,7 +42,6 @@ from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
 from augury.model import Event, Fact
-from augury.optimiser import optimise
 
 
 class Circuit:
@@ -93,7 +92,7 @@ class Circuit:
         self.words_kept = 0  # how many values there were after the last compaction
         self.sources: dict[int, tuple[View, View]] = {}
         self.rules: dict[str, Rule] = {}  # with their conditions placed
-        self.given: dict[str, Rule] = {}  # as the optimiser gave them
+        self.given: dict[str, Rule] = {}  # as the plan has them
         self.since: dict[str, int | None] = {}
         self.extend(plan)
         self.settle()
@@ -234,7 +233,7 @@ class Circuit:
 
     def extend(self, plan: Plan, since: int | None = None) -> None:
         """Adds the rules that a plan has more. They see what is held of the past, or just what starts after `since`."""
-        self.plan = plan = optimise(plan)
+        self.plan = plan
         for rule in plan.rules:  # a rule that is now to be read in another way is made anew
             if rule.label in self.rules and self.given[rule.label] != rule:
                 self.silence(rule.label)

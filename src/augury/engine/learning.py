@@ -100,7 +100,7 @@ def check_new_makers(session: Session, program: Compiled) -> None:
 def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
     """The same session on a circuit that is wired anew, and told all events again."""
     old.knowledge.changes.unmake()
-    new = Circuit(session.program.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
+    new = Circuit(session.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
     new.errors = old.errors
     by_id, tombstones = session.arrivals.by_id, session.arrivals.tombstones
     unnamed, shown = (

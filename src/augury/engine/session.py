@@ -115,7 +115,7 @@ class Session:
     @property
     def plan(self) -> Plan:
         """What the circuit computes."""
-        return self.program.plan
+        return self.program.optimised
 
     @property
     def clock(self) -> Clock:
@@ -494,7 +494,7 @@ class Session:
 
     def _grow(self, program: Compiled, after: int | None) -> None:
         circuit = self.circuit
-        circuit.extend(program.plan, after)
+        circuit.extend(program.optimised, after)
         self.program, self.arrivals.plan = program, program.plan
         known = {id(one.events) for one in self.answers}
         for (name, _), events in circuit.derived.items():
