@@ -13,7 +13,7 @@ import pytest
 import augury
 from augury.columns import table
 from augury.columns.dictionary import Dictionary
-from augury.columns.kernels import FAR_AWAY
+from augury.columns.kernels.hashing import FAR_AWAY
 from augury.columns.table import Table, Words, marked_buckets, too_full
 from augury.engine import arrivals
 from augury.engine.operators.join import Join

@@ -10,9 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from augury.columns import kernels as k
 from augury.columns.dictionary import Dictionary
 from augury.columns.guard import Guard, check_memory
+from augury.columns.kernels.hashing import EMPTY
+from augury.columns.kernels.index import arrange, rehash
+from augury.columns.kernels.links import link, standing_children, take_children
 from augury.jit import Array
 from augury.optimiser.implied_bounds import END, FAR, START
 
@@ -20,7 +22,7 @@ LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
 NONE = np.empty(0, np.int64)
 _MANY = 1 << 21  # rows; of fewer, the room for their like is larger
 _BLOCK = 4096
-_GROUP = 8  # what an index knows of a group, see `kernels.arrange`: half a line of the cache
+_GROUP = 8  # what an index knows of a group, see `kernels/index.py`: half a line of the cache
 __all__ = [
     "END",
     "FIELDS",
@@ -263,9 +265,9 @@ class Index:
             self.groups = larger
         if too_full(self.buckets, most):
             self.buckets = marked_buckets(most)
-            k.rehash(self.buckets, self.groups, self.count)
+            rehash(self.buckets, self.groups, self.count)
         words = table.dictionary
-        self.count = k.arrange(
+        self.count = arrange(
             table.data, self.seen, table.n, self.fields, self.order, table.alive, self.buckets, self.groups, self.count,
             self.prev, self.after, words.canon, words.nullish,
         )  # fmt: skip
@@ -308,7 +310,7 @@ class Links:
         if self.seen < child.n:
             if len(self.after) < child.n:
                 self.after = grown(self.after, 2 * child.n, self.seen)
-            k.link(child.data[self.field], self.seen, child.n, self.heads, self.after)
+            link(child.data[self.field], self.seen, child.n, self.heads, self.after)
             self.seen = child.n
 
     def take(self, dead: Array) -> Array:
@@ -316,7 +318,7 @@ class Links:
         self.extend()
         if len(self.room) < self.child.n:
             self.room = np.empty(2 * self.child.n, np.int64)
-        count = k.take_children(dead, self.heads, self.after, self.child.alive, self.room)
+        count = take_children(dead, self.heads, self.after, self.child.alive, self.room)
         if count == 0:
             return NONE
         taken = self.room[:count].copy()
@@ -335,7 +337,7 @@ class Links:
         self.extend()
         if len(self.room) < self.child.n:
             self.room = np.empty(2 * self.child.n, np.int64)
-        count = k.standing_children(rows, self.heads, self.after, self.child.alive, self.room)
+        count = standing_children(rows, self.heads, self.after, self.child.alive, self.room)
         return self.room[:count].copy()
 
     def of(self, row: int) -> list[int]:
@@ -367,8 +369,8 @@ def grown(array: Array, size: int, used: int, fill: Any = None) -> Array:
 
 
 def marked_buckets(count: int) -> Array:
-    """Empty buckets that hold hashes, too: see `kernels.NUMBER`. For so many entries: at most half of them will be full."""
-    return np.full(1 << max(4, (2 * count - 1).bit_length()), k.EMPTY, np.int64)
+    """Empty buckets that hold hashes, too: see `kernels/hashing.py`. For so many entries: at most half of them will be full."""
+    return np.full(1 << max(4, (2 * count - 1).bit_length()), EMPTY, np.int64)
 
 
 def too_full(buckets: Array, count: int) -> bool:

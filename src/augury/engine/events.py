@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.columns import kernels as k
 from augury.columns.column import Coded, some
 from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.columns.frame import View
+from augury.columns.kernels.sets import first_equals
 from augury.columns.table import END, FIELDS, NONE, START, Links, Table, grown, no_buckets
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
@@ -297,7 +297,7 @@ class Events(Operator):
                 return
         if 2 * table.n > len(self._buckets):
             self._buckets, self._compared = no_buckets(2 * table.n), 0
-        k.first_equals(
+        first_equals(
             table.data,
             self._compared,
             table.n,

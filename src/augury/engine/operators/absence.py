@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition
-from augury.columns import kernels as k
 from augury.columns.frame import Frame, View, frame_of, store
+from augury.columns.kernels.pairs import probe_window
 from augury.columns.table import END, LEFT, NONE, RANK, START, Latest, Links, Table
 from augury.engine.operators.base import Operator
 from augury.engine.operators.windows import in_windows, least_open
@@ -157,7 +157,7 @@ class Absence(Operator):
         low, high, slack = (END, START, self.longest) if standing else (*mine.labels[self.window], 0)
         while first < len(rows) and index.count:
             table = other.table
-            came, count, touched = k.probe_window(
+            came, count, touched = probe_window(
                 rows, first, data, fields, mine.table.alive, table.data, ofields, table.alive, index.order,
                 index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
                 low, high, slack, table.n, bounds, most, self.room,

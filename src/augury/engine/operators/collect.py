@@ -14,9 +14,9 @@ from augury.algebra.nodes import Collect as CollectNode
 from augury.algebra.nodes import Rule
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Const, Var, plain_variables, variables, walk
-from augury.columns import kernels as k
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import LONGEST, Frame, View
+from augury.columns.kernels.pairs import probe_window
 from augury.columns.table import END, FIELDS, LEFT, RANK, START, Index, Links, Table
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.numbers import is_plain, numbers_of
@@ -165,7 +165,7 @@ class Collect(Operator):
         if len(given):
             index.extend()
         while first < len(given) and index.count:
-            came, count, touched = k.probe_window(
+            came, count, touched = probe_window(
                 given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
                 index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
                 low, high, slack, limit, bounds, most, self.room,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.terms import Const, Expr, Var
-from augury.columns import kernels as k
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import LONGEST, View, frame_of
+from augury.columns.kernels.links import fall
+from augury.columns.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
@@ -61,11 +62,11 @@ class Derived(Operator):
             self.counts = grown(self.counts, len(table.alive), table.n)
         if too_full(self.buckets, self.used + count):
             self.buckets = marked_buckets(table.live + count)
-            k.refill(self.counts, table.alive, table.n, self.buckets)
+            refill(self.counts, table.alive, table.n, self.buckets)
             self.used = table.live
         target = np.empty(count, np.int64)
         before = table.n
-        n = k.support(
+        n = support(
             given, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
             table.dictionary.canon, target,
         )  # fmt: skip
@@ -107,7 +108,7 @@ class Derived(Operator):
             table.alive[gone] = 0
             for links, head in self.loops:
                 gone = self.fall(gone, links, head)
-            k.forget(gone, self.counts, self.buckets)
+            forget(gone, self.counts, self.buckets)
             table.gone(gone)
 
     def fall(self, gone: Array, links: Links, head: Derive) -> Array:
@@ -119,7 +120,7 @@ class Derived(Operator):
         events, weak = np.empty(table.n, np.int64), np.empty(derivations.n, np.int64)
         events[: len(gone)] = gone
         fallen, lost = np.empty(rows.n, np.int64), np.empty(derivations.n, np.int64)
-        n, n_rows, n_lost, n_weak = k.fall(
+        n, n_rows, n_lost, n_weak = fall(
             events, len(gone), table.alive, self.counts, links.heads, links.after, rows.alive, fallen,
             below.heads, below.after, derivations.alive, derivations.data[RIGHT], lost, weak,
         )  # fmt: skip
@@ -164,8 +165,8 @@ class Derived(Operator):
             np.add.at(self.counts[_COUNT], rows[rows >= 0], 1)
         self.buckets = marked_buckets(table.live)
         self.used = table.live
-        k.hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
-        k.refill(self.counts, table.alive, table.n, self.buckets)
+        hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
+        refill(self.counts, table.alive, table.n, self.buckets)
 
     def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
         return self.out.table, rows
@@ -207,7 +208,7 @@ class Derived(Operator):
         for i, links in enumerate(self.supports):
             links.extend()
             child = links.child
-            k.first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
+            first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
             for found, wanted in (
                 (any_one, chosen < 0),
                 (best, ~good),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition, Node
-from augury.columns import kernels as k
 from augury.columns.frame import Frame, View, store
 from augury.columns.guard import foresee
+from augury.columns.kernels.pairs import copy_pairs, latest_start, probe
 from augury.columns.table import END, RANK, START, Latest
 from augury.engine.operators.base import Operator
 from augury.jit import Array
@@ -106,7 +106,7 @@ class Join(Operator):
         found, index, words = np.empty(len(rights), np.int64), self.absent_index, self.circuit.words.dictionary
         right, absent = self.inputs[1].table, self.inputs[2].table
         index.extend()
-        self.touched += k.latest_start(
+        self.touched += latest_start(
             rights, right.data, self.absent_fields[0], absent.data, self.absent_fields[1], absent.alive,
             index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
         )  # fmt: skip
@@ -121,7 +121,7 @@ class Join(Operator):
         given[START] = FAR // 2  # whatever has ended, however late it started
         words, fields = self.circuit.words.dictionary, np.array([left.vars[v] for v in self.absent_keys], np.int64)
         index.extend()
-        k.latest_start(
+        latest_start(
             np.arange(len(rows)), given, fields, absent.data, self.absent_fields[1], absent.alive,
             index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
         )  # fmt: skip
@@ -204,7 +204,7 @@ class Join(Operator):
         if limit <= 0 or index.count == 0:
             return len(rows), np.empty((2, 0), np.int64)
         while True:
-            reached, count, touched = k.probe(
+            reached, count, touched = probe(
                 rows, first, mine.data, self.key_fields[side], mine.alive,
                 other.data, self.key_fields[1 - side], other.alive, END, limit,
                 index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
@@ -224,7 +224,7 @@ class Join(Operator):
         if self.simple:
             count = pairs.shape[1]
             out.table.room(count)
-            k.copy_pairs(
+            copy_pairs(
                 out.table.data, out.table.n, np.ascontiguousarray(pairs), count, left.table.data, right.table.data,
                 self.plan,
             )  # fmt: skip

@@ -1,0 +1,138 @@
+"""Sets of derived events, with the number of derivations of each (delete and rederive)."""
+
+from __future__ import annotations
+
+from augury.columns.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed
+from augury.jit import Array, Kernel, helper
+
+MAKES_NO_ARRAYS = True
+
+
+@helper
+def event_hash(given: Array, i: int, arity: int, canon: Array) -> int:
+    """A hash of the times and arguments of an event (start, end, rank, arguments)."""
+    h: int = mixed(mixed(668265263, given[0, i]), given[1, i])
+    for k in range(arity):
+        h = mixed(h, canonical(given[3 + k, i], canon))
+    return h
+
+
+@Kernel
+def support(
+    given: Array, lo: int, hi: int, data: Array, keys: Array, counts: Array, alive: Array, n: int,
+    buckets: Array, canon: Array, target: Array,
+) -> int:  # fmt: skip
+    """Adds the events `given[:, lo:hi]` (start, end, rank, arguments) to a set; how many rows it has then.
+
+    `target` says which row of the set each one is. A row that stands already has one derivation more.
+    """
+    mask, ready = len(buckets) - 1, lo if len(buckets) >= FAR_AWAY else hi
+    for i in range(lo, hi):
+        if i >= ready:
+            ready = min(i + AHEAD, hi)
+            for later in range(i, ready):  # reads ahead
+                target[later - lo] = buckets[event_hash(given, later, len(keys), canon) & mask]
+        h = event_hash(given, i, len(keys), canon)
+        b = h & mask
+        row = -1
+        while buckets[b] != EMPTY:
+            r = buckets[b] & NUMBER
+            if buckets[b] >> 32 == h and data[0, r] == given[0, i] and data[1, r] == given[1, i]:
+                same = True
+                for k in range(len(keys)):
+                    x, y = data[keys[k], r], given[3 + k, i]
+                    if x != y and canonical(x, canon) != canonical(y, canon):
+                        same = False
+                        break
+                if same:
+                    row = r
+                    break
+            b = (b + 1) & mask
+        if row < 0:
+            row = n
+            n += 1
+            buckets[b] = h << 32 | row
+            counts[0, row] = h
+            counts[1, row] = 0
+            data[0, row] = given[0, i]
+            data[1, row] = given[1, i]
+            data[4, row] = given[2, i]
+            for k in range(len(keys)):
+                data[keys[k], row] = given[3 + k, i]
+            alive[row] = 1
+        counts[1, row] += 1
+        target[i - lo] = row
+    return n
+
+
+@Kernel
+def hashes(data: Array, n: int, keys: Array, canon: Array, counts: Array) -> None:
+    """The hash of each row of a set."""
+    for row in range(n):
+        h = mixed(mixed(668265263, data[0, row]), data[1, row])
+        for k in range(len(keys)):
+            h = mixed(h, canonical(data[keys[k], row], canon))
+        counts[0, row] = h
+
+
+@Kernel
+def forget(rows: Array, counts: Array, buckets: Array) -> None:
+    """Takes rows out of a set; others are found past the buckets that were used."""
+    mask = len(buckets) - 1
+    for i in range(len(rows)):
+        h = counts[0, rows[i]]
+        b = h & mask
+        while buckets[b] != EMPTY and buckets[b] != h << 32 | rows[i]:
+            b = (b + 1) & mask
+        if buckets[b] != EMPTY:
+            buckets[b] = USED
+
+
+@Kernel
+def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
+    """Fills new buckets with the rows of a set that stand."""
+    mask = len(buckets) - 1
+    for row in range(n):
+        if alive[row]:
+            b = counts[0, row] & mask
+            while buckets[b] >= 0:
+                b = (b + 1) & mask
+            buckets[b] = counts[0, row] << 32 | row
+
+
+@Kernel
+def first_equals(data: Array, lo: int, hi: int, keys: Array, canon: Array, buckets: Array, firsts: Array) -> None:
+    """For each row the first one that has equal times and fields; itself, mostly."""
+    mask = len(buckets) - 1
+    for row in range(lo, hi):
+        h = mixed(mixed(668265263, data[0, row]), data[1, row])
+        for f in keys:
+            h = mixed(h, canonical(data[f, row], canon))
+        b = h & mask
+        while buckets[b] >= 0:
+            r = buckets[b]
+            same = data[0, r] == data[0, row] and data[1, r] == data[1, row]
+            for f in keys:
+                if canonical(data[f, r], canon) != canonical(data[f, row], canon):
+                    same = False
+            if same:
+                break
+            b = (b + 1) & mask
+        if buckets[b] < 0:
+            buckets[b] = row
+        firsts[row] = buckets[b]
+
+
+@Kernel
+def first_supports(
+    rows: Array, ranks: Array, heads: Array, after: Array, alive: Array, of_child: Array, good: Array, other: Array
+) -> None:
+    """For each event its first derivation that stands and rests on lower ranks, and its first one of all; else -1."""
+    for i in range(len(rows)):
+        good[i] = other[i] = -1
+        child = heads[rows[i]]
+        while child >= 0:
+            other[i] = child
+            if alive[child] and of_child[child] < ranks[i]:
+                good[i] = child
+            child = after[child]
