@@ -10,6 +10,7 @@ import numpy as np
 
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
+    UNRESTRICTED,
     Condition,
     Join,
     Repeat,
@@ -76,6 +77,7 @@ class Circuit:
         self.errors: dict[tuple[str, str], int] = {}
         self.operators: list[Operator] = []
         self.makers: dict[int, Operator] = {}
+        self.sources: dict[int, tuple[View, ...]] = {}  # what the rows of each table are made of
         self.inputs: dict[Predicate, Events] = {}
         self.derived: dict[Predicate, Derived] = {}
         self.heads: dict[str, Derive] = {}
@@ -90,7 +92,6 @@ class Circuit:
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
         self.words_kept = 0  # how many values there were after the last compaction
-        self.sources: dict[int, tuple[View, View]] = {}
         self.rules: dict[str, Rule] = {}  # with their conditions placed
         self.given: dict[str, Rule] = {}  # as the plan has them
         self.since: dict[str, int | None] = {}
@@ -125,6 +126,7 @@ class Circuit:
     def add(self, operator: Operator) -> int:
         self.operators.append(operator)
         self.makers[id(operator.out.table)] = operator
+        self.sources[id(operator.out.table)] = operator.inputs
         return self._next_order()
 
     def _next_order(self) -> int:
@@ -420,6 +422,6 @@ def _monotone(stratum: Stratum) -> bool:
         if any(e.reads in stratum.types and e.kind != "positive" for e in edges(rule)):
             return False
         for node in walk_all(rule.body):
-            if isinstance(node, Join | Repeat) and node.policy.name != "unrestricted":
+            if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
                 return False
     return True

@@ -19,6 +19,7 @@ from augury.columns.frame import LONGEST, Frame, View
 from augury.columns.kernels.pairs import probe_window
 from augury.columns.table import END, FIELDS, LEFT, RANK, START, Index, Links, Table
 from augury.engine.operators.base import Operator, Part, Ways
+from augury.engine.operators.map import UNTIL
 from augury.engine.operators.numbers import is_plain, numbers_of
 from augury.engine.operators.windows import in_last, in_windows
 from augury.engine.saved import check_numbers, ragged, require, unragged
@@ -83,7 +84,7 @@ class Collect(Operator):
     @property
     def window(self) -> str:
         """The label of the times that are collected from; those of `last n` reach back without end."""
-        return self.collect.window or "#until"
+        return self.collect.window or UNTIL
 
     def make_links(self) -> list[Links | None]:
         return [Links(self.inputs[0].table, self.out.table, LEFT), None]

@@ -49,11 +49,12 @@ class Join(Operator):
         where: tuple[Condition, ...],
         gap: bool,
         nodes: tuple[Node, Node],
+        bounds_for: BoundsFor | None = None,
         absent: View | None = None,
         absent_keys: tuple[str, ...] = (),
     ) -> None:
         self.nodes, self.absent, self.floor = nodes, absent, -1
-        self.bounds_for: BoundsFor | None = None  # the relation where inputs last so long
+        self.bounds_for = bounds_for  # the relation where inputs last so long
         self.keys, self.relation, self.where, self.gap = keys, relation, where, gap
         self.open = tuple(v for v in shared if v not in keys)
         super().__init__(circuit, (left, right) if absent is None else (left, right, absent), out, rule)
