@@ -12,7 +12,7 @@ from augury.algebra.scalar import Function
 from augury.clock import Clock
 from augury.compiled import Compiled, source_of
 from augury.engine.session import Session
-from augury.engine.snapshot import give
+from augury.engine.snapshot import restored
 from augury.explain.plans import explain
 from augury.settings import Settings
 
@@ -52,7 +52,7 @@ class Program(Compiled):
 
         `late` and `limits` may be given anew. Raises SnapshotError where the snapshot is damaged, or of another program or version.
         """
-        return give(self, snapshot, **settings)
+        return restored(self, snapshot, **settings)
 
 
 def compile(

@@ -1,4 +1,4 @@
-"""A whole history at once, and a history told item by item, with the answers that the reference evaluator gives."""
+"""A whole history at once, and a history pushed item by item, with the answers that the reference evaluator gives."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def replay(
     lateness: int | None = None,
     limits: Limits | None = None,
 ) -> Replay:
-    """The changes of the answer while the history is told item by item."""
+    """The changes of the answer while the history is pushed item by item."""
     session = _session(program, clock, facts, retention, emit, lateness, limits)
     changes: list[Change] = []
     for item in give_ids(_items(history)):

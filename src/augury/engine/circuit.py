@@ -27,7 +27,7 @@ from augury.clock import Clock, show_duration
 from augury.columns.conditions import Context
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import View
-from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Words
+from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
@@ -66,13 +66,13 @@ class Circuit:
         self.learns = True  # whether that stands for all inputs, where nobody said how long they last
         self.begins: int | None = None  # inputs begin after it, or might need what was forgotten by their lengths
         self.facts = Facts.of(facts)
-        self.words = Words(Dictionary())
+        self.tables = Tables(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
         self.knowledge = knowledge or Knowledge(
             (*plan.clauses, *entailing(self.facts.predicates)), self.facts, scalars, self.report
         )
-        self.bridge = Bridge(self.knowledge, self.words, scalars, self.report)
-        self.context = Context(scalars, self.bridge, self.words.dictionary, self.report)
+        self.bridge = Bridge(self.knowledge, self.tables, scalars, self.report)
+        self.context = Context(scalars, self.bridge, self.tables.dictionary, self.report)
         self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
         self.operators: list[Operator] = []
@@ -91,7 +91,7 @@ class Circuit:
         self.wiring = Wiring(self)
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
-        self.words_kept = 0  # how many values there were after the last compaction
+        self.values_kept = 0  # how many values there were after the last compaction
         self.rules: dict[str, Rule] = {}  # with their conditions placed
         self.given: dict[str, Rule] = {}  # as the plan has them
         self.since: dict[str, int | None] = {}
@@ -139,7 +139,7 @@ class Circuit:
 
     def run(self) -> None:
         """Lets every operator take in what has changed, those first whose inputs are complete."""
-        ready, guard = self._ready, self.words.guard
+        ready, guard = self._ready, self.tables.guard
         while ready:
             operator = self.running = heapq.heappop(ready)[2]
             operator.scheduled = False
@@ -159,7 +159,7 @@ class Circuit:
             operator.scheduled = False
         for table, field, row, value in reversed(self.journal):
             table.data[field, row] = value
-        for table in self.words.changed.values():
+        for table in self.tables.changed.values():
             table.undo()
         self.knowledge.changes.undo()
         self.rebuild()
@@ -168,7 +168,7 @@ class Circuit:
     def rebuild(self) -> None:
         """Makes indexes and all else anew that is not in tables."""
         self._events.clear()
-        self.words.rows = self.rows
+        self.tables.rows = self.rows
         for operator in self.operators:
             operator.out.table.rebuild()
         for operator in self.operators:
@@ -176,10 +176,10 @@ class Circuit:
 
     def settle(self) -> None:
         """The step is over."""
-        for table in self.words.changed.values():
+        for table in self.tables.changed.values():
             table.begin()
-        self.words.changed.clear()
-        self.words.share = 1.0
+        self.tables.changed.clear()
+        self.tables.share = 1.0
         self.journal.clear()
         self.knowledge.changes.settle()
 
@@ -282,7 +282,7 @@ class Circuit:
     # Facts that change
 
     def asks(self, operator: Operator, where: Iterable[Condition]) -> None:
-        """Says that an operator asks for facts; where they may change, it is told when they do."""
+        """Says that an operator asks for facts; where they may change, it revises when they do."""
         names = {name for condition in where for name, _ in static_calls_of(condition)} & self.changing
         if names:
             self.asking.append((operator, names))
@@ -332,7 +332,7 @@ class Circuit:
         self._learn(stratum)
 
     def _learn(self, stratum: Stratum) -> None:
-        """Where both kinds of events that make facts are there, knowledge is told of them."""
+        """Where both kinds of events that make facts are there, knowledge follows them."""
         for predicate, types in self.plan.made.items():
             there = tuple(t in self.derived for t in types)
             wanted = tuple(t in self.plan.derived for t in types)

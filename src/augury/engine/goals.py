@@ -112,7 +112,7 @@ def _of(circuit: Circuit, label: str, join: Join, side: int, now: int | None, ro
     if now is not None:  # what it awaits may end now or later
         still = last >= now
         rows, last = rows[still], last[still]
-    decode, total = circuit.words.dictionary.decode, size(circuit.rules[label])
+    decode, total = circuit.tables.dictionary.decode, size(circuit.rules[label])
     awaited = written(join.nodes[1 - side])
     for row, until in zip(rows.tolist(), last.tolist(), strict=True):
         done = tuple(circuit.event(part) for part in circuit.parts(table, row))

@@ -90,7 +90,7 @@ def stats(session: Session) -> dict[str, Any]:
         "remembers": remembering,  # rules that nothing bounds, however old what they hold is
         "rows": sum(o.out.table.live for o in circuit.operators),
         "bytes": sum(o.out.table.bytes for o in circuit.operators),
-        "values": circuit.words.dictionary.n,
+        "values": circuit.tables.dictionary.n,
         "tombstones": len(session.arrivals.tombstones),
         "knowledge": {
             "facts": sum(map(len, circuit.knowledge.relations.values())),

@@ -40,10 +40,10 @@ class Learnt(Arrived):
 def statements_from(session: Session, facts: Any) -> list[Statement]:
     """What is said of facts, in any form that facts come in. What says no time holds from now on."""
     plan = session.program.plan
-    told = facts_from(facts, plan, session.clock)
-    check_facts(told, plan)
+    given = facts_from(facts, plan, session.clock)
+    check_facts(given, plan)
     found: list[Statement] = []
-    for table in told.told:
+    for table in given.told:
         for one in table:
             fact = replace(one.fact, since=session.now) if one.fact.since is None else one.fact
             for time in (fact.since, fact.until):
@@ -61,7 +61,7 @@ def known_name(session: Session, name: str) -> None:
         raise RunError(f"nothing in the program asks for facts of `{name}`", hint=hint)
 
 
-def sorted_out(session: Session, statements: Iterable[Statement]) -> Learnt:
+def in_time(session: Session, statements: Iterable[Statement]) -> Learnt:
     """Without what comes too late: nothing that is settled changes any more."""
     arrived, settled = Learnt(session.arrivals, unnamed=session.arrivals.unnamed), session.settled
     for one in statements:
@@ -98,7 +98,7 @@ def check_new_makers(session: Session, program: Compiled) -> None:
 
 
 def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
-    """The same session on a circuit that is wired anew, and told all events again."""
+    """The same session on a circuit that is wired anew, with all its events."""
     old.knowledge.changes.unmake()
     new = Circuit(session.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
     new.errors = old.errors

@@ -21,7 +21,7 @@ from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
 from augury.engine.goals import Goal, goals, new_goals
 from augury.engine.horizon import compact, unsettled
-from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
+from augury.engine.learning import allow, check_new_makers, in_time, known_name, statements_from
 from augury.errors import DataError, RunError, nearest, too_deep
 from augury.jit import count_work
 from augury.knowledge.facts import check_facts, facts_from
@@ -38,7 +38,7 @@ _MANY = 100_000  # rows of state that are worth a look at what may be forgotten
 class Session:
     """A program that runs: `push` events, `revoke` them, `advance` the clock; each returns the changes of the answer.
 
-    It is told by one thread at a time and raises when entered twice; whoever just looks waits until a step is over.
+    One thread at a time pushes and raises when entered twice; whoever just looks waits until a step is over.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class Session:
             if not hasattr(self, "_clock"):
                 self._clock = choose_clock(program, settings.clock, first)
             check_clock(program, self.clock.kind)
-            told = facts_from(self._given_facts, program.plan, self.clock)
-            check_facts(told, program.plan)
-            self.facts = told + self._graphs.facts(program.plan, told)
+            facts = facts_from(self._given_facts, program.plan, self.clock)
+            check_facts(facts, program.plan)
+            self.facts = facts + self._graphs.facts(program.plan, facts)
             self.lateness = None if settings.lateness is None else self.clock.length(settings.lateness)
             # How old a revoked event may be: as old as a late one, unless it was said.
             age = settings.revisable
@@ -130,7 +130,7 @@ class Session:
 
     def _wire(self, circuit: Circuit) -> None:
         self._circuit, circuit.turn = circuit, self._turn
-        circuit.words.guard = Guard(self.settings.limits)
+        circuit.tables.guard = Guard(self.settings.limits)
         outputs = set(self.program.plan.outputs)
         self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
         self._index_answers()
@@ -260,7 +260,7 @@ class Session:
             self._open(self.now)
             statements = statements_from(self, facts)
             allow(self, {one.fact.name for one in statements})
-            return self._step(lambda: sorted_out(self, statements))
+            return self._step(lambda: in_time(self, statements))
 
     def take(
         self,
@@ -310,22 +310,22 @@ class Session:
     def _alone(self) -> _Alone:
         return _Alone(self._entered, self._turn)
 
-    def _step(self, told: Callable[[], Any], frontier: int | None = None) -> Changes:
+    def _step(self, arrive: Callable[[], Any], frontier: int | None = None) -> Changes:
         """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier."""
         circuit = self._circuit
         assert circuit is not None
-        if circuit.words.rows > min(2 * self._kept + _MANY, (self._kept + circuit.words.guard.rows) // 2):
+        if circuit.tables.rows > min(2 * self._kept + _MANY, (self._kept + circuit.tables.guard.rows) // 2):
             self._prune_if_worth()
-        arrived = told()
+        arrived = arrive()
         count_work(arrived.count)
-        circuit.words.guard.begin()
+        circuit.tables.guard.begin()
         try:
             arrived.apply(circuit)
-            circuit.words.guard.answered(
+            circuit.tables.guard.answered(
                 sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers)
             )
         except BaseException as error:
-            circuit.words.guard.end()
+            circuit.tables.guard.end()
             circuit.undo()
             self.arrivals.undo(arrived)
             for one in self.answers:
@@ -334,7 +334,7 @@ class Session:
             if isinstance(error, Exceeded | MemoryError):
                 raise self._too_much(error) from None
             raise
-        circuit.words.guard.end()
+        circuit.tables.guard.end()
         if arrived.greatest is not None:
             self.greatest = arrived.greatest if self.greatest is None else max(self.greatest, arrived.greatest)
         if frontier is not None:
@@ -363,7 +363,7 @@ class Session:
         assert circuit is not None
         until = self.now if self.settings.emit == "early" else self.settled
         gone, given = list[Rows](), list[Rows]()
-        concerned = [self._of_table[key] for key in circuit.words.changed if key in self._of_table]
+        concerned = [self._of_table[key] for key in circuit.tables.changed if key in self._of_table]
         for one in dict.fromkeys((*concerned, *self._waiting)):
             dead, new = one.step(until)
             if len(dead):
@@ -434,7 +434,7 @@ class Session:
     def snapshot(self) -> bytes:
         """The state as bytes; `program.restore` goes on from it."""
         with self._turn:
-            return snapshot.take(self)
+            return snapshot.taken(self)
 
     def save(self, path: str | Path) -> None:
         """Writes the state to a file; `program.restore` goes on from it.
@@ -465,7 +465,7 @@ class Session:
         if since not in ("past", "now"):
             raise RunError(f"rules start from the past or from now, not from {since!r}")
         with self._alone():
-            circuit, program, before = self.circuit, self.program.with_rules(rules), snapshot.take(self)
+            circuit, program, before = self.circuit, self.program.with_rules(rules), snapshot.taken(self)
             if program.plan.clauses != self.program.plan.clauses:
                 raise RunError(
                     "static rules cannot be added to a session", hint="give facts and static rules when it opens"
@@ -482,7 +482,7 @@ class Session:
                 self._grow(program, after)
             except BaseException:
                 shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
-                self._take_over(snapshot.give(self.opened, before, limits=self.settings.limits, **shared))
+                self._take_over(snapshot.restored(self.opened, before, limits=self.settings.limits, **shared))
                 raise
             self.grown.append(("add", _text_of(rules), after))
             return self._finish()
@@ -514,12 +514,12 @@ class Session:
             self._unseen.update(given)
             self._keep_unseen()
             circuit.remove(label)
-            told = self.program.plan
+            before = self.program.plan
             self.program, self.arrivals.plan = program, program.plan
             self.answers = [one for one in self.answers if one not in leaving]
             self._index_answers()
             self.grown.append(("remove", label, None))
-            return Changes(Found([*changes.gone.parts, *given]), changes.given, told, self.clock)
+            return Changes(Found([*changes.gone.parts, *given]), changes.given, before, self.clock)
 
     # Looking inside
 

@@ -152,7 +152,7 @@ class Wiring:
         fields = {v: FIELDS + i for i, v in enumerate(dict.fromkeys(vars))}
         first = FIELDS + len(fields)
         ends = {name: (first + 2 * i, first + 2 * i + 1) for i, name in enumerate(dict.fromkeys(labels))}
-        return View(Table(len(fields), self.circuit.words, 2 * len(ends)), fields, ends, named or {})
+        return View(Table(len(fields), self.circuit.tables, 2 * len(ends)), fields, ends, named or {})
 
     def like(self, view: View, labels: Iterable[str] | None = None) -> View:
         return self.table(view.vars, view.labels if labels is None else labels, dict.fromkeys(view.named, 0))

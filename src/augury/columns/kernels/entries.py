@@ -148,7 +148,7 @@ def tell(
 def retell(
     places: Array, n: int, entries: Array, floor: int, unmade: bool, since: Array, until: Array, alive: Array
 ) -> None:
-    """Goes through all timelines: what is up to `floor` is told by one entry, if at all; `unmade` forgets what was made."""
+    """Goes through all timelines: what is up to `floor` is said by one entry, if at all; `unmade` forgets what was made."""
     for row in range(n):
         first, count = places[FIRST, row], places[COUNT, row]
         if first < 0:

@@ -11,6 +11,7 @@ NUMBER, EMPTY, USED = 0x7FFFFFFF, -1, -2
 # A search waits for its first bucket, which is far away where there are many. So those of AHEAD rows are read first, none
 # of which has to wait for another; below FAR_AWAY buckets they are near already.
 AHEAD, FAR_AWAY = 64, 1 << 15
+MEMBER = 1  # of a group of rows with one key: one of them, see `index.py`
 
 
 @helper
@@ -60,7 +61,7 @@ def find_group(
     b = h & mask
     while buckets[b] >= 0:
         here = buckets[b]
-        if here >> 32 == h and same_key(data, row, keys, others, groups[here & NUMBER, 1], okeys, canon):
+        if here >> 32 == h and same_key(data, row, keys, others, groups[here & NUMBER, MEMBER], okeys, canon):
             return b
         b = (b + 1) & mask
     return b

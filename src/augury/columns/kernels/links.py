@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from augury.columns.kernels.sets import SUPPORTS
 from augury.jit import Array, Kernel
 
 MAKES_NO_ARRAYS = True
@@ -18,7 +19,7 @@ def link(parents: Array, lo: int, hi: int, heads: Array, after: Array) -> None:
 
 
 @Kernel
-def take_children(dead: Array, heads: Array, after: Array, alive: Array, found: Array) -> int:
+def kill_children(dead: Array, heads: Array, after: Array, alive: Array, found: Array) -> int:
     """Kills what was made of dead rows; how many there were."""
     n = 0
     for i in range(len(dead)):
@@ -73,8 +74,8 @@ def fall(
                         derivations[n_derivations] = d
                         n_derivations += 1
                         e = event[d]
-                        supports[1, e] -= 1
-                        if supports[1, e] > 0:
+                        supports[SUPPORTS, e] -= 1
+                        if supports[SUPPORTS, e] > 0:
                             weakened[n_weak] = e
                             n_weak += 1
                         elif standing[e]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from augury.columns.fields import END, LEFT, RANK, RIGHT, START
 from augury.columns.kernels.hashing import AHEAD, FAR_AWAY, group_of, read_ahead
-from augury.columns.kernels.index import seek, unlink
+from augury.columns.kernels.index import CALL, LAST_FOUND, TAIL, seek, unlink
 from augury.jit import Array, Kernel, helper
 
 MAKES_NO_ARRAYS = True
@@ -49,12 +50,12 @@ def probe(
         g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g < 0:
             continue
-        start, end = data[0, row], data[1, row]
+        start, end = data[START, row], data[END, row]
         low = max(start + reach[0], end + reach[1])
         if floor >= 0:
             low = max(low, data[floor, row])
         high = min(start + reach[2], end + reach[3])
-        began, other = n, groups[g, 2]
+        began, other = n, groups[g, TAIL]
         if other >= 0 and others[order, other] > high:  # mostly the last one is it
             other = seek(high, others, order, groups, g, prev, after, call)
         while other >= 0:
@@ -100,15 +101,15 @@ def probe_window(
         if g < 0:
             continue
         least = data[low, row]
-        began, other = n, groups[g, 2]
+        began, other = n, groups[g, TAIL]
         if other >= 0 and others[order, other] > data[high, row] + slack:
             other = seek(data[high, row] + slack, others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
             if not oalive[other]:
                 unlink(other, after[other], groups, g, prev, after)
-                if groups[g, 3] == other:  # a search must not begin at what is no longer in the chain
-                    groups[g, 4] = -1
+                if groups[g, LAST_FOUND] == other:  # a search must not begin at what is no longer in the chain
+                    groups[g, CALL] = -1
                 other = prev[other]
                 continue
             if others[order, other] < least:
@@ -143,13 +144,13 @@ def latest_start(
             continue
         g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g >= 0:
-            other = groups[g, 2]
-            if other >= 0 and others[1, other] >= data[0, row]:
-                other = seek(data[0, row] - 1, others, 1, groups, g, prev, after, call)
-            while other >= 0 and others[1, other] > latest:
+            other = groups[g, TAIL]
+            if other >= 0 and others[END, other] >= data[START, row]:
+                other = seek(data[START, row] - 1, others, END, groups, g, prev, after, call)
+            while other >= 0 and others[END, other] > latest:
                 touched += 1
-                if oalive[other] and others[0, other] > latest:
-                    latest = others[0, other]
+                if oalive[other] and others[START, other] > latest:
+                    latest = others[START, other]
                 other = prev[other]
         found[i] = latest
     return touched
@@ -160,10 +161,10 @@ def copy_pairs(out: Array, at: int, pairs: Array, n: int, left: Array, right: Ar
     """Writes joined rows: their cover, what they were made of, their rank, and the fields that `plan` names."""
     for i in range(n):
         one, other, to = pairs[0, i], pairs[1, i], at + i
-        out[0, to] = min(left[0, one], right[0, other])
-        out[1, to] = max(left[1, one], right[1, other])
-        out[2, to] = one
-        out[3, to] = other
-        out[4, to] = max(left[4, one], right[4, other])
+        out[START, to] = min(left[START, one], right[START, other])
+        out[END, to] = max(left[END, one], right[END, other])
+        out[LEFT, to] = one
+        out[RIGHT, to] = other
+        out[RANK, to] = max(left[RANK, one], right[RANK, other])
         for k in range(plan.shape[0]):
             out[plan[k, 0], to] = left[plan[k, 2], one] if plan[k, 1] == 0 else right[plan[k, 2], other]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from augury.columns.fields import END, RANK, START
 from augury.columns.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed
 from augury.jit import Array, Kernel, helper
 
 MAKES_NO_ARRAYS = True
+GIVEN_RANK, GIVEN_ARGS = 2, 3  # of events that are to be added: start, end, rank, arguments
+HASH, SUPPORTS = 0, 1  # what is counted of an event: its hash, and how many derivations it has
 
 
 @helper
 def event_hash(given: Array, i: int, arity: int, canon: Array) -> int:
     """A hash of the times and arguments of an event (start, end, rank, arguments)."""
-    h: int = mixed(mixed(668265263, given[0, i]), given[1, i])
+    h: int = mixed(mixed(668265263, given[START, i]), given[END, i])
     for k in range(arity):
-        h = mixed(h, canonical(given[3 + k, i], canon))
+        h = mixed(h, canonical(given[GIVEN_ARGS + k, i], canon))
     return h
 
 
@@ -37,10 +40,10 @@ def support(
         row = -1
         while buckets[b] != EMPTY:
             r = buckets[b] & NUMBER
-            if buckets[b] >> 32 == h and data[0, r] == given[0, i] and data[1, r] == given[1, i]:
+            if buckets[b] >> 32 == h and data[START, r] == given[START, i] and data[END, r] == given[END, i]:
                 same = True
                 for k in range(len(keys)):
-                    x, y = data[keys[k], r], given[3 + k, i]
+                    x, y = data[keys[k], r], given[GIVEN_ARGS + k, i]
                     if x != y and canonical(x, canon) != canonical(y, canon):
                         same = False
                         break
@@ -52,15 +55,15 @@ def support(
             row = n
             n += 1
             buckets[b] = h << 32 | row
-            counts[0, row] = h
-            counts[1, row] = 0
-            data[0, row] = given[0, i]
-            data[1, row] = given[1, i]
-            data[4, row] = given[2, i]
+            counts[HASH, row] = h
+            counts[SUPPORTS, row] = 0
+            data[START, row] = given[START, i]
+            data[END, row] = given[END, i]
+            data[RANK, row] = given[GIVEN_RANK, i]
             for k in range(len(keys)):
-                data[keys[k], row] = given[3 + k, i]
+                data[keys[k], row] = given[GIVEN_ARGS + k, i]
             alive[row] = 1
-        counts[1, row] += 1
+        counts[SUPPORTS, row] += 1
         target[i - lo] = row
     return n
 
@@ -69,10 +72,10 @@ def support(
 def hashes(data: Array, n: int, keys: Array, canon: Array, counts: Array) -> None:
     """The hash of each row of a set."""
     for row in range(n):
-        h = mixed(mixed(668265263, data[0, row]), data[1, row])
+        h = mixed(mixed(668265263, data[START, row]), data[END, row])
         for k in range(len(keys)):
             h = mixed(h, canonical(data[keys[k], row], canon))
-        counts[0, row] = h
+        counts[HASH, row] = h
 
 
 @Kernel
@@ -80,7 +83,7 @@ def forget(rows: Array, counts: Array, buckets: Array) -> None:
     """Takes rows out of a set; others are found past the buckets that were used."""
     mask = len(buckets) - 1
     for i in range(len(rows)):
-        h = counts[0, rows[i]]
+        h = counts[HASH, rows[i]]
         b = h & mask
         while buckets[b] != EMPTY and buckets[b] != h << 32 | rows[i]:
             b = (b + 1) & mask
@@ -94,10 +97,10 @@ def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
     mask = len(buckets) - 1
     for row in range(n):
         if alive[row]:
-            b = counts[0, row] & mask
+            b = counts[HASH, row] & mask
             while buckets[b] >= 0:
                 b = (b + 1) & mask
-            buckets[b] = counts[0, row] << 32 | row
+            buckets[b] = counts[HASH, row] << 32 | row
 
 
 @Kernel
@@ -105,13 +108,13 @@ def first_equals(data: Array, lo: int, hi: int, keys: Array, canon: Array, bucke
     """For each row the first one that has equal times and fields; itself, mostly."""
     mask = len(buckets) - 1
     for row in range(lo, hi):
-        h = mixed(mixed(668265263, data[0, row]), data[1, row])
+        h = mixed(mixed(668265263, data[START, row]), data[END, row])
         for f in keys:
             h = mixed(h, canonical(data[f, row], canon))
         b = h & mask
         while buckets[b] >= 0:
             r = buckets[b]
-            same = data[0, r] == data[0, row] and data[1, r] == data[1, row]
+            same = data[START, r] == data[START, row] and data[END, r] == data[END, row]
             for f in keys:
                 if canonical(data[f, r], canon) != canonical(data[f, row], canon):
                     same = False

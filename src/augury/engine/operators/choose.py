@@ -105,7 +105,7 @@ class ChoosingJoin(Join):
         view = self.inputs[side]
         field = view.vars.get(self.policy.by or "")
         code = OPEN if field is None else int(view.table.data[field, row])
-        return order_key(None if code == OPEN else self.circuit.words.dictionary.decode(code))
+        return order_key(None if code == OPEN else self.circuit.tables.dictionary.decode(code))
 
 
 class Choose(Operator):
@@ -141,7 +141,7 @@ class Choose(Operator):
     def drop_dead(self, gone: list[Candidate]) -> None:
         links = self.links[0]
         if gone and links is not None:
-            links.take(np.array([c.row for c in gone], np.int64))
+            links.kill(np.array([c.row for c in gone], np.int64))
 
     def show(self, taken: set[int], left: set[int]) -> None:
         """Rows that are taken from now on, and rows that no longer are."""
@@ -150,7 +150,7 @@ class Choose(Operator):
         both = taken & left
         rows = np.array(sorted(left - both), np.int64)
         if len(rows):
-            links.take(rows)
+            links.kill(rows)
         rows = np.array(sorted(r for r in taken - both if table.alive[r]), np.int64)
         if len(rows):
             store(frame_of(self.inputs[0], rows), self.out)
@@ -181,7 +181,7 @@ class Choose(Operator):
         return found
 
     def values(self, side: int, row: int, names: tuple[str, ...]) -> OrderKey:
-        view, decode = self.join.inputs[side], self.circuit.words.dictionary.decode
+        view, decode = self.join.inputs[side], self.circuit.tables.dictionary.decode
         codes = [int(view.table.data[view.vars[v], row]) if v in view.vars else OPEN for v in names]
         return tuple(() if c == OPEN else order_key(decode(c)) for c in codes)
 

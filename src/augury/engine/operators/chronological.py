@@ -67,7 +67,7 @@ class _Group:
         self.free: list[_Place] = []
         self.rights: list[_Place] = []
         self.taken: dict[int, int] = {}  # right part to left part
-        self.again: _Place | None = None  # from here on it is to be decided anew
+        self.undecided: _Place | None = None  # from here on it is to be decided anew
 
 
 class Chronological(ChoosingJoin):
@@ -97,9 +97,9 @@ class Chronological(ChoosingJoin):
 
     def key(self, side: int, row: int) -> tuple[int, ...] | None:
         """The key of a row; None where a part of it is null, which pairs with nothing."""
-        words, table = self.circuit.words.dictionary, self.inputs[side].table
+        dictionary, table = self.circuit.tables.dictionary, self.inputs[side].table
         codes = table.data[self.key_fields[side], row]
-        return None if words.is_null(codes).any() else tuple(words.canonical(codes).tolist())
+        return None if dictionary.is_null(codes).any() else tuple(dictionary.canonical(codes).tolist())
 
     def open_to_partners(self, rows: Array, side: int) -> Array:
         """Which rows are not used up."""
@@ -132,13 +132,13 @@ class Chronological(ChoosingJoin):
             for row in self.gains(side).tolist():
                 self.come(side, row, touched)
         for group in touched.values():
-            if group.again is not None:
+            if group.undecided is not None:
                 self.decide(group)
 
     def _touch(
         self, group: _Group, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _Group]
     ) -> None:
-        group.again = place if group.again is None else min(group.again, place)
+        group.undecided = place if group.undecided is None else min(group.undecided, place)
         touched[key] = group
 
     def leave(self, side: int, row: int, touched: dict[tuple[int, ...], _Group]) -> None:
@@ -179,9 +179,9 @@ class Chronological(ChoosingJoin):
 
     def decide(self, group: _Group) -> None:
         """Decides anew from a right part on; pairs that stay as they are are left alone."""
-        assert group.again is not None
-        rights = group.rights[bisect_left(group.rights, group.again) :]
-        group.again = None
+        assert group.undecided is not None
+        rights = group.rights[bisect_left(group.rights, group.undecided) :]
+        group.undecided = None
         before: dict[int, int] = {}
         for place in rights:
             left = group.taken.pop(place.row, None)

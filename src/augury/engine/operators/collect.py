@@ -73,10 +73,10 @@ class Collect(Operator):
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.room = np.empty((2, 64), np.int64)
-        plainly = not (self.open or collect.where or several_collected)
+        nothing_else = not (self.open or collect.where or several_collected)
         self.of_last = (  # the fields by which `last n` counts, where nothing else decides what is collected
             [collected.vars[v] for v in dict.fromkeys((*keys, *self.others)) if v in collected.vars]
-            if collect.last is not None and collect.window is None and plainly
+            if collect.last is not None and collect.window is None and nothing_else
             else None
         )
         circuit.asks(self, collect.where)
@@ -93,7 +93,7 @@ class Collect(Operator):
         touched: dict[int, None] = {}
         lost = self.losses(0)
         if len(lost):
-            self.links[0].take(lost)  # type: ignore[union-attr]
+            self.links[0].kill(lost)  # type: ignore[union-attr]
             for row in lost.tolist() if self.several else ():
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
@@ -162,17 +162,17 @@ class Collect(Operator):
         bounds: Array,
         most: int = -1,
     ) -> Iterator[Array]:
-        first, words = 0, self.circuit.words.dictionary
+        first, dictionary = 0, self.circuit.tables.dictionary
         if len(given):
             index.extend()
         while first < len(given) and index.count:
             came, count, touched = probe_window(
                 given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
-                index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
+                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
                 low, high, slack, limit, bounds, most, self.room,
             )  # fmt: skip
             self.touched += touched
-            self.circuit.words.guard.paired(count)
+            self.circuit.tables.guard.paired(count)
             if count:
                 yield self.room[:, :count].copy()
             if came < len(given):
@@ -231,7 +231,7 @@ class Collect(Operator):
         self, rows: Array, q: Array, first: Array, found: dict[Aggregate, Array]
     ) -> list[tuple[Array, tuple[int, ...]]]:
         """The rows of the output, with what each has collected."""
-        view, words = self.inputs[0], self.circuit.words.dictionary
+        view, dictionary = self.inputs[0], self.circuit.tables.dictionary
         data, rank = view.table.data, self.inputs[1].table.data[RANK, q]
         start, end = data[START, rows], data[END, rows]
         for label in self.head.covers:
@@ -247,7 +247,7 @@ class Collect(Operator):
                 case Const():
                     given[FIELDS + i] = self.circuit.context.encode(arg.value)
                 case Aggregate():
-                    given[FIELDS + i] = words.encode_column(found[arg])
+                    given[FIELDS + i] = dictionary.encode_column(found[arg])
         members = np.split(q, first[1:])
         ok = np.flatnonzero((start > -LONGEST) & (end < LONGEST)).tolist()
         for _ in range(len(rows) - len(ok)):
@@ -266,9 +266,11 @@ class Collect(Operator):
         while len(rows):
             groups, floors = self.look(rows, most)
             enough = {group.row for group in groups if group.has(last, floors.get(group.row))}
-            again = {leader for r in rows.tolist() if (leader := self.leader(r)) in floors and leader not in enough}
-            found += [group for group in groups if group.row not in again]
-            rows = np.array([r for r in rows.tolist() if self.leader(r) in again], np.int64)
+            unfinished = {
+                leader for r in rows.tolist() if (leader := self.leader(r)) in floors and leader not in enough
+            }
+            found += [group for group in groups if group.row not in unfinished]
+            rows = np.array([r for r in rows.tolist() if self.leader(r) in unfinished], np.int64)
             most *= 8
         return found
 
@@ -284,7 +286,7 @@ class Collect(Operator):
         bounds = np.array([(0, low, 1, START, 0)], np.int64)
         groups: dict[OrderKey, _Group] = {}
         floors: dict[int, int] = {}
-        decode = self.circuit.words.dictionary.decode
+        decode = self.circuit.tables.dictionary.decode
         r = collected.table.data
         for pairs in self.pairs(
             rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, 0,
@@ -324,12 +326,12 @@ class Collect(Operator):
         mine, collected = self.inputs
         rows, q = pairs
         one, other = mine.table.data, collected.table.data
-        words, mask = self.circuit.words.dictionary, np.ones(len(rows), bool)
+        dictionary, mask = self.circuit.tables.dictionary, np.ones(len(rows), bool)
         both: dict[str, Array] = {v: other[f, q] for v, f in collected.vars.items()}
         for name, f in mine.vars.items():
             x = one[f, rows]
             if name in self.open:
-                agreed, x = words.agree(x, both[name])
+                agreed, x = dictionary.agree(x, both[name])
                 mask &= agreed
             both[name] = x
         every = np.arange(len(rows))

@@ -38,7 +38,7 @@ class Derived(Operator):
 
     def __init__(self, circuit: Circuit, type: str, arity: int, recursive: bool) -> None:
         self.type, self.arity, self.recursive = type, arity, recursive
-        table = Table(arity, circuit.words)
+        table = Table(arity, circuit.tables)
         self.fields = np.arange(FIELDS, FIELDS + arity, dtype=np.int64)
         self.counts = np.zeros((2, 16), np.int64)  # hash and number of derivations
         self.buckets = marked_buckets(0)
@@ -137,7 +137,7 @@ class Derived(Operator):
         rank = self.out.table.data[RANK, event]
         return any(links.child.data[RANK, row] < rank for links in self.supports for row in links.of(event))
 
-    def derive_again(self) -> None:
+    def rederive_fallen(self) -> None:
         """Events that were taken back too eagerly: those that have a derivation left."""
         suspects, self.suspects = self.suspects, []
         data = self.out.table.data
@@ -175,7 +175,7 @@ class Derived(Operator):
         return ((self.out.table, row),)
 
     def event(self, row: int) -> Event:
-        table, decode = self.out.table, self.circuit.words.dictionary.decode
+        table, decode = self.out.table, self.circuit.tables.dictionary.decode
         args = tuple(decode(int(c)) for c in table.data[table.codes, row])
         start, end = int(table.data[START, row]), int(table.data[END, row])
         shown = args[: len(args) - self.circuit.plan.hidden]
@@ -258,7 +258,7 @@ class Derive(Operator):
         self, circuit: Circuit, body: View, events: Derived, rule: str, args: tuple[Expr, ...], covers: tuple[str, ...]
     ) -> None:
         self.events, self.args, self.covers = events, args, covers
-        super().__init__(circuit, (body,), View(Table(0, circuit.words)), rule)
+        super().__init__(circuit, (body,), View(Table(0, circuit.tables)), rule)
         events.supports.append(Links(events.out.table, self.out.table, RIGHT))
         self.plain = not covers and all(
             isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args
@@ -272,7 +272,7 @@ class Derive(Operator):
         if len(lost):
             links = self.links[0]
             assert links is not None
-            gone = links.take(lost)
+            gone = links.kill(lost)
             self.touched += len(gone)
             if len(gone):
                 self.events.release(self.out.table.data[RIGHT, gone])
@@ -356,7 +356,7 @@ class Rederive(Operator):
 
     def __init__(self, circuit: Circuit, events: list[Derived]) -> None:
         self.events = events
-        super().__init__(circuit, (), View(Table(0, circuit.words)), "")
+        super().__init__(circuit, (), View(Table(0, circuit.tables)), "")
 
     def make_links(self) -> list[Links | None]:
         return []
@@ -364,7 +364,7 @@ class Rederive(Operator):
     def step(self) -> None:
         for one in self.events:
             if one.suspects:
-                one.derive_again()
+                one.rederive_fallen()
 
     def check(self) -> None:
         require(self.out.table.n == 0, "rows where there are none")

@@ -50,13 +50,13 @@ class Map(Operator):
         self.drop_children(0)
         stale = self.stale(0)
         if len(stale):
-            self.again(stale)
+            self.reselect(stale)
         rows = self.gains(0)
         if len(rows):
             self.circuit.context.name_events = self.name_events
             store(self.mapped(frame_of(self.inputs[0], rows)), self.out)
 
-    def again(self, rows: Array) -> None:
+    def reselect(self, rows: Array) -> None:
         """Rows for which facts have changed: what they gave and no longer give is taken back, what is new is given."""
         out, links = self.out.table, self.links[0]
         assert links is not None

@@ -31,23 +31,23 @@ class Recent(ChoosingJoin):
         self.after = Relation(bounds, tuple(np.array([r[0], max(r[1], 0), r[2], r[3]]) for r in reach))  # type: ignore[arg-type]
 
     def step(self) -> None:
-        again: list[list[Array]] = [[], []]
+        undecided_of: list[list[Array]] = [[], []]
         out = self.out.table
         for port in (0, 1):
             lost = self.losses(port)
             links = self.links[port]
             if len(lost) and links is not None:
-                gone = links.take(lost)
+                gone = links.kill(lost)
                 self.touched += len(lost) + len(gone)
                 # The other part of a pair that fell decides anew, where it is the later one and still stands.
-                again[1 - port].append(out.data[LEFT + 1 - port, gone])
+                undecided_of[1 - port].append(out.data[LEFT + 1 - port, gone])
         before = (self.seen[0], self.seen[1])
         new = self.gains(0), self.gains(1)
         for side in (0, 1):
             if len(new[side]) and before[1 - side]:
-                again[1 - side].append(self.later_than(new[side], side, before[1 - side]))
+                undecided_of[1 - side].append(self.later_than(new[side], side, before[1 - side]))
         for side in (0, 1):
-            rows = np.unique(np.concatenate([new[side], *again[side]]))
+            rows = np.unique(np.concatenate([new[side], *undecided_of[side]]))
             table = self.inputs[side].table
             rows = rows[(rows < self.seen[side]) & table.alive[rows].astype(bool)] if len(rows) else rows
             if len(rows):
