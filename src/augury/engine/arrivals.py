@@ -133,6 +133,10 @@ class Arrivals:
         self.looked_up: dict[int, int] = {}  # how far the ids of unnamed events are in `by_id`, by table
         self.content_ids = False
 
+    def pushed(self, given: History | list[HistoryItem], bounds: Bounds) -> Arrived:
+        """What has been read of what was pushed."""
+        return self.history(given, bounds) if isinstance(given, History) else self.items(given, bounds)
+
     def history(self, given: History, bounds: Bounds) -> Arrived:
         """What has been said, by columns; where the order of arrival decides about single ids, item by item."""
         named = bool(given.revoked) or any(batch.ids is not None for batch in given.batches.values())

@@ -19,6 +19,7 @@ import numpy as np
 from augury.clock import Clock
 from augury.columns.dictionary import Dictionary
 from augury.columns.table import grown
+from augury.engine import growing
 from augury.engine.events import Events
 from augury.engine.saved import (
     Head,
@@ -233,9 +234,9 @@ def _grow(session: Session, steps: Any) -> None:
     for what, text, after in steps:
         require(what in ("add", "remove") and isinstance(text, str) and is_time(after), "rules that are none")
         if what == "add":
-            session._grow(session.program.with_rules(text + "\n"), after)  # text, and never a path
+            growing.add(session, session.program.with_rules(text + "\n"), text + "\n", after)  # text, and never a path
         else:
-            session.remove_rule(text)
+            growing.remove(session, text)
     session.grown = [(what, text, after) for what, text, after in steps]
 
 
