@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
@@ -53,6 +54,24 @@ def test_no_two_modules_have_one_name() -> None:
 def test_no_text_is_left_unfinished() -> None:
     for path in SOURCE.rglob("*.py"):
         assert "TODO" not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_files_that_the_documents_name_are_there() -> None:
+    """`operators/join.py` may be named by the end of its path; a folder by its name and a slash."""
+    root = SOURCE.parent.parent
+    there = [path.as_posix() for folder in ("src", "tests", "docs") for path in (root / folder).rglob("*")]
+    there += [(root / folder).as_posix() for folder in ("src", "tests", "docs")]
+    for document in (root / "docs" / "design.md", root / "CONTRIBUTING.md"):
+        named = re.findall(r"`([\w/.]+(?:\.(?:py|lark|toml|md)|/))(?::[^`]*)?`", document.read_text(encoding="utf-8"))
+        assert named
+        for name in named:
+            assert any(path.endswith("/" + name.rstrip("/")) for path in there), f"{document.name}: {name}"
+
+
+def test_the_documents_have_the_order_of_imports() -> None:
+    text = (SOURCE.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    rows = text.split("| part | what it is |\n")[1].split("\n\n")[0].splitlines()[1:]
+    assert [name for row in rows for name in re.findall(r"`(\w+)/?`", row.split("|")[1])] == ORDER
 
 
 def test_nothing_is_read_that_could_run() -> None:
