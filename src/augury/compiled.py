@@ -177,8 +177,16 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
         yield
     except RecursionError:
         first = sources[-1] if sources else NOWHERE.source
-        raise ProgramError([Diagnostic("E108", "the program is nested too deeply to be compiled", Span(first, 0, 1),
-                                       hint="derive events, or define predicates, from parts of it")]) from None  # fmt: skip
+        raise ProgramError(
+            [
+                Diagnostic(
+                    "E108",
+                    "the program is nested too deeply to be compiled",
+                    Span(first, 0, 1),
+                    hint="derive events, or define predicates, from parts of it",
+                )
+            ]
+        ) from None
 
 
 def check_clock(program: Compiled, clock: Kind) -> None:
@@ -225,8 +233,12 @@ def _loader(findings: Findings, folders: Iterable[Path]) -> Loader:
     def load(path: str, span: Span) -> Source | None:
         target = _folder(span.source) / path
         if not any(target.resolve().is_relative_to(folder) for folder in allowed):
-            findings.add("E107", f"may not include `{path}`: it lies outside the program's folder", span,
-                         hint=f"allow its folder: --allow-include {target.parent}, or include_from=[…] from Python")  # fmt: skip
+            findings.add(
+                "E107",
+                f"may not include `{path}`: it lies outside the program's folder",
+                span,
+                hint=f"allow its folder: --allow-include {target.parent}, or include_from=[…] from Python",
+            )
             return None
         if not target.is_file():
             findings.add("E107", f"cannot include `{path}`: no such file", span, hint=f"it was looked for at {target}")

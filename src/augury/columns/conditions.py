@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, assert_never
 
 import numpy as np
 
@@ -117,6 +117,8 @@ class Context:
                 return self._any(condition, frame)
             case NoneInside():
                 raise AssertionError("an absence is an operator of its own")
+            case _:
+                assert_never(condition)
 
     # Static knowledge
 

@@ -289,9 +289,15 @@ class Arrivals:
             self.looked_up[id(events)] = table.n
 
     def _revoke(
-        self, item: Revocation, arrived: Arrived, lists: dict[Predicate, list[Event]], dead: dict[Predicate, list[int]],
-        here: dict[str, tuple[Predicate, int]], tombstones: set[str], frontier: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        item: Revocation,
+        arrived: Arrived,
+        lists: dict[Predicate, list[Event]],
+        dead: dict[Predicate, list[int]],
+        here: dict[str, tuple[Predicate, int]],
+        tombstones: set[str],
+        frontier: int | None,
+    ) -> None:
         if item.id in here:
             type, at = here[item.id]
             end = lists[type][at].end

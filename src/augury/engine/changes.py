@@ -34,8 +34,13 @@ class Changes(sinks.Tabular):
     __slots__ = ("_clock", "_plan", "_type", "given", "gone")
 
     def __init__(
-        self, gone: Found = NOTHING, given: Found = NOTHING, plan: Plan = _NO_PLAN, clock: Clock = _NO_CLOCK, type: str | None = None
-    ) -> None:  # fmt: skip
+        self,
+        gone: Found = NOTHING,
+        given: Found = NOTHING,
+        plan: Plan = _NO_PLAN,
+        clock: Clock = _NO_CLOCK,
+        type: str | None = None,
+    ) -> None:
         self.gone, self.given = gone, given
         self._plan, self._clock, self._type = plan, clock, type
 

@@ -93,8 +93,10 @@ def check_new_makers(session: Session, program: Compiled) -> None:
     asked = {name for name, _ in static_calls(plan)}
     for name in sorted({name for name, _ in program.plan.made} - {name for name, _ in plan.made} - circuit.may_change):
         if reading(plan, {name}) & asked:
-            raise RunError(f"a new rule makes facts of `{name}`, for which running rules ask as if they never changed",
-                           hint=f"open the session with changing=['{name}']")  # fmt: skip
+            raise RunError(
+                f"a new rule makes facts of `{name}`, for which running rules ask as if they never changed",
+                hint=f"open the session with changing=['{name}']",
+            )
 
 
 def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:

@@ -323,7 +323,10 @@ class Session:
         who = f"rule `{rule}`" if rule else "the step"
         if isinstance(error, Exceeded):
             return RunError(f"{who} {error.what}; the step is undone", hint=error.hint)
-        return RunError(f"{who} needs more memory than there is: {error}; the step is undone", hint="give it a window or a key, or tell fewer events at a time")  # fmt: skip
+        return RunError(
+            f"{who} needs more memory than there is: {error}; the step is undone",
+            hint="give it a window or a key, or tell fewer events at a time",
+        )
 
     def _finish(self) -> Changes:
         circuit = self._circuit

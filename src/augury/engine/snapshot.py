@@ -199,9 +199,13 @@ def _session(program: Compiled, head: Head, state: Any, options: dict[str, Any])
     clock, facts = state["clock"], state["facts"]
     require(isinstance(clock, Clock), "no clock")
     if fingerprint(program.plan, clock) != head.about.get("program"):
-        raise SnapshotError("a snapshot of another program", hint="restore it with the program that it was taken of", code="S103")  # fmt: skip
+        raise SnapshotError(
+            "a snapshot of another program", hint="restore it with the program that it was taken of", code="S103"
+        )
     if facts is None and "knowledge" not in options:
-        raise SnapshotError("a snapshot of a session that shared its knowledge", hint="give its facts and knowledge", code="S104")  # fmt: skip
+        raise SnapshotError(
+            "a snapshot of a session that shared its knowledge", hint="give its facts and knowledge", code="S104"
+        )
     if facts is not None:
         require(isinstance(facts, Facts), "no facts")
         options = {**options, "facts": facts}

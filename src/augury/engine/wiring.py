@@ -209,9 +209,14 @@ class Wiring:
         return out
 
     def _scan(
-        self, node: Scan, needs: Needs, rule: str, labels: tuple[str, ...], longest: int | None,
+        self,
+        node: Scan,
+        needs: Needs,
+        rule: str,
+        labels: tuple[str, ...],
+        longest: int | None,
         where: tuple[Condition, ...],
-    ) -> View:  # fmt: skip
+    ) -> View:
         """A scan; where every argument is a variable of its own, it is the table of the type itself."""
         type = (node.type, len(node.args))
         table, field = self.circuit.inputs[type].out.table, self.circuit.inputs[type].field
@@ -238,8 +243,10 @@ class Wiring:
         time = node.time.value
         kind = "timestamp" if isinstance(time, Timestamp) else "logical"
         if kind != self.circuit.clock.kind:
-            raise RunError(f"the program names the {'time' if kind == 'timestamp' else 'tick'} {time}, but the run is on "
-                           f"{'the logical clock' if kind == 'timestamp' else 'timestamps'}")  # fmt: skip
+            raise RunError(
+                f"the program names the {'time' if kind == 'timestamp' else 'tick'} {time}, but the run is on "
+                f"{'the logical clock' if kind == 'timestamp' else 'timestamps'}"
+            )
         at = time.us if isinstance(time, Timestamp) else time
         out = self.table((), ())
         Point(self.circuit, out, int(at))  # type: ignore[arg-type]
@@ -276,9 +283,17 @@ class Wiring:
         return self.absence(rows, condition.pattern, condition.where, condition.window, bound, None, own, back, rule)
 
     def absence(
-        self, rows: View, pattern: Node, where: tuple[Condition, ...], window: str, bound: set[str],
-        of: set[str] | None, not_looked_for: tuple[str, ...], back: Back | None, rule: str,
-    ) -> View:  # fmt: skip
+        self,
+        rows: View,
+        pattern: Node,
+        where: tuple[Condition, ...],
+        window: str,
+        bound: set[str],
+        of: set[str] | None,
+        not_looked_for: tuple[str, ...],
+        back: Back | None,
+        rule: str,
+    ) -> View:
         """Rows with nothing of a pattern in a window. `of` are the variables that it may share with them."""
         inner = possible_vars(pattern)
         mine = set(rows.vars) if of is None else set(rows.vars) & of
@@ -288,9 +303,18 @@ class Wiring:
         keys = tuple(v for v in shared if v in bound and v in bound_vars(pattern))
         out = self.like(rows)
         Absence(
-            self.circuit, rows, absent, out, rule, window=window, keys=keys, shared=shared, where=where,
-            not_looked_for=not_looked_for, back=back,
-        )  # fmt: skip
+            self.circuit,
+            rows,
+            absent,
+            out,
+            rule,
+            window=window,
+            keys=keys,
+            shared=shared,
+            where=where,
+            not_looked_for=not_looked_for,
+            back=back,
+        )
         return out
 
     def _join(self, node: Join, needs: Needs, rule: str) -> View:

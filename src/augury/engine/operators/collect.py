@@ -48,10 +48,19 @@ class Collect(Operator):
     kind = "collect"
 
     def __init__(
-        self, circuit: Circuit, rows: View, collected: View, out: View, rule: Rule, collect: CollectNode,
-        keys: tuple[str, ...], shared: tuple[str, ...], several: bool, several_collected: bool,
+        self,
+        circuit: Circuit,
+        rows: View,
+        collected: View,
+        out: View,
+        rule: Rule,
+        collect: CollectNode,
+        keys: tuple[str, ...],
+        shared: tuple[str, ...],
+        several: bool,
+        several_collected: bool,
         back: Back | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.collect, self.keys, self.head = collect, keys, rule
         self.open = tuple(v for v in shared if v not in keys)
         self.others = sorted({v for arg in rule.args for v in plain_variables(arg)})
@@ -179,6 +188,14 @@ class Collect(Operator):
                 self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
             first = came
 
+    def in_window(self, rows: Array, most: int = -1) -> Iterator[Array]:
+        """Pairs of a row and an occurrence in its window; with `most`, that many of each row, the latest ones."""
+        mine, collected = self.inputs
+        low, high = mine.labels[self.window]
+        bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
+        alive, index, (fields, ofields) = mine.table.alive, self.index, self.fields
+        return self.pairs(rows, mine, alive, collected, index, fields, ofields, low, high, 0, last, bounds, most)
+
     def compute(self, rows: list[int]) -> None:
         """Computes rows anew; what they gave before and give no longer is taken back."""
         links, out = self.links[0], self.out.table
@@ -208,14 +225,7 @@ class Collect(Operator):
 
     def at_once(self, rows: Array) -> list[tuple[Array, tuple[int, ...]]] | None:
         """What rows give, computed column by column, where all that is aggregated are numbers of one kind."""
-        mine, collected = self.inputs
-        low, high = mine.labels[self.window]
-        bounds = np.array([(0, low, 1, START, 0)], np.int64)
-        portions = self.pairs(
-            rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, 0,
-            collected.table.n, bounds,
-        )  # fmt: skip
-        pairs = np.concatenate([np.empty((2, 0), np.int64), *portions], axis=1)
+        pairs = np.concatenate([np.empty((2, 0), np.int64), *self.in_window(rows)], axis=1)
         self.circuit.context.name_events = None
         kept = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule).left
         at, q = pairs[0][kept], pairs[1][kept]
@@ -224,7 +234,7 @@ class Collect(Operator):
         order = np.argsort(at, kind="stable")
         at, q = at[order], q[order]
         first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-        found = numbers_of(self.aggregates, collected, q, first)
+        found = numbers_of(self.aggregates, self.inputs[1], q, first)
         return None if found is None else self.rows_of(at[first], q, first, found)
 
     def rows_of(
@@ -281,17 +291,11 @@ class Collect(Operator):
     def look(self, rows: Array, most: int) -> tuple[list[_Group], dict[int, int]]:
         """The groups of rows that look at so many occurrences at most; and for those that may have more, how far back
         they have looked."""
-        mine, collected = self.inputs
-        low, high = mine.labels[self.window]
-        bounds = np.array([(0, low, 1, START, 0)], np.int64)
         groups: dict[OrderKey, _Group] = {}
         floors: dict[int, int] = {}
         decode = self.circuit.tables.dictionary.decode
-        r = collected.table.data
-        for pairs in self.pairs(
-            rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, 0,
-            collected.table.n, bounds, most,
-        ):  # fmt: skip
+        r = self.inputs[1].table.data
+        for pairs in self.in_window(rows, most):
             if most > 0:
                 at, counts = np.unique(pairs[0], return_counts=True)
                 for row in at[counts >= most].tolist():
@@ -311,7 +315,7 @@ class Collect(Operator):
                     () if v not in columns or columns[v][i] == OPEN else order_key(decode(columns[v][i]))
                     for v in self.aggregated
                 )
-                identity = (self.circuit.parts(collected.table, member), seen)
+                identity = (self.circuit.parts(self.inputs[1].table, member), seen)
                 if identity not in group.members:
                     bound = {
                         v: decode(columns[v][i]) for v in self.aggregated if v in columns and columns[v][i] != OPEN
@@ -370,7 +374,9 @@ class Collect(Operator):
                 except RowError:
                     raise
                 except Exception as error:
-                    raise RunError(f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`") from error  # fmt: skip
+                    raise RunError(
+                        f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`"
+                    ) from error
             args = [context.scalars.evaluate(a, group.binding, labels, values) for a in rule.args]
         except RowError as error:
             context.report(rule.label, str(error), group.binding)
