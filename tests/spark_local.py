@@ -23,7 +23,7 @@ from augury.algebra.plan import Predicate
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
 from augury.clock import Duration, Timestamp
 from augury.engine.decoding import from_tagged, tagged
-from augury.engine.snapshot import give
+from augury.engine.snapshot import restored
 from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, order_key, type_name
 from augury.program import Program
 from augury.settings import Settings, length
@@ -391,7 +391,7 @@ class Local:
                     shared = (
                         {"knowledge": live.session.shared, "facts": live.session.facts} if live.session.shared else {}
                     )
-                    session = give(Program(live.session.program.plan), data, late=late.append, **shared)
+                    session = restored(Program(live.session.program.plan), data, late=late.append, **shared)
                     state._LIVE[name] = state.Live(session, token, steps, late, dict(session.errors), len(session.rejected), live.about)  # fmt: skip
                 elif self.chance.random() < 0.5:
                     remembered[name] = pickle.dumps((live.token, live.steps, live.session.snapshot()))

@@ -19,7 +19,7 @@ from augury.engine.circuit import Circuit
 from augury.engine.decoding import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
 from augury.engine.events import Events
 from augury.engine.session import Session
-from augury.engine.trace import Again, trace_of, traces_of
+from augury.engine.trace import StepCache, trace_of, traces_of
 from augury.errors import RunError
 from augury.model import (
     Change,
@@ -257,7 +257,7 @@ def test_traces_of_what_is_collected() -> None:
             check(session.push(items), session)
             for derived in session.circuit.derived.values():
                 rows = np.flatnonzero(derived.out.table.alive[: derived.out.table.n])
-                found = traces_of(session.circuit, derived, rows, Again()).tuples() if len(rows) else []
+                found = traces_of(session.circuit, derived, rows, StepCache()).tuples() if len(rows) else []
                 assert found == [trace_of(session.circuit, derived, row) for row in rows.tolist()]
             session.prune()
 

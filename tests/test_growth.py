@@ -13,8 +13,8 @@ import pytest
 import augury
 from augury.columns import table
 from augury.columns.dictionary import Dictionary
-from augury.columns.kernels import FAR_AWAY
-from augury.columns.table import Table, Words, marked_buckets, too_full
+from augury.columns.kernels.hashing import FAR_AWAY
+from augury.columns.table import Table, Tables, marked_buckets, too_full
 from augury.engine import arrivals
 from augury.engine.operators.join import Join
 from augury.engine.session import Session
@@ -117,7 +117,7 @@ def test_room_is_made_once_for_a_step_in_portions(monkeypatch: pytest.MonkeyPatc
     inputs = [id(events.out.table) for events in session.circuit.inputs.values()]
     assert sum(made.count(one) for one in inputs) == 2  # of a and of b
     assert max(made.count(one) for one in made) <= 4  # until there is enough to go by
-    assert session.circuit.words.share == 1.0
+    assert session.circuit.tables.share == 1.0
 
 
 def test_growing_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +130,8 @@ def test_growing_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
     grown = table.grown
     monkeypatch.setattr(table, "grown", limited)
-    rows, words = np.arange(60).reshape(6, 10), Words(Dictionary())
-    one = Table(1, words)
+    rows, tables = np.arange(60).reshape(6, 10), Tables(Dictionary())
+    one = Table(1, tables)
     for _ in range(10):
         one.append(rows)
     assert one.data.shape == (6, 100) and one.n == 100

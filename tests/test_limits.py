@@ -33,7 +33,7 @@ def test_a_step_beyond_a_limit_is_undone(limit: str) -> None:
     session = program.session(clock="logical", limits={limit: most} if limit != "time" else {})
     session.push(events(10))
     if limit == "time":
-        session.circuit.words.guard = type(session.circuit.words.guard)(Limits(time=0))
+        session.circuit.tables.guard = type(session.circuit.tables.guard)(Limits(time=0))
     before = [e.content for e in session.events()], session.stats()["rows"], session.now
     with pytest.raises(RunError, match=said) as error:
         session.push(events(100, 10))

@@ -65,7 +65,7 @@ def expect_work(rows: int) -> None:
 def _cached() -> bool:
     """Whether there was compiled code in the cache when it was first asked for."""
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
-    return next(folder.rglob("kernels.probe-*.nbi"), None) is not None
+    return next(folder.rglob("pairs.probe-*.nbi"), None) is not None
 
 
 def compile_all() -> None:

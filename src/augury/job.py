@@ -13,6 +13,7 @@ from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
 from augury.algebra.stages import needed
 from augury.clock import Clock
+from augury.compiled import check_clock
 from augury.engine import batch
 from augury.engine.changes import Changes
 from augury.engine.session import Session
@@ -25,7 +26,7 @@ from augury.language.symbols import unregistered
 from augury.meaning import evaluate, replay
 from augury.model import Event, HistoryItem
 from augury.notation import show_event
-from augury.program import Program, check_clock
+from augury.program import Program
 from augury.settings import Settings
 from augury.sources import History, Reader, Skipped, SourceFile
 from augury.standing import admitted

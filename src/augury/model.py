@@ -346,8 +346,10 @@ class Event(_Made):
         if self.end == _AT_START:
             object.__setattr__(self, "end", self.start)
         if type(self.start) is not int or type(self.end) is not int:
-            raise DataError(f"{self.type}: its times are {self.start!r} and {self.end!r}, but a time point is an integer",
-                            hint='give calendar times in the dict form: {"type": …, "args": […], "time": "2026-01-31 10:00"}')  # fmt: skip
+            raise DataError(
+                f"{self.type}: its times are {self.start!r} and {self.end!r}, but a time point is an integer",
+                hint='give calendar times in the dict form: {"type": …, "args": […], "time": "2026-01-31 10:00"}',
+            )
         if self.start > self.end:
             raise DataError(f"{self.type}: starts at {self.start}, after its end {self.end}")
 

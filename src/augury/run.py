@@ -12,6 +12,7 @@ from augury import sinks
 from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
 from augury.clock import Clock, Kind
+from augury.compiled import check_clock
 from augury.engine import batch
 from augury.engine.changes import Detected
 from augury.entailment import Model
@@ -21,7 +22,7 @@ from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import evaluate
 from augury.model import Event, Fact, Revocation
-from augury.program import Program, check_clock, compile
+from augury.program import Program, compile
 from augury.settings import Settings
 from augury.sources import Reader, SourceFile, read_history
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from augury.clock import SECOND, Clock, Kind, read_duration
+from augury.compiled import Compiled
 from augury.errors import RunError
 from augury.limits import NO_LIMITS, Limits
-from augury.program import Program
 
 Emit = Literal["early", "final"]
 OnError = Literal["stop", "skip"]
@@ -39,7 +39,7 @@ class Settings:
 
     @staticmethod
     def of(
-        program: Program, *, clock: Kind | None = None, emit: str = "early", lateness: Any = None, retention: Any = None,
+        program: Compiled, *, clock: Kind | None = None, emit: str = "early", lateness: Any = None, retention: Any = None,
         longest: Any = None, revisable: Any = True, changing: str | Iterable[str] = (), on_error: str = "stop",
         strict: bool = False, limits: Limits | Mapping[str, Any] | None = None,
     ) -> Settings:  # fmt: skip
@@ -55,7 +55,7 @@ class Settings:
             on_error, strict, Limits.of(limits),  # type: ignore[arg-type]
         )  # fmt: skip
 
-    def clock_of(self, program: Program, first_time: object) -> Clock:
+    def clock_of(self, program: Compiled, first_time: object) -> Clock:
         """The clock of a run: as asked; else logical where the program declares its tick or times are whole numbers."""
         return choose_clock(program, self.clock, first_time)
 
@@ -65,7 +65,7 @@ def _one_of(what: str, given: object, known: tuple[object, ...]) -> None:
         raise RunError(f"unknown {what} `{given}`", hint=f"it is {' or '.join(str(k) for k in known if k)}")
 
 
-def choose_clock(program: Program, kind: Kind | None, first_time: object) -> Clock:
+def choose_clock(program: Compiled, kind: Kind | None, first_time: object) -> Clock:
     """The clock of a run: as asked; else logical where the program declares its tick or times are whole numbers."""
     tick = program.plan.tick
     _one_of("clock", kind, (None, *get_args(Kind)))

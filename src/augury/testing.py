@@ -10,7 +10,7 @@
     expected = ["fire_alarm('l1') @ [1, 3]"]
 
 A case may have a `program` of its own, `clock`, `policy`, `until`, `as_of`, `retention`, `facts` (rows by name), and
-`changes`: lines `+ event` and `- event`, in order, while the events are told one by one (with `emit` and `lateness`).
+`changes`: lines `+ event` and `- event`, in order, while the events are pushed one by one (with `emit` and `lateness`).
 `expected` is the whole answer: every output event, in any order.
 """
 
@@ -103,10 +103,10 @@ class Case:
             compare_answers(self.expected, model.events, clock, prefixes)
         if "changes" in settings:
             late = length(settings.get("lateness"), program.plan.tick)
-            told = (history, clock, facts, until, retention, settings.get("emit", "early"))
+            given = (history, clock, facts, until, retention, settings.get("emit", "early"))
             bound = None if late is None else clock.length(late)
             replayed = (
-                batch.replay(program, *told, bound) if engine == "embedded" else replay(program.plan, *told, bound)
+                batch.replay(program, *given, bound) if engine == "embedded" else replay(program.plan, *given, bound)
             )
             found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in replayed.changes]
             wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]

@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from augury.clock import Kind
+from augury.compiled import read_text
 from augury.errors import DataError, RunError, Source, counted
 from augury.job import load_functions
 from augury.knowledge.graphs import Graph
-from augury.program import Program, compile_sources, read_text
+from augury.program import Program
 from augury.settings import Settings, length
 from augury.sources import OnError, SourceFile
 from augury.terminal import say, show_diagnostics
@@ -201,7 +202,7 @@ def compiled(
     """The program of some files."""
     names = [name for name, _ in fact_sources(facts)]
     folders = click.get_current_context().meta.get(INCLUDE_FROM, ())
-    return compile_sources(
+    return Program.of(
         program_sources(paths), functions=load_functions(functions), facts=names, policy=policy, include_from=folders
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, assert_never
 
 import numpy as np
 
@@ -117,6 +117,8 @@ class Context:
                 return self._any(condition, frame)
             case NoneInside():
                 raise AssertionError("an absence is an operator of its own")
+            case _:
+                assert_never(condition)
 
     # Static knowledge
 
@@ -229,9 +231,9 @@ class Context:
             x, y = self.codes(left, frame), self.codes(right, frame)
             if x is None or y is None or (x == OPEN).any() or (y == OPEN).any():
                 return None
-            words = self.dictionary
-            same = words.canonical(x) == words.canonical(y)
-            return (same if op == "=" else ~same) & ~words.is_null(x) & ~words.is_null(y)
+            dictionary = self.dictionary
+            same = dictionary.canonical(x) == dictionary.canonical(y)
+            return (same if op == "=" else ~same) & ~dictionary.is_null(x) & ~dictionary.is_null(y)
         one, other = self.vector(left, frame), self.vector(right, frame)
         pair = self._alike(one, other)
         if pair is None:
@@ -302,7 +304,7 @@ class Context:
 
     def matched(self, args: tuple[Expr, ...], columns: list[Array], frame: Frame) -> Frame:
         """The rows whose arguments match: constants equal, variables that stand twice agree, nested terms open up."""
-        words = self.dictionary
+        dictionary = self.dictionary
         pending: list[tuple[Expr, Array]] = []
         mask = np.ones(len(frame), bool)
         for expr, codes in zip(args, columns, strict=True):
@@ -311,11 +313,11 @@ class Context:
                     pass
                 case Const():
                     given = self.encode(expr.value)
-                    wanted = words.canonical(np.array([given]))[0]
-                    mask &= (words.canonical(codes) == wanted) & ~words.is_null(codes)
+                    wanted = dictionary.canonical(np.array([given]))[0]
+                    mask &= (dictionary.canonical(codes) == wanted) & ~dictionary.is_null(codes)
                 case Var() if expr.name in frame.vars:
                     other = frame.vars[expr.name]
-                    mask &= (words.canonical(codes) == words.canonical(other)) & ~words.is_null(codes)
+                    mask &= (dictionary.canonical(codes) == dictionary.canonical(other)) & ~dictionary.is_null(codes)
                 case Var():
                     frame.vars[expr.name] = codes
                 case _:
@@ -324,7 +326,7 @@ class Context:
             return frame.where(mask)
         rows = np.flatnonzero(mask)
         frame, pending = frame.take(rows), [(e, c[rows]) for e, c in pending]
-        decode = words.decode
+        decode = dictionary.decode
 
         def opened(binding: Binding, i: int) -> Iterable[Binding]:
             found: Binding | None = binding

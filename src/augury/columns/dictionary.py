@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.kernels import EMPTY, intern_floats, mix, refill_floats
+from augury.columns.kernels.floats import intern_floats, refill_floats
+from augury.columns.kernels.hashing import EMPTY, mix
 from augury.jit import Array, Kernel
 from augury.model import (
     FLOAT_SEED,

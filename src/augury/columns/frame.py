@@ -99,10 +99,17 @@ def joined_frames(parts: Sequence[Frame]) -> Frame:
         return np.concatenate([getattr(p, name) for p in parts])
 
     return Frame(
-        all_of("start"), all_of("end"), all_of("left"), all_of("right"), all_of("rank"),
+        all_of("start"),
+        all_of("end"),
+        all_of("left"),
+        all_of("right"),
+        all_of("rank"),
         {v: np.concatenate([p.vars[v] for p in parts]) for v in first.vars},
-        {n: (np.concatenate([p.labels[n][0] for p in parts]), np.concatenate([p.labels[n][1] for p in parts])) for n in first.labels},
-    )  # fmt: skip
+        {
+            n: (np.concatenate([p.labels[n][0] for p in parts]), np.concatenate([p.labels[n][1] for p in parts]))
+            for n in first.labels
+        },
+    )
 
 
 def store(frame: Frame, out: View) -> None:

@@ -11,7 +11,7 @@ _LARGE = 1 << 26  # bytes that are worth a look at how much memory there is
 
 
 class Exceeded(Exception):
-    """A step went beyond a limit. It is undone, and told as an error that names the rule."""
+    """A step went beyond a limit. It is undone, and reported as an error that names the rule."""
 
     def __init__(self, what: str, hint: str) -> None:
         super().__init__(what)

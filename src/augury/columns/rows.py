@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from augury.columns import kernels as k
 from augury.columns.dictionary import Dictionary
 from augury.columns.guard import check_memory
+from augury.columns.kernels import tabling as k
 from augury.columns.table import NONE, capacity, grown, no_buckets
 from augury.jit import Array
 

@@ -10,17 +10,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from augury.columns import kernels as k
 from augury.columns.dictionary import Dictionary
+from augury.columns.fields import END, FIELDS, LEFT, RANK, RIGHT, START
 from augury.columns.guard import Guard, check_memory
+from augury.columns.kernels.hashing import EMPTY
+from augury.columns.kernels.index import arrange, rehash
+from augury.columns.kernels.links import kill_children, link, standing_children
 from augury.jit import Array
-from augury.optimiser.implied_bounds import END, FAR, START
+from augury.optimiser.implied_bounds import FAR
 
-LEFT, RIGHT, RANK, FIELDS = 2, 3, 4, 5
 NONE = np.empty(0, np.int64)
 _MANY = 1 << 21  # rows; of fewer, the room for their like is larger
 _BLOCK = 4096
-_GROUP = 8  # what an index knows of a group, see `kernels.arrange`: half a line of the cache
+_GROUP = 8  # what an index knows of a group, see `kernels/index.py`: half a line of the cache
 __all__ = [
     "END",
     "FIELDS",
@@ -33,7 +35,7 @@ __all__ = [
     "Latest",
     "Links",
     "Table",
-    "Words",
+    "Tables",
     "capacity",
     "grown",
     "marked_buckets",
@@ -43,7 +45,7 @@ __all__ = [
 
 
 class Follower(Protocol):
-    """Whoever is told what becomes of a table."""
+    """Whoever follows what becomes of a table."""
 
     def wake(self) -> None: ...
 
@@ -53,9 +55,9 @@ class Follower(Protocol):
 class Table:
     """Rows of int64 fields: start, end, the rows it was made of, the rank in a recursion, then variables and labels."""
 
-    def __init__(self, codes: int, words: Words, times: int = 0) -> None:
+    def __init__(self, codes: int, tables: Tables, times: int = 0) -> None:
         """After the fields that all rows have come `codes` fields of values and `times` fields of times."""
-        self.words = words
+        self.tables = tables
         self.codes = list(range(FIELDS, FIELDS + codes))
         self.width = FIELDS + codes + times
         self.data = np.zeros((self.width, 16), np.int64)
@@ -70,7 +72,7 @@ class Table:
 
     @property
     def dictionary(self) -> Dictionary:
-        return self.words.dictionary
+        return self.tables.dictionary
 
     @property
     def live(self) -> int:
@@ -82,11 +84,11 @@ class Table:
 
     def room(self, more: int) -> None:
         """Makes room for more rows."""
-        if self.words.rows + more > self.words.guard.rows:
-            raise self.words.guard.too_many_rows()
+        if self.tables.rows + more > self.tables.guard.rows:
+            raise self.tables.guard.too_many_rows()
         if self.n + more > self.data.shape[1]:
             least = self.n + more
-            for size in (self.words.room(least, self.mark), least + self.n // 8):
+            for size in (self.tables.room(least, self.mark), least + self.n // 8):
                 try:
                     self._grow(size)
                     return
@@ -126,8 +128,8 @@ class Table:
         self.grew(lo)
 
     def grew(self, lo: int) -> None:
-        self.words.rows += self.n - lo
-        self.words.touched(self)
+        self.tables.rows += self.n - lo
+        self.tables.touched(self)
         for follower, _ in self.readers:
             follower.wake()
 
@@ -140,7 +142,7 @@ class Table:
         """Says that rows have been marked as dead."""
         if len(rows) == 0:
             return
-        self.words.touched(self)
+        self.tables.touched(self)
         self.dead += len(rows)
         self.killed.append(rows)
         for follower, port in self.readers:
@@ -201,14 +203,14 @@ class Table:
             index.rebuild()
 
 
-class Words:
+class Tables:
     """What the tables of a circuit share: the dictionary, and which of them a step has touched."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self.changed: dict[int, Table] = {}
         self.rows = 0  # of all tables, so that one need not add them up
-        self.share = 1.0  # of the step how much has been told
+        self.share = 1.0  # how much of the step has come
         self.guard = Guard()
 
     def touched(self, table: Table) -> None:
@@ -263,11 +265,11 @@ class Index:
             self.groups = larger
         if too_full(self.buckets, most):
             self.buckets = marked_buckets(most)
-            k.rehash(self.buckets, self.groups, self.count)
-        words = table.dictionary
-        self.count = k.arrange(
+            rehash(self.buckets, self.groups, self.count)
+        dictionary = table.dictionary
+        self.count = arrange(
             table.data, self.seen, table.n, self.fields, self.order, table.alive, self.buckets, self.groups, self.count,
-            self.prev, self.after, words.canon, words.nullish,
+            self.prev, self.after, dictionary.canon, dictionary.nullish,
         )  # fmt: skip
         self.seen = table.n
 
@@ -308,15 +310,15 @@ class Links:
         if self.seen < child.n:
             if len(self.after) < child.n:
                 self.after = grown(self.after, 2 * child.n, self.seen)
-            k.link(child.data[self.field], self.seen, child.n, self.heads, self.after)
+            link(child.data[self.field], self.seen, child.n, self.heads, self.after)
             self.seen = child.n
 
-    def take(self, dead: Array) -> Array:
-        """Kills what was made of dead rows."""
+    def kill(self, dead: Array) -> Array:
+        """Kills what was made of dead rows; which rows that were."""
         self.extend()
         if len(self.room) < self.child.n:
             self.room = np.empty(2 * self.child.n, np.int64)
-        count = k.take_children(dead, self.heads, self.after, self.child.alive, self.room)
+        count = kill_children(dead, self.heads, self.after, self.child.alive, self.room)
         if count == 0:
             return NONE
         taken = self.room[:count].copy()
@@ -335,7 +337,7 @@ class Links:
         self.extend()
         if len(self.room) < self.child.n:
             self.room = np.empty(2 * self.child.n, np.int64)
-        count = k.standing_children(rows, self.heads, self.after, self.child.alive, self.room)
+        count = standing_children(rows, self.heads, self.after, self.child.alive, self.room)
         return self.room[:count].copy()
 
     def of(self, row: int) -> list[int]:
@@ -367,8 +369,8 @@ def grown(array: Array, size: int, used: int, fill: Any = None) -> Array:
 
 
 def marked_buckets(count: int) -> Array:
-    """Empty buckets that hold hashes, too: see `kernels.NUMBER`. For so many entries: at most half of them will be full."""
-    return np.full(1 << max(4, (2 * count - 1).bit_length()), k.EMPTY, np.int64)
+    """Empty buckets that hold hashes, too: see `kernels/hashing.py`. For so many entries: at most half of them will be full."""
+    return np.full(1 << max(4, (2 * count - 1).bit_length()), EMPTY, np.int64)
 
 
 def too_full(buckets: Array, count: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a step is told: events and revocations, checked against what is known, with what comes too late set aside."""
+"""What arrives in a step: events and revocations, checked against what is known, with what comes too late set aside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augury.model import Event, HistoryItem, Revocation
 from augury.sources import Batch, History
 from augury.sources.cells import MISSING
 
-Known = tuple[Events, int]
+InputRow = tuple[Events, int]  # an event that has come, by its row
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Arrived:
     count: int = 0
     greatest: int | None = None
     batches: dict[Predicate, Batch] = field(default_factory=dict)
-    killed: list[Known] = field(default_factory=list)
+    killed: list[InputRow] = field(default_factory=list)
     tombstones: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
     late: list[HistoryItem] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Arrived:
                     batch = self.batches[type]
                     part[type] = _slice(batch, lo, hi) if order is None else batch.some(order[lo:hi])
                     done += hi - lo
-            circuit.words.share = done / total
+            circuit.tables.share = done / total
             yield part
 
 
@@ -127,11 +127,15 @@ class Arrivals:
     def __init__(self, circuit: Circuit, plan: Plan, longest: int | None = None) -> None:
         """Events that last longer than `longest` are put aside."""
         self.circuit, self.plan, self.longest = circuit, plan, longest
-        self.by_id: dict[str, Known] = {}
+        self.by_id: dict[str, InputRow] = {}
         self.tombstones: set[str] = set()
         self.unnamed = False  # whether some events have no id of their own
         self.looked_up: dict[int, int] = {}  # how far the ids of unnamed events are in `by_id`, by table
         self.content_ids = False
+
+    def pushed(self, given: History | list[HistoryItem], bounds: Bounds) -> Arrived:
+        """What has been read of what was pushed."""
+        return self.history(given, bounds) if isinstance(given, History) else self.items(given, bounds)
 
     def history(self, given: History, bounds: Bounds) -> Arrived:
         """What has been said, by columns; where the order of arrival decides about single ids, item by item."""
@@ -268,7 +272,7 @@ class Arrivals:
         known = self._find(id)
         return known[0].event(known[1]) if known is not None else None
 
-    def _find(self, id: str) -> Known | None:
+    def _find(self, id: str) -> InputRow | None:
         """The event of an id. Ids that are made from contents are computed once somebody asks for one."""
         found = self.by_id.get(id)
         if found is None and self.unnamed and _made(id):
@@ -285,9 +289,15 @@ class Arrivals:
             self.looked_up[id(events)] = table.n
 
     def _revoke(
-        self, item: Revocation, arrived: Arrived, lists: dict[Predicate, list[Event]], dead: dict[Predicate, list[int]],
-        here: dict[str, tuple[Predicate, int]], tombstones: set[str], frontier: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        item: Revocation,
+        arrived: Arrived,
+        lists: dict[Predicate, list[Event]],
+        dead: dict[Predicate, list[int]],
+        here: dict[str, tuple[Predicate, int]],
+        tombstones: set[str],
+        frontier: int | None,
+    ) -> None:
         if item.id in here:
             type, at = here[item.id]
             end = lists[type][at].end
@@ -458,10 +468,10 @@ def _behind(given: History, bounds: Bounds, longest: int | None) -> dict[Predica
     ends = np.concatenate([batch.end for batch in given.batches.values()])
     lost = np.concatenate(list(found.values()))
     order = np.argsort(np.concatenate([batch.rows for batch in given.batches.values()]), kind="stable")
-    told = np.where(lost, MISSING, ends)[order]
-    before = np.maximum.accumulate(np.r_[MISSING if bounds.greatest is None else bounds.greatest, told])[:-1]
-    # What nothing was told before is not late; the subtraction must not go below what an integer holds.
-    late = (before != MISSING) & (told <= np.where(before == MISSING, 0, before) - bounds.lateness - 1)
+    counted = np.where(lost, MISSING, ends)[order]
+    before = np.maximum.accumulate(np.r_[MISSING if bounds.greatest is None else bounds.greatest, counted])[:-1]
+    # What nothing came before is not late; the subtraction must not go below what an integer holds.
+    late = (before != MISSING) & (counted <= np.where(before == MISSING, 0, before) - bounds.lateness - 1)
     lost[order] |= late
     cuts = np.cumsum([len(batch) for batch in given.batches.values()])[:-1]
     return {type: mask for type, mask in zip(given.batches, np.split(lost, cuts), strict=True) if mask.any()}

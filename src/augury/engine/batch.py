@@ -1,4 +1,4 @@
-"""A whole history at once, and a history told item by item, with the answers that the reference evaluator gives."""
+"""A whole history at once, and a history pushed item by item, with the answers that the reference evaluator gives."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Literal
 from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
 from augury.clock import Clock
+from augury.compiled import Compiled
 from augury.engine.changes import Detected
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
 from augury.entailment import Model, Replay
 from augury.limits import NO_LIMITS, Limits
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
-from augury.program import Program
+from augury.optimiser import optimise
 from augury.settings import Settings
 from augury.sources import History
 from augury.standing import standing
@@ -26,11 +27,11 @@ class Run(Session):
 
     @property
     def plan(self) -> Plan:
-        return needed(self.program.plan, self.program.plan.outputs)
+        return optimise(needed(self.program.plan, self.program.plan.outputs))
 
 
 def evaluate(
-    program: Program,
+    program: Compiled,
     history: History | Iterable[HistoryItem],
     clock: Clock,
     facts: Iterable[Fact] = (),
@@ -51,7 +52,7 @@ def evaluate(
 
 
 def replay(
-    program: Program,
+    program: Compiled,
     history: History | Iterable[HistoryItem],
     clock: Clock,
     facts: Iterable[Fact] = (),
@@ -61,7 +62,7 @@ def replay(
     lateness: int | None = None,
     limits: Limits | None = None,
 ) -> Replay:
-    """The changes of the answer while the history is told item by item."""
+    """The changes of the answer while the history is pushed item by item."""
     session = _session(program, clock, facts, retention, emit, lateness, limits)
     changes: list[Change] = []
     for item in give_ids(_items(history)):
@@ -78,7 +79,7 @@ def _items(history: History | Iterable[HistoryItem]) -> Iterable[HistoryItem]:
 
 
 def _session(
-    program: Program,
+    program: Compiled,
     clock: Clock,
     facts: Iterable[Fact],
     retention: int | None,

@@ -14,7 +14,7 @@ from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.columns.table import END, NONE, START, grown
 from augury.engine.found import Found
-from augury.engine.trace import Again, Traces
+from augury.engine.trace import StepCache, Traces
 from augury.jit import Array
 from augury.model import Change, Event
 
@@ -34,8 +34,13 @@ class Changes(sinks.Tabular):
     __slots__ = ("_clock", "_plan", "_type", "given", "gone")
 
     def __init__(
-        self, gone: Found = NOTHING, given: Found = NOTHING, plan: Plan = _NO_PLAN, clock: Clock = _NO_CLOCK, type: str | None = None
-    ) -> None:  # fmt: skip
+        self,
+        gone: Found = NOTHING,
+        given: Found = NOTHING,
+        plan: Plan = _NO_PLAN,
+        clock: Clock = _NO_CLOCK,
+        type: str | None = None,
+    ) -> None:
         self.gone, self.given = gone, given
         self._plan, self._clock, self._type = plan, clock, type
 
@@ -118,7 +123,7 @@ def _answers(plan: Plan, clock: Clock, groups: Mapping[str | None, Found], type:
     """Answers as they are written, group by group; of one type or of all."""
     if type is not None:
         plan = replace(plan, outputs=(type,))
-    hashes, traces = Again[Array](), Again[Traces]()
+    hashes, traces = StepCache[Array](), StepCache[Traces]()
     order = [found.which for found in groups.values()]
     firsts = np.cumsum([0, *(len(found.parts) for found in groups.values())])
     which = np.concatenate([own + first for own, first in zip(order, firsts[:-1], strict=True)])

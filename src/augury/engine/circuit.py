@@ -10,6 +10,7 @@ import numpy as np
 
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
+    UNRESTRICTED,
     Condition,
     Join,
     Repeat,
@@ -26,7 +27,7 @@ from augury.clock import Clock, show_duration
 from augury.columns.conditions import Context
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import View
-from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Words
+from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
@@ -42,7 +43,6 @@ from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
 from augury.model import Event, Fact
-from augury.optimiser import optimise
 
 
 class Circuit:
@@ -66,17 +66,18 @@ class Circuit:
         self.learns = True  # whether that stands for all inputs, where nobody said how long they last
         self.begins: int | None = None  # inputs begin after it, or might need what was forgotten by their lengths
         self.facts = Facts.of(facts)
-        self.words = Words(Dictionary())
+        self.tables = Tables(Dictionary())
         scalars = Scalars(plan.functions, plan.aggregates, clock)
         self.knowledge = knowledge or Knowledge(
             (*plan.clauses, *entailing(self.facts.predicates)), self.facts, scalars, self.report
         )
-        self.bridge = Bridge(self.knowledge, self.words, scalars, self.report)
-        self.context = Context(scalars, self.bridge, self.words.dictionary, self.report)
+        self.bridge = Bridge(self.knowledge, self.tables, scalars, self.report)
+        self.context = Context(scalars, self.bridge, self.tables.dictionary, self.report)
         self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
         self.operators: list[Operator] = []
         self.makers: dict[int, Operator] = {}
+        self.sources: dict[int, tuple[View, ...]] = {}  # what the rows of each table are made of
         self.inputs: dict[Predicate, Events] = {}
         self.derived: dict[Predicate, Derived] = {}
         self.heads: dict[str, Derive] = {}
@@ -90,10 +91,9 @@ class Circuit:
         self.wiring = Wiring(self)
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
-        self.words_kept = 0  # how many values there were after the last compaction
-        self.sources: dict[int, tuple[View, View]] = {}
+        self.values_kept = 0  # how many values there were after the last compaction
         self.rules: dict[str, Rule] = {}  # with their conditions placed
-        self.given: dict[str, Rule] = {}  # as the optimiser gave them
+        self.given: dict[str, Rule] = {}  # as the plan has them
         self.since: dict[str, int | None] = {}
         self.extend(plan)
         self.settle()
@@ -126,6 +126,7 @@ class Circuit:
     def add(self, operator: Operator) -> int:
         self.operators.append(operator)
         self.makers[id(operator.out.table)] = operator
+        self.sources[id(operator.out.table)] = operator.inputs
         return self._next_order()
 
     def _next_order(self) -> int:
@@ -138,7 +139,7 @@ class Circuit:
 
     def run(self) -> None:
         """Lets every operator take in what has changed, those first whose inputs are complete."""
-        ready, guard = self._ready, self.words.guard
+        ready, guard = self._ready, self.tables.guard
         while ready:
             operator = self.running = heapq.heappop(ready)[2]
             operator.scheduled = False
@@ -158,7 +159,7 @@ class Circuit:
             operator.scheduled = False
         for table, field, row, value in reversed(self.journal):
             table.data[field, row] = value
-        for table in self.words.changed.values():
+        for table in self.tables.changed.values():
             table.undo()
         self.knowledge.changes.undo()
         self.rebuild()
@@ -167,7 +168,7 @@ class Circuit:
     def rebuild(self) -> None:
         """Makes indexes and all else anew that is not in tables."""
         self._events.clear()
-        self.words.rows = self.rows
+        self.tables.rows = self.rows
         for operator in self.operators:
             operator.out.table.rebuild()
         for operator in self.operators:
@@ -175,10 +176,10 @@ class Circuit:
 
     def settle(self) -> None:
         """The step is over."""
-        for table in self.words.changed.values():
+        for table in self.tables.changed.values():
             table.begin()
-        self.words.changed.clear()
-        self.words.share = 1.0
+        self.tables.changed.clear()
+        self.tables.share = 1.0
         self.journal.clear()
         self.knowledge.changes.settle()
 
@@ -234,7 +235,7 @@ class Circuit:
 
     def extend(self, plan: Plan, since: int | None = None) -> None:
         """Adds the rules that a plan has more. They see what is held of the past, or just what starts after `since`."""
-        self.plan = plan = optimise(plan)
+        self.plan = plan
         for rule in plan.rules:  # a rule that is now to be read in another way is made anew
             if rule.label in self.rules and self.given[rule.label] != rule:
                 self.silence(rule.label)
@@ -281,7 +282,7 @@ class Circuit:
     # Facts that change
 
     def asks(self, operator: Operator, where: Iterable[Condition]) -> None:
-        """Says that an operator asks for facts; where they may change, it is told when they do."""
+        """Says that an operator asks for facts; where they may change, it revises when they do."""
         names = {name for condition in where for name, _ in static_calls_of(condition)} & self.changing
         if names:
             self.asking.append((operator, names))
@@ -331,7 +332,7 @@ class Circuit:
         self._learn(stratum)
 
     def _learn(self, stratum: Stratum) -> None:
-        """Where both kinds of events that make facts are there, knowledge is told of them."""
+        """Where both kinds of events that make facts are there, knowledge follows them."""
         for predicate, types in self.plan.made.items():
             there = tuple(t in self.derived for t in types)
             wanted = tuple(t in self.plan.derived for t in types)
@@ -421,6 +422,6 @@ def _monotone(stratum: Stratum) -> bool:
         if any(e.reads in stratum.types and e.kind != "positive" for e in edges(rule)):
             return False
         for node in walk_all(rule.body):
-            if isinstance(node, Join | Repeat) and node.policy.name != "unrestricted":
+            if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
                 return False
     return True

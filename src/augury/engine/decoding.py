@@ -16,7 +16,7 @@ import numpy as np
 from augury.clock import Duration, Timestamp
 from augury.columns.column import distinct
 from augury.columns.dictionary import NULL, Dictionary
-from augury.engine.trace import Again, Traces
+from augury.engine.trace import StepCache, Traces
 from augury.errors import RunError
 from augury.jit import Array
 from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
@@ -48,7 +48,7 @@ class Columns:
 
 def columns_of(changes: Changes, trace: bool = True) -> list[Columns]:
     """The changes of a step as columns: what is taken back, then what is given, for each type that has some."""
-    hashes, traces = Again[Array](), Again[Traces]()
+    hashes, traces = StepCache[Array](), StepCache[Traces]()
     return [
         Columns(
             rows.type,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.columns import kernels as k
 from augury.columns.column import Coded, some
 from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.columns.frame import View
-from augury.columns.table import END, FIELDS, NONE, START, Links, Table, grown, no_buckets
+from augury.columns.kernels.sets import first_equals
+from augury.columns.table import END, FIELDS, LEFT, NONE, START, Links, Table, grown, no_buckets
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
@@ -91,10 +91,10 @@ class Events(Operator):
     def __init__(self, circuit: Circuit, type: str, arity: int, used: tuple[int, ...]) -> None:
         self.type, self.arity, self.used = type, arity, used
         # The type and the number of arguments that its id is made of.
-        self.named, self.told = circuit.plan.aliases.get((type, arity), (type, arity - circuit.plan.hidden))
-        table = Table(len(used), circuit.words)
+        self.id_type, self.id_arity = circuit.plan.aliases.get((type, arity), (type, arity - circuit.plan.hidden))
+        table = Table(len(used), circuit.tables)
         self.chunks: list[Chunk] = []
-        self.fixed = NONE  # the numbers among equals of the first rows, told before some of their equals went
+        self.fixed = NONE  # the numbers among equals of the first rows, fixed before some of their equals went
         self._last = (NONE, NONE)  # the rows whose ids were made last, and these
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
         self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
@@ -126,20 +126,20 @@ class Events(Operator):
         table.room(count)
         data, hi = table.data, first + count
         data[START, first:hi], data[END, first:hi] = start, end
-        data[2:FIELDS, first:hi] = 0
+        data[LEFT:FIELDS, first:hi] = 0
         for at, position in zip(table.codes, self.used, strict=True):
             data[at, first:hi] = self._encoded(columns[position])
         table.added(count)
         return first
 
     def _encoded(self, column: Any) -> Any:
-        words = self.circuit.context
+        context = self.circuit.context
         if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
-            return words.dictionary.encode_column(column)
+            return context.dictionary.encode_column(column)
         if isinstance(column, Coded):
             values, place = column.distinct()
-            return np.array([words.encode(v) for v in values], np.int64)[place]
-        return [words.encode(v) for v in column]
+            return np.array([context.encode(v) for v in values], np.int64)[place]
+        return [context.encode(v) for v in column]
 
     def chunk(self, row: int) -> Chunk:
         return self.chunks[bisect_right(self.chunks, row, key=lambda c: c.first) - 1]
@@ -159,9 +159,11 @@ class Events(Operator):
             return given
         found = self.made_ids.get(row)
         if found is None:
-            data, args = self.out.table.data, self.args(row)[: self.told]
+            data, args = self.out.table.data, self.args(row)[: self.id_arity]
             number = int(self.numbers(np.array([row]))[0])
-            found = content_id(self.named, args, int(data[START, row]), int(data[END, row]), number, spelling_of(args))
+            found = content_id(
+                self.id_type, args, int(data[START, row]), int(data[END, row]), number, spelling_of(args)
+            )
             if len(self.made_ids) > _MANY:
                 self.made_ids.clear()
             self.made_ids[row] = found
@@ -226,16 +228,16 @@ class Events(Operator):
 
     def _hashes(self, rows: Array) -> tuple[Array, Array]:
         """The hashes of contents, and how they are written."""
-        data, words = self.out.table.data, self.out.table.dictionary
+        data, dictionary = self.out.table.data, self.out.table.dictionary
         found: list[tuple[Array, Array]] = []
-        for position in range(self.told):
+        for position in range(self.id_arity):
             if position in self.used:
                 codes = data[self.field(position), rows]
-                found.append((words.hashes(codes), words.spellings(codes)))
+                found.append((dictionary.hashes(codes), dictionary.spellings(codes)))
             else:
                 parts = [_hashed(some(chunk.columns[position], at)) for chunk, at in self.pieces(rows)]
                 found.append((np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])))
-        hashes = content_hashes(self.named, [h for h, _ in found], data[START, rows], data[END, rows])
+        hashes = content_hashes(self.id_type, [h for h, _ in found], data[START, rows], data[END, rows])
         return hashes, spellings_of([s for _, s in found], len(rows))
 
     def numbers(self, rows: Array) -> Array:
@@ -276,7 +278,7 @@ class Events(Operator):
         return result[rows]
 
     def _fixed(self, rows: Array) -> Array:
-        """The numbers that have been told already; else -1."""
+        """The numbers that are fixed already; else -1."""
         if not len(self.fixed):
             return np.full(len(rows), -1, np.int64)
         known = rows < len(self.fixed)
@@ -297,7 +299,7 @@ class Events(Operator):
                 return
         if 2 * table.n > len(self._buckets):
             self._buckets, self._compared = no_buckets(2 * table.n), 0
-        k.first_equals(
+        first_equals(
             table.data,
             self._compared,
             table.n,

@@ -1,7 +1,7 @@
 """Answers that were found: rows of a circuit, which become columns or events when somebody looks.
 
 Rows are read from the tables of the circuit. Before it forgets them, `keep` fetches what they are made of; values stay
-with the dictionary that they were told in. A thread that looks waits until a step is over.
+with the dictionary of their codes. A thread that looks waits until a step is over.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from augury.columns.dictionary import Dictionary, content_hashes
 from augury.columns.table import END, START
 from augury.engine.decoding import as_lists, hex_ids, values_of
-from augury.engine.trace import Again, Traces, trace_of, traces_of
+from augury.engine.trace import StepCache, Traces, trace_of, traces_of
 from augury.jit import Array
 from augury.model import Event, content_id, event_of
 from augury.sinks import Column, Part, in_order
@@ -53,7 +53,7 @@ class Rows:
         "_ids",
         "_looks",
         "_times",
-        "_told",
+        "_traced",
         "_traces",
         "derived",
         "numbers",
@@ -67,7 +67,7 @@ class Rows:
         self._dictionary: Dictionary | None = None
         self._ids: Array | None = None
         self._traces: Traces | None = None
-        self._told: tuple[int, list[tuple[str, ...]]] = (0, [])  # traces of some rows, one of which was asked for
+        self._traced: tuple[int, list[tuple[str, ...]]] = (0, [])  # traces of some rows, one of which was asked for
         self._looks = 0
 
     def __len__(self) -> int:
@@ -121,22 +121,22 @@ class Rows:
         return [values_of(self.dictionary, codes) for codes in self.codes]
 
     @_in_turn
-    def ids(self, again: Again[Array] | None = None) -> Array:
+    def ids(self, cache: StepCache[Array] | None = None) -> Array:
         """Ids as numbers."""
         if self._ids is None:
-            told = self.codes[: self.derived.arity - self.derived.circuit.plan.hidden]
+            visible = self.codes[: self.derived.arity - self.derived.circuit.plan.hidden]
             make = self.dictionary.hashes
-            hashes = [make(c) if again is None else again.of((c,), partial(make, c)) for c in told]
+            hashes = [make(c) if cache is None else cache.of((c,), partial(make, c)) for c in visible]
             self._ids = content_hashes(self.type, hashes, self.start, self.end)
         return self._ids
 
     @_in_turn
-    def traces(self, lo: int, hi: int, again: Again[Traces] | None = None) -> Traces:
+    def traces(self, lo: int, hi: int, cache: StepCache[Traces] | None = None) -> Traces:
         """The traces of rows from one up to another."""
         if self._traces is not None:
             return self._traces if (lo, hi) == (0, len(self)) else self._traces.part(lo, hi)
         assert self._circuit is not None
-        return traces_of(self._circuit, self.derived, self.numbers[lo:hi], again or Again())
+        return traces_of(self._circuit, self.derived, self.numbers[lo:hi], cache or StepCache())
 
     @_in_turn
     def keep(self) -> None:
@@ -155,9 +155,9 @@ class Rows:
             self._codes = [codes[order] for codes in self._codes]
         self._ids = None if self._ids is None else self._ids[order]
         self._traces = None if self._traces is None else self._traces.some(order)
-        self._told = (0, [])
+        self._traced = (0, [])
 
-    def part(self, op: str | None, hashes: Again[Array], traces: Again[Traces]) -> Part:
+    def part(self, op: str | None, hashes: StepCache[Array], traces: StepCache[Traces]) -> Part:
         """The rows as they are written."""
 
         def lists(lo: int, hi: int) -> Any:
@@ -187,8 +187,8 @@ class Rows:
     def id_of(self, row: int) -> str:
         if self._ids is None and self._few():
             event = self.event(row)
-            told = event.args[: self.derived.arity - self.derived.circuit.plan.hidden]
-            return content_id(event.type, told, event.start, event.end)
+            visible = event.args[: self.derived.arity - self.derived.circuit.plan.hidden]
+            return content_id(event.type, visible, event.start, event.end)
         return f"{int(self.ids()[row]):016x}"
 
     @_in_turn
@@ -196,11 +196,11 @@ class Rows:
         if self._traces is None and self._few():
             assert self._circuit is not None
             return trace_of(self._circuit, self.derived, int(self.numbers[row]))
-        lo, told = self._told
-        if not lo <= row < lo + len(told):
+        lo, traces = self._traced
+        if not lo <= row < lo + len(traces):
             lo = row - row % _EVENTS
-            self._told = lo, told = lo, self.traces(lo, min(lo + _EVENTS, len(self))).tuples()
-        return told[row - lo]
+            self._traced = lo, traces = lo, self.traces(lo, min(lo + _EVENTS, len(self))).tuples()
+        return traces[row - lo]
 
     def _few(self) -> bool:
         """Whether few rows have been looked at so far, so that it is not worth while to make all."""

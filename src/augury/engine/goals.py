@@ -44,7 +44,7 @@ class Goal:
 
 def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False) -> Iterator[Goal]:
     """The partial matches that can still be completed, rule by rule, the most complete first; or those of this step."""
-    decode = circuit.words.dictionary.decode
+    decode = circuit.tables.dictionary.decode
     for label in [rule] if rule is not None else list(circuit.rules):
         found, total = [], size(circuit.rules[label].body)
         for one in (one for operator in _operators(circuit, label) for one in operator.waiting(now, new)):

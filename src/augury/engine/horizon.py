@@ -2,7 +2,7 @@
 
 The *frontier* says that nothing more ends at or before it. From it follows for each table since when its rows are
 *unsettled* (they may still appear or vanish), and from the bounds of each operator how far back of that its partners lie.
-A row that is kept keeps what it was made of, so that its trace can be told; a derived event that outlives its derivations
+A row that is kept keeps what it was made of, so that its trace can be made; a derived event that outlives its derivations
 keeps its input events instead.
 """
 
@@ -143,17 +143,17 @@ def _keep_inputs(circuit: Circuit, keep: dict[int, Array]) -> None:
 
 def _shrink_dictionary(circuit: Circuit) -> None:
     """Forgets the values that no row has any more."""
-    words = circuit.words.dictionary
-    if words.n < 2 * circuit.words_kept + 4096:
+    dictionary = circuit.tables.dictionary
+    if dictionary.n < 2 * circuit.values_kept + 4096:
         return
     tables = [o.out.table for o in circuit.operators]
     used = [t.data[t.codes, : t.n].ravel() for t in tables if t.codes]
-    smaller, moved = words.without(used)
+    smaller, moved = dictionary.without(used)
     for table in tables:
         if table.codes:
             codes = table.data[table.codes, : table.n]
             odd = (codes & 1).astype(bool)
             codes[odd] = moved[codes[odd] >> 1]
             table.data[table.codes, : table.n] = codes
-    circuit.words.dictionary = circuit.context.dictionary = smaller
-    circuit.words_kept = smaller.n
+    circuit.tables.dictionary = circuit.context.dictionary = smaller
+    circuit.values_kept = smaller.n

@@ -23,7 +23,9 @@ def why(session: Session, event: Event, all: bool = False, format: Literal["text
     """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
     model = Derivations(session.circuit, None)
     if not isinstance(event, Event) or (id := content_id(event.type, event.args, event.start, event.end)) not in model:
-        raise RunError(f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing")  # fmt: skip
+        raise RunError(
+            f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing"
+        )
     tree = derivation_tree(_Held(model), Event(event.type, event.args, event.start, event.end, id), all)  # type: ignore[arg-type]
     _one_of(format, "text", "json", "mermaid")
     if format == "json":
@@ -90,7 +92,7 @@ def stats(session: Session) -> dict[str, Any]:
         "remembers": remembering,  # rules that nothing bounds, however old what they hold is
         "rows": sum(o.out.table.live for o in circuit.operators),
         "bytes": sum(o.out.table.bytes for o in circuit.operators),
-        "values": circuit.words.dictionary.n,
+        "values": circuit.tables.dictionary.n,
         "tombstones": len(session.arrivals.tombstones),
         "knowledge": {
             "facts": sum(map(len, circuit.knowledge.relations.values())),

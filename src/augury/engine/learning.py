@@ -22,8 +22,8 @@ from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.timeline import Statement
 
 if TYPE_CHECKING:
+    from augury.compiled import Compiled
     from augury.engine.session import Session
-    from augury.program import Program
 
 
 @dataclass
@@ -40,10 +40,10 @@ class Learnt(Arrived):
 def statements_from(session: Session, facts: Any) -> list[Statement]:
     """What is said of facts, in any form that facts come in. What says no time holds from now on."""
     plan = session.program.plan
-    told = facts_from(facts, plan, session.clock)
-    check_facts(told, plan)
+    given = facts_from(facts, plan, session.clock)
+    check_facts(given, plan)
     found: list[Statement] = []
-    for table in told.told:
+    for table in given.told:
         for one in table:
             fact = replace(one.fact, since=session.now) if one.fact.since is None else one.fact
             for time in (fact.since, fact.until):
@@ -61,7 +61,7 @@ def known_name(session: Session, name: str) -> None:
         raise RunError(f"nothing in the program asks for facts of `{name}`", hint=hint)
 
 
-def sorted_out(session: Session, statements: Iterable[Statement]) -> Learnt:
+def in_time(session: Session, statements: Iterable[Statement]) -> Learnt:
     """Without what comes too late: nothing that is settled changes any more."""
     arrived, settled = Learnt(session.arrivals, unnamed=session.arrivals.unnamed), session.settled
     for one in statements:
@@ -87,20 +87,22 @@ def allow(session: Session, names: set[str]) -> None:
     _rewire(session, circuit, circuit.may_change | names)
 
 
-def check_new_makers(session: Session, program: Program) -> None:
+def check_new_makers(session: Session, program: Compiled) -> None:
     """Refuses new rules that make facts for which running rules ask already, unless these were said to change."""
     plan, circuit = session.program.plan, session.circuit
     asked = {name for name, _ in static_calls(plan)}
     for name in sorted({name for name, _ in program.plan.made} - {name for name, _ in plan.made} - circuit.may_change):
         if reading(plan, {name}) & asked:
-            raise RunError(f"a new rule makes facts of `{name}`, for which running rules ask as if they never changed",
-                           hint=f"open the session with changing=['{name}']")  # fmt: skip
+            raise RunError(
+                f"a new rule makes facts of `{name}`, for which running rules ask as if they never changed",
+                hint=f"open the session with changing=['{name}']",
+            )
 
 
 def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
-    """The same session on a circuit that is wired anew, and told all events again."""
+    """The same session on a circuit that is wired anew, with all its events."""
     old.knowledge.changes.unmake()
-    new = Circuit(session.program.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
+    new = Circuit(session.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
     new.errors = old.errors
     by_id, tombstones = session.arrivals.by_id, session.arrivals.tombstones
     unnamed, shown = (

@@ -4,47 +4,48 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.algebra.plan import Plan, Predicate, rule_reads
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
 from augury.columns.table import END
-from augury.engine import inspect, snapshot
+from augury.compiled import Compiled, check_clock
+from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
+from augury.engine.callbacks import Callbacks
 from augury.engine.changes import Answers, Changes, Detected
 from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
 from augury.engine.goals import Goal, goals
 from augury.engine.horizon import compact, unsettled
-from augury.engine.learning import allow, check_new_makers, known_name, sorted_out, statements_from
+from augury.engine.intake import Intake
+from augury.engine.learning import allow, in_time, known_name, statements_from
 from augury.errors import DataError, RunError, nearest, too_deep
 from augury.jit import count_work
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.knowledge_base import Knowledge
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
-from augury.program import Program, check_clock, read_text
 from augury.settings import Settings, choose_clock
-from augury.sources import Batch, Reader, first_time, item_from, read_history
+from augury.sources import Batch
 
-_FEW = 64  # events that are taken one by one
 _MANY = 100_000  # rows of state that are worth a look at what may be forgotten
 
 
 class Session:
     """A program that runs: `push` events, `revoke` them, `advance` the clock; each returns the changes of the answer.
 
-    It is told by one thread at a time and raises when entered twice; whoever just looks waits until a step is over.
+    One thread at a time pushes and raises when entered twice; whoever just looks waits until a step is over.
     """
 
     def __init__(
         self,
-        program: Program,
+        program: Compiled,
         settings: Settings | None = None,
         *,
         clock: Clock | None = None,
@@ -63,8 +64,7 @@ class Session:
         self.late: list[HistoryItem] = []
         self.late_count = 0
         self.rejected: list[tuple[Event, str]] = []
-        self._callbacks: dict[str, list[Callable[[Change], None]]] = {}
-        self._goal_callbacks: dict[str, list[tuple[float, Callable[[Goal], None]]]] = {}
+        self._callbacks = Callbacks()
         self.grown: list[tuple[str, str, int | None]] = []  # rules added and removed since it was opened
         self._entered = threading.Lock()
         self._turn = threading.RLock()  # whoever looks waits for the end of a step
@@ -74,9 +74,8 @@ class Session:
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = 0
         self._delays: tuple[Plan, Mapping[Predicate, int | None]] | None = None  # how long answers may still change
-        self.unknown: dict[str, int] = {}  # how many events came of types that the program does not know
         self._circuit: Circuit | None = None
-        self._reads: Reader | None = None
+        self._intake = Intake(lambda first: self._open(first).clock, self.settings.strict)
         if clock is not None:
             self._clock = clock
         if clock is not None or self.settings.clock is not None or program.plan.tick is not None:
@@ -91,9 +90,9 @@ class Session:
             if not hasattr(self, "_clock"):
                 self._clock = choose_clock(program, settings.clock, first)
             check_clock(program, self.clock.kind)
-            told = facts_from(self._given_facts, program.plan, self.clock)
-            check_facts(told, program.plan)
-            self.facts = told + self._graphs.facts(program.plan, told)
+            facts = facts_from(self._given_facts, program.plan, self.clock)
+            check_facts(facts, program.plan)
+            self.facts = facts + self._graphs.facts(program.plan, facts)
             self.lateness = None if settings.lateness is None else self.clock.length(settings.lateness)
             # How old a revoked event may be: as old as a late one, unless it was said.
             age = settings.revisable
@@ -117,7 +116,7 @@ class Session:
     @property
     def plan(self) -> Plan:
         """What the circuit computes."""
-        return self.program.plan
+        return self.program.optimised
 
     @property
     def clock(self) -> Clock:
@@ -132,7 +131,7 @@ class Session:
 
     def _wire(self, circuit: Circuit) -> None:
         self._circuit, circuit.turn = circuit, self._turn
-        circuit.words.guard = Guard(self.settings.limits)
+        circuit.tables.guard = Guard(self.settings.limits)
         outputs = set(self.program.plan.outputs)
         self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
         self._index_answers()
@@ -175,47 +174,15 @@ class Session:
         as a DataFrame of pandas or Polars. A table of several types has a column `type`.
         """
         with self._alone():
-            if isinstance(events, Event | Revocation) or (
-                isinstance(events, Mapping) and ("type" in events or "op" in events)
-            ):
-                return self._push_few([events])
-            if isinstance(events, list | tuple) and len(events) <= _FEW:
-                return self._push_few(events)
-            history = read_history(self._reader, events)
-            if not len(history) and self._circuit is None:
+            read = self._intake.read(events, self.program.plan)
+            if not len(read) and self._circuit is None:
                 return Changes()  # nothing yet that tells the clock
-            self._count_unknown(history.unknown)
-            return self._step(lambda: self.arrivals.history(history, self._bounds))
-
-    def _push_few(self, events: Sequence[Any]) -> Changes:
-        """Events that are not worth making columns of."""
-        if not events and self._circuit is None:
-            return Changes()
-        self._open(first_time(events))
-        plan, clock, known = self.program.plan, self.clock, self._reader.known
-        items = [item_from(event, plan, clock) for event in events]
-        unknown: dict[str, int] = {}
-        for item in items:
-            if isinstance(item, Event) and (item.type, len(item.args)) not in plan.event_types:
-                type = (item.type, len(item.args))
-                problem = known.problem(type)
-                if problem is not None:
-                    raise problem
-                name = known.passed_over(type)
-                unknown[name] = unknown.get(name, 0) + 1
-        self._count_unknown(unknown)
-        return self._step(lambda: self.arrivals.items(items, self._bounds))
-
-    def _count_unknown(self, unknown: Mapping[str, int]) -> None:
-        for name, count in unknown.items():
-            self.unknown[name] = self.unknown.get(name, 0) + count
+            return self._step(lambda: self.arrivals.pushed(read, self._bounds))
 
     @property
-    def _reader(self) -> Reader:
-        """What reads events for the program as it is now."""
-        if self._reads is None or self._reads.plan is not self.program.plan:
-            self._reads = Reader(self.program.plan, lambda first: self._open(first).clock, strict=self.settings.strict)
-        return self._reads
+    def unknown(self) -> dict[str, int]:
+        """How many events came of types that the program does not know."""
+        return self._intake.unknown
 
     @property
     def _bounds(self) -> Bounds:
@@ -262,7 +229,7 @@ class Session:
             self._open(self.now)
             statements = statements_from(self, facts)
             allow(self, {one.fact.name for one in statements})
-            return self._step(lambda: sorted_out(self, statements))
+            return self._step(lambda: in_time(self, statements))
 
     def take(
         self,
@@ -312,22 +279,22 @@ class Session:
     def _alone(self) -> _Alone:
         return _Alone(self._entered, self._turn)
 
-    def _step(self, told: Callable[[], Any], frontier: int | None = None) -> Changes:
+    def _step(self, arrive: Callable[[], Any], frontier: int | None = None) -> Changes:
         """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier."""
         circuit = self._circuit
         assert circuit is not None
-        if circuit.words.rows > min(2 * self._kept + _MANY, (self._kept + circuit.words.guard.rows) // 2):
+        if circuit.tables.rows > min(2 * self._kept + _MANY, (self._kept + circuit.tables.guard.rows) // 2):
             self._prune_if_worth()
-        arrived = told()
+        arrived = arrive()
         count_work(arrived.count)
-        circuit.words.guard.begin()
+        circuit.tables.guard.begin()
         try:
             arrived.apply(circuit)
-            circuit.words.guard.answered(
+            circuit.tables.guard.answered(
                 sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers)
             )
         except BaseException as error:
-            circuit.words.guard.end()
+            circuit.tables.guard.end()
             circuit.undo()
             self.arrivals.undo(arrived)
             for one in self.answers:
@@ -336,7 +303,7 @@ class Session:
             if isinstance(error, Exceeded | MemoryError):
                 raise self._too_much(error) from None
             raise
-        circuit.words.guard.end()
+        circuit.tables.guard.end()
         if arrived.greatest is not None:
             self.greatest = arrived.greatest if self.greatest is None else max(self.greatest, arrived.greatest)
         if frontier is not None:
@@ -358,7 +325,10 @@ class Session:
         who = f"rule `{rule}`" if rule else "the step"
         if isinstance(error, Exceeded):
             return RunError(f"{who} {error.what}; the step is undone", hint=error.hint)
-        return RunError(f"{who} needs more memory than there is: {error}; the step is undone", hint="give it a window or a key, or tell fewer events at a time")  # fmt: skip
+        return RunError(
+            f"{who} needs more memory than there is: {error}; the step is undone",
+            hint="give it a window or a key, or tell fewer events at a time",
+        )
 
     def _final(self, type: Predicate, until: int | None, over: bool) -> int | None:
         """Up to when answers of a type are final, where nothing ends up to a time any more: a longer run may still follow."""
@@ -374,7 +344,7 @@ class Session:
         assert circuit is not None
         until = self.now if self.settings.emit == "early" else self.settled
         gone, given = list[Rows](), list[Rows]()
-        concerned = [self._of_table[key] for key in circuit.words.changed if key in self._of_table]
+        concerned = [self._of_table[key] for key in circuit.tables.changed if key in self._of_table]
         for one in dict.fromkeys((*concerned, *self._waiting)):
             early = self.settings.emit == "early"
             dead, new = one.step(until if early else self._final((one.events.type, one.events.arity), until, over))
@@ -387,24 +357,12 @@ class Session:
                 self._waiting[one] = None
             else:
                 self._waiting.pop(one, None)
-        reached = [
-            goal
-            for rule in self._goal_callbacks
-            if rule in circuit.rules
-            for goal in goals(circuit, rule, self.now, new=True)
-        ]
+        goals = self._callbacks.goals(circuit, self.now)
         circuit.settle()
         self.steps += 1
         changes = Changes(Found(gone), Found(given), self.program.plan, self.clock)
         self._unseen.update((*gone, *given))
-        for goal in reached:  # from here on a callback may fail: the step is over
-            for threshold, heard in self._goal_callbacks[goal.rule]:
-                if goal.complete >= threshold:
-                    heard(goal)
-        if self._callbacks and len(changes):
-            for change in changes:
-                for callback in self._callbacks.get(change.event.type, ()):
-                    callback(change)
+        self._callbacks.call(changes, goals)  # from here on a callback may fail: the step is over
         return changes
 
     def _prune_if_worth(self) -> None:
@@ -446,7 +404,7 @@ class Session:
     def snapshot(self) -> bytes:
         """The state as bytes; `program.restore` goes on from it."""
         with self._turn:
-            return snapshot.take(self)
+            return snapshot.taken(self)
 
     def save(self, path: str | Path) -> None:
         """Writes the state to a file; `program.restore` goes on from it.
@@ -463,12 +421,12 @@ class Session:
             raise RunError(f"no rule derives `{type}`", hint=f"there is {', '.join(sorted(known))}")
         if type not in self.program.plan.outputs:
             raise RunError(f"`{type}` is not an output of the program", hint=f"say `output {type}.`")
-        self._callbacks.setdefault(type, []).append(callback)
+        self._callbacks.of_type.setdefault(type, []).append(callback)
 
     def on_goal(self, rule: str, threshold: float, callback: Callable[[Goal], None]) -> None:
         """Calls a function with each partial match of a rule that is at least so complete, from 0 to 1."""
         self._known_rule(rule)
-        self._goal_callbacks.setdefault(rule, []).append((threshold, callback))
+        self._callbacks.of_goal.setdefault(rule, []).append((threshold, callback))
 
     # Rules come and go
 
@@ -477,26 +435,13 @@ class Session:
         if since not in ("past", "now"):
             raise RunError(f"rules start from the past or from now, not from {since!r}")
         with self._alone():
-            circuit, program, before = self.circuit, self.program.with_rules(rules), snapshot.take(self)
-            if program.plan.clauses != self.program.plan.clauses:
-                raise RunError(
-                    "static rules cannot be added to a session", hint="give facts and static rules when it opens"
-                )
-            if program.plan.tick != self.program.plan.tick:
-                raise RunError("the tick of a session cannot change")
-            check_clock(program, self.clock.kind)
-            read = {t for rule in self.program.plan.rules for t in rule_reads(rule)}
-            for name, arity in sorted((program.plan.derived.keys() - circuit.derived.keys()) & read):
-                raise RunError(f"`{name}` with {arity} arguments is an input of the running rules, so no new rule can derive it")  # fmt: skip
-            check_new_makers(self, program)
-            after = self.now if since == "now" else None
+            program, before = growing.with_rules(self, rules), snapshot.taken(self)
             try:
-                self._grow(program, after)
+                growing.add(self, program, rules, self.now if since == "now" else None)
             except BaseException:
                 shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
-                self._take_over(snapshot.give(self.opened, before, limits=self.settings.limits, **shared))
+                self._take_over(snapshot.restored(self.opened, before, limits=self.settings.limits, **shared))
                 raise
-            self.grown.append(("add", _text_of(rules), after))
             return self._finish()
 
     def _take_over(self, other: Session) -> None:
@@ -504,34 +449,10 @@ class Session:
         for name in ("program", "_circuit", "answers", "_of_table", "_waiting", "arrivals", "grown", "_kept"):
             setattr(self, name, getattr(other, name))
 
-    def _grow(self, program: Program, after: int | None) -> None:
-        circuit = self.circuit
-        circuit.extend(program.plan, after)
-        self.program, self.arrivals.plan = program, program.plan
-        known = {id(one.events) for one in self.answers}
-        for (name, _), events in circuit.derived.items():
-            if name in program.plan.outputs and id(events) not in known:
-                self.answers.append(Answers(events))
-        self._index_answers()
-
     def remove_rule(self, label: str) -> Changes:
-        """Takes a rule out; what only it derived is taken back."""
+        """Takes a rule out; what only it derived is retracted."""
         with self._alone():
-            circuit, program = self.circuit, self.program.without_rule(label)
-            circuit.silence(label)
-            changes = self._finish()
-            # What was given of a type that is no longer derived is no longer an answer.
-            leaving = [one for one in self.answers if one.events.type not in program.plan.outputs]
-            given = [Rows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
-            self._unseen.update(given)
-            self._keep_unseen()
-            circuit.remove(label)
-            told = self.program.plan
-            self.program, self.arrivals.plan = program, program.plan
-            self.answers = [one for one in self.answers if one not in leaving]
-            self._index_answers()
-            self.grown.append(("remove", label, None))
-            return Changes(Found([*changes.gone.parts, *given]), changes.given, told, self.clock)
+            return growing.remove(self, label)
 
     # Looking inside
 
@@ -587,11 +508,6 @@ class Session:
     def errors(self) -> dict[tuple[str, str], int]:
         """Rows that could not be computed: how often, by rule and message."""
         return {} if self._circuit is None else self._circuit.errors
-
-
-def _text_of(rules: str | Path) -> str:
-    """The text of rules, so that a snapshot can hold it."""
-    return read_text(Path(rules)) if isinstance(rules, Path) or rules.endswith(".aug") else rules
 
 
 class _Alone:

@@ -19,6 +19,7 @@ import numpy as np
 from augury.clock import Clock
 from augury.columns.dictionary import Dictionary
 from augury.columns.table import grown
+from augury.engine import growing
 from augury.engine.events import Events
 from augury.engine.saved import (
     Head,
@@ -49,11 +50,11 @@ from augury.settings import Settings
 if TYPE_CHECKING:
     from augury.algebra.plan import Plan
     from augury.columns.table import Table
+    from augury.compiled import Compiled
     from augury.engine.arrivals import Arrivals
     from augury.engine.circuit import Circuit
     from augury.engine.operators.base import Operator
     from augury.engine.session import Session
-    from augury.program import Program
 
 _KIND = "session"
 
@@ -64,10 +65,10 @@ def fingerprint(plan: Plan, clock: Clock) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-# Taking
+# Snapshot
 
 
-def take(session: Session) -> bytes:
+def taken(session: Session) -> bytes:
     return packed(_KIND, _state(session), program=fingerprint(session.opened.plan, session.clock))
 
 
@@ -101,7 +102,7 @@ def _state(session: Session) -> dict[str, Any]:
         "late": session.late,
         "rejected": session.rejected,
         "errors": [(rule, message, count) for (rule, message), count in circuit.errors.items()],
-        "values": circuit.words.dictionary.saved(),
+        "values": circuit.tables.dictionary.saved(),
         "durations": circuit.context.durations,
         "operators": [(name, o.kind, o.rule, o.out.table.width) for name, o in named.items()],
         "tables": [_table(o.out.table) for o in named.values()],
@@ -147,15 +148,15 @@ def _given_ids(events: Events) -> list[str | None]:
     return [one for chunk in events.chunks for one in (chunk.ids if chunk.ids is not None else [None] * chunk.count)]
 
 
-# Giving
+# Restore
 
 
-def give(program: Program, data: Any, **given: Any) -> Session:
+def restored(program: Compiled, data: Any, **options: Any) -> Session:
     """A session that goes on where another stopped; of a snapshot, or of the file of one."""
     found = read_file(data) if isinstance(data, str | Path) else data
-    given["limits"] = Limits.of(given.get("limits"))
+    options["limits"] = Limits.of(options.get("limits"))
     with _undisturbed():
-        return _given(program, found, given)
+        return _restored(program, found, options)
 
 
 @contextmanager
@@ -170,10 +171,10 @@ def _undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-def _given(program: Program, data: Any, given: dict[str, Any]) -> Session:
+def _restored(program: Compiled, data: Any, options: dict[str, Any]) -> Session:
     head, state = unpacked(_KIND, data)
     try:
-        return _session(program, head, state, given)
+        return _session(program, head, state, options)
     except SnapshotError:
         raise
     except Unsound as error:
@@ -191,22 +192,26 @@ def _unsound(head: Head, why: str) -> SnapshotError:
     return not_whole(why)
 
 
-def _session(program: Program, head: Head, state: Any, given: dict[str, Any]) -> Session:
+def _session(program: Compiled, head: Head, state: Any, options: dict[str, Any]) -> Session:
     from augury.engine.session import Session
 
     require(isinstance(state, dict) and all(isinstance(key, str) for key in state), "it is no state of a session")
     clock, facts = state["clock"], state["facts"]
     require(isinstance(clock, Clock), "no clock")
     if fingerprint(program.plan, clock) != head.about.get("program"):
-        raise SnapshotError("a snapshot of another program", hint="restore it with the program that it was taken of", code="S103")  # fmt: skip
-    if facts is None and "knowledge" not in given:
-        raise SnapshotError("a snapshot of a session that shared its knowledge", hint="give its facts and knowledge", code="S104")  # fmt: skip
+        raise SnapshotError(
+            "a snapshot of another program", hint="restore it with the program that it was taken of", code="S103"
+        )
+    if facts is None and "knowledge" not in options:
+        raise SnapshotError(
+            "a snapshot of a session that shared its knowledge", hint="give its facts and knowledge", code="S104"
+        )
     if facts is not None:
         require(isinstance(facts, Facts), "no facts")
-        given = {**given, "facts": facts}
+        options = {**options, "facts": facts}
     try:
-        limits = given.pop("limits")
-        session = Session(program, replace(_settings(state["settings"]), limits=limits), clock=clock, **given)
+        limits = options.pop("limits")
+        session = Session(program, replace(_settings(state["settings"]), limits=limits), clock=clock, **options)
         _grow(session, state["grown"])
     except AuguryError as error:  # rules or facts that do not fit the program
         raise Unsound(str(error).splitlines()[0]) from None
@@ -233,9 +238,9 @@ def _grow(session: Session, steps: Any) -> None:
     for what, text, after in steps:
         require(what in ("add", "remove") and isinstance(text, str) and is_time(after), "rules that are none")
         if what == "add":
-            session._grow(session.program.with_rules(text + "\n"), after)  # text, and never a path
+            growing.add(session, session.program.with_rules(text + "\n"), text + "\n", after)  # text, and never a path
         else:
-            session.remove_rule(text)
+            growing.remove(session, text)
     session.grown = [(what, text, after) for what, text, after in steps]
 
 
@@ -247,7 +252,7 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     values = Dictionary.restored(state["values"]) if are_values(state["values"]["values"]) else None
     require(values is not None, "values that are none")
     assert values is not None
-    circuit.words.dictionary = circuit.context.dictionary = values
+    circuit.tables.dictionary = circuit.context.dictionary = values
     circuit.context.durations = _flag(state["durations"])
     for table, columns in zip(tables, state["tables"], strict=True):
         _fill_table(table, columns)

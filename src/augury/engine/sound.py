@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def check_tables(circuit: Circuit) -> None:
     """All tables of a circuit whose rows have just been read."""
-    size = circuit.words.dictionary.n
+    size = circuit.tables.dictionary.n
     for operator in circuit.operators:
         _check_values(operator.out.table, size)
         operator.check()

@@ -129,8 +129,8 @@ class Traces:
         return Traces(np.r_[0, np.cumsum(lengths)].astype(np.int32), items, self.pool)
 
 
-class Again(Generic[T]):
-    """What was made of columns in this step: the same ones are not worked on twice, as rules may differ in their heads alone."""
+class StepCache(Generic[T]):
+    """A cache of what was made of columns in this step: rules may differ in their heads alone."""
 
     def __init__(self) -> None:
         self.known: dict[Hashable, list[tuple[tuple[Array, ...], T]]] = {}
@@ -146,12 +146,12 @@ class Again(Generic[T]):
         return found
 
     def limit(self, most: int = 16) -> None:
-        """Forgets what it knows once that is much: a step that is told in pieces does not come back to them."""
+        """Forgets what it knows once that is much: a step that comes in pieces does not come back to them."""
         if sum(map(len, self.known.values())) >= most:
             self.known.clear()
 
 
-def traces_of(circuit: Circuit, events: Derived, rows: Array, again: Again[Traces]) -> Traces:
+def traces_of(circuit: Circuit, events: Derived, rows: Array, cache: StepCache[Traces]) -> Traces:
     """The traces of many events: level by level, all rows that are made alike at once; the others one by one."""
     groups = list(_leaves(circuit, events.out.table, rows, 0))
     if len(groups) == 1 and len(groups[0][0]) == len(rows):
@@ -160,7 +160,7 @@ def traces_of(circuit: Circuit, events: Derived, rows: Array, again: Again[Trace
         if len(plain) == len(leaves):
             kind = tuple(id(one) for one, _ in plain)
             columns = (groups[0][0], *(at for _, at in plain))
-            return again.of(columns, lambda: _traces(circuit, events, rows, groups), kind)
+            return cache.of(columns, lambda: _traces(circuit, events, rows, groups), kind)
     return _traces(circuit, events, rows, groups)
 
 
@@ -286,7 +286,7 @@ def _spread(firsts: Array, lengths: Array) -> Array:
 
 
 def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int) -> list[tuple[Array, Leaves]]:
-    """The input events of rows, in groups that are made alike; rows in none of them are left to be told one by one."""
+    """The input events of rows, in groups that are made alike; rows in none of them are left to be traced one by one."""
     maker = circuit.makers[id(table)]
     if isinstance(maker, Events):
         return [(np.arange(len(rows)), [(maker, rows)])]
@@ -316,16 +316,16 @@ def _several(
     number[group] = np.arange(len(group))
     mine = np.flatnonzero(number[owners] >= 0)
     parents, owners = parents[mine], number[owners[mine]]
-    told, whole = np.zeros(len(parents), bool), Many([])
+    traced, whole = np.zeros(len(parents), bool), Many([])
     for some, leaves in _leaves(circuit, source, parents, depth):
-        told[some] = True
+        traced[some] = True
         for column, leaf in enumerate(leaves):
             one = (
                 leaf if isinstance(leaf, Many) else Many([(*leaf, np.arange(len(some)), np.zeros(len(some), np.int64))])
             )
             whole.parts.extend(one.below(some, owners, column).parts)
     covered = np.ones(len(group), bool)
-    covered[owners[~told]] = False
+    covered[owners[~traced]] = False
     own = np.flatnonzero(covered)
     return [(own, [whole if len(own) == len(group) else whole.of(own, len(group))])] if len(own) else []
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, assert_never
 
 from augury.algebra.nodes import (
     AnyOf,
@@ -47,30 +45,25 @@ from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import Var, Wild, variables
 from augury.algebra.terms import labels as labels_of
 from augury.clock import Timestamp
-from augury.columns.frame import LONGEST, Frame, Needs, View
-from augury.columns.table import FIELDS, LEFT, RIGHT, Table
+from augury.columns.frame import Needs, View
+from augury.columns.table import FIELDS, Table
 from augury.engine.operators.absence import Absence
-from augury.engine.operators.base import Operator
-from augury.engine.operators.choose import Choose
-from augury.engine.operators.chronological import Chronological
+from augury.engine.operators.choose import Agree
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive
-from augury.engine.operators.join import GAP, joined
+from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
-from augury.engine.operators.map import Map, Union
-from augury.engine.operators.recent import Recent
+from augury.engine.operators.map import UNTIL, Map, Point, Union, Until
+from augury.engine.operators.policies import POLICIES
 from augury.engine.operators.runs.greedy import Greedy, is_greedy
 from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
-from augury.engine.saved import require
 from augury.errors import RunError
-from augury.optimiser.implied_bounds import Back, BoundsFor, implied_back, implied_bounds
+from augury.optimiser.implied_bounds import Back, implied_back, implied_bounds
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
-
-UNTIL = "#until"  # the label of the times that `last n` collects from
 
 
 class Wiring:
@@ -101,7 +94,6 @@ class Wiring:
         if collect.window is None:
             out = self.like(body, {**dict.fromkeys(body.labels), UNTIL: None})
             Until(self.circuit, body, out, rule.label, rule.covers)
-            self.circuit.sources[id(out.table)] = (body, body)
             body = out
         collected = self.view(collect.pattern, Needs(frozenset((vars | asked | outer) & inner)), rule.label)
         shared = tuple(sorted(outer & inner))
@@ -163,7 +155,7 @@ class Wiring:
         fields = {v: FIELDS + i for i, v in enumerate(dict.fromkeys(vars))}
         first = FIELDS + len(fields)
         ends = {name: (first + 2 * i, first + 2 * i + 1) for i, name in enumerate(dict.fromkeys(labels))}
-        return View(Table(len(fields), self.circuit.words, 2 * len(ends)), fields, ends, named or {})
+        return View(Table(len(fields), self.circuit.tables, 2 * len(ends)), fields, ends, named or {})
 
     def like(self, view: View, labels: Iterable[str] | None = None) -> View:
         return self.table(view.vars, view.labels if labels is None else labels, dict.fromkeys(view.named, 0))
@@ -189,6 +181,8 @@ class Wiring:
                 return self._join(node, needs, rule)
             case Run():
                 return self._run(node, needs, rule)
+            case _:
+                assert_never(node)
 
     def _unary(self, node: Label | Within, needs: Needs, rule: str) -> View:
         """Names and windows, read together with what is below them."""
@@ -213,13 +207,17 @@ class Wiring:
         kept = [n for n in (*source.labels, *labels) if n in needs.labels]
         out = self.table(source.vars, kept, {**dict.fromkeys(source.named, 0), **dict.fromkeys(labels, -1)})
         Map(self.circuit, source, out, rule, labels=tuple(labels), longest=longest)
-        self.circuit.sources[id(out.table)] = (source, source)
         return out
 
     def _scan(
-        self, node: Scan, needs: Needs, rule: str, labels: tuple[str, ...], longest: int | None,
+        self,
+        node: Scan,
+        needs: Needs,
+        rule: str,
+        labels: tuple[str, ...],
+        longest: int | None,
         where: tuple[Condition, ...],
-    ) -> View:  # fmt: skip
+    ) -> View:
         """A scan; where every argument is a variable of its own, it is the table of the type itself."""
         type = (node.type, len(node.args))
         table, field = self.circuit.inputs[type].out.table, self.circuit.inputs[type].field
@@ -240,30 +238,25 @@ class Wiring:
             source = View(table, {}, own_labels)
             args = tuple((field(i), a) for i, a in enumerate(node.args) if not isinstance(a, Wild))  # type: ignore[assignment]
         Map(self.circuit, source, out, rule, args=args, labels=labels, longest=longest, where=where, after=after)
-        self.circuit.sources[id(out.table)] = (source, source)
         return out
 
     def _instant(self, node: Instant) -> View:
         time = node.time.value
         kind = "timestamp" if isinstance(time, Timestamp) else "logical"
         if kind != self.circuit.clock.kind:
-            raise RunError(f"the program names the {'time' if kind == 'timestamp' else 'tick'} {time}, but the run is on "
-                           f"{'the logical clock' if kind == 'timestamp' else 'timestamps'}")  # fmt: skip
+            raise RunError(
+                f"the program names the {'time' if kind == 'timestamp' else 'tick'} {time}, but the run is on "
+                f"{'the logical clock' if kind == 'timestamp' else 'timestamps'}"
+            )
         at = time.us if isinstance(time, Timestamp) else time
         out = self.table((), ())
         Point(self.circuit, out, int(at))  # type: ignore[arg-type]
         return out
 
     def _select(self, node: Select, needs: Needs, rule: str) -> View:
-        plain = tuple(c for c in node.where if not isinstance(c, NoneInside))
-        absent = tuple(c for c in node.where if isinstance(c, NoneInside))
-        above = needs.more(
-            {v for c in absent for v in condition_vars(c)},
-            {name for c in absent for name in self._absence_labels(c)},
-        )
-        below = above.more(
-            {v for c in plain for v in condition_vars(c)}, {n for c in plain for n in condition_labels(c)}
-        )
+        plain, absent = _parted(node.where)
+        above = _asking(needs, absent)
+        below = _asking(above, plain)
         inner, labels = node.input, []
         while isinstance(inner, Label):
             labels.append(inner.label)
@@ -277,16 +270,12 @@ class Wiring:
                 kept = sorted(above.vars & possible_vars(node)), sorted(above.labels & (set(source.labels) | made))
                 out = self.table(*kept, dict.fromkeys(source.named, 0))
                 Map(self.circuit, source, out, rule, where=plain)
-                self.circuit.sources[id(out.table)] = (source, source)
                 rows = out
             else:
                 rows = source
         for condition in absent:
             rows = self._inside(condition, rows, node, rule)
         return rows
-
-    def _absence_labels(self, condition: NoneInside) -> set[str]:
-        return {condition.window, *(n for c in condition.where for n in condition_labels(c))}
 
     def _inside(self, condition: NoneInside, rows: View, node: Select | Join, rule: str) -> View:
         bound = bound_vars(node)
@@ -295,9 +284,17 @@ class Wiring:
         return self.absence(rows, condition.pattern, condition.where, condition.window, bound, None, own, back, rule)
 
     def absence(
-        self, rows: View, pattern: Node, where: tuple[Condition, ...], window: str, bound: set[str],
-        of: set[str] | None, not_looked_for: tuple[str, ...], back: Back | None, rule: str,
-    ) -> View:  # fmt: skip
+        self,
+        rows: View,
+        pattern: Node,
+        where: tuple[Condition, ...],
+        window: str,
+        bound: set[str],
+        of: set[str] | None,
+        not_looked_for: tuple[str, ...],
+        back: Back | None,
+        rule: str,
+    ) -> View:
         """Rows with nothing of a pattern in a window. `of` are the variables that it may share with them."""
         inner = possible_vars(pattern)
         mine = set(rows.vars) if of is None else set(rows.vars) & of
@@ -307,93 +304,92 @@ class Wiring:
         keys = tuple(v for v in shared if v in bound and v in bound_vars(pattern))
         out = self.like(rows)
         Absence(
-            self.circuit, rows, absent, out, rule, window=window, keys=keys, shared=shared, where=where,
-            not_looked_for=not_looked_for, back=back,
-        )  # fmt: skip
-        self.circuit.sources[id(out.table)] = (rows, absent)
+            self.circuit,
+            rows,
+            absent,
+            out,
+            rule,
+            window=window,
+            keys=keys,
+            shared=shared,
+            where=where,
+            not_looked_for=not_looked_for,
+            back=back,
+        )
         return out
 
     def _join(self, node: Join, needs: Needs, rule: str) -> View:
-        per = node.policy.per if node.policy.name == "recent" else ()
-        changing = () if per else tuple(c for c in node.where if self._changes(c))
+        """Pairs; of them those for which the facts are so, without what must be absent, and that the policy takes."""
+        selection = POLICIES[node.policy.name]
+        changing = () if node.policy.per else tuple(c for c in node.where if self._changes(c))
         node = replace(node, where=tuple(c for c in node.where if c not in changing))
-        if changing and node.policy.name == "unrestricted":
+        if changing and selection is None:
             return self._select(Select(node, changing, node.span), needs, rule)
-        absences = tuple(c for c in node.where if isinstance(c, NoneInside))
-        where = tuple(c for c in node.where if not isinstance(c, NoneInside))
-        sides = possible_vars(node.left), possible_vars(node.right)
-        both = sides[0] | sides[1]
-        above = needs.more(
-            {v for c in absences for v in condition_vars(c)}
-            | {v for c in node.absent_where for v in condition_vars(c)},
-            {n for c in absences for n in self._absence_labels(c)}
-            | {n for c in node.absent_where for n in condition_labels(c)},
-        )
-        if node.absent is not None:
-            above = above.more(possible_vars(node.absent) & both)
-        chosen_of = above
-        above = above.more(
-            {v for c in changing for v in condition_vars(c)}, {n for c in changing for n in condition_labels(c)}
-        )
-        below = above.more(
-            {v for c in where for v in condition_vars(c)} | (sides[0] & sides[1]) | {*per, node.policy.by or ""},
-            {n for c in where for n in condition_labels(c)},
-        )
+        where, absences = _parted(node.where)
+        shared = tuple(sorted(possible_vars(node.left) & possible_vars(node.right)))
+        chosen_of = _asking(needs, (*absences, *node.absent_where)).more(_absent_keys(node))
+        above = _asking(chosen_of, changing)
+        below = _asking(above, where).more((*shared, *node.policy.per, node.policy.by or ""))
         left, right = self.view(node.left, below, rule), self.view(node.right, below, rule)
-        shared = tuple(sorted(sides[0] & sides[1]))
-        keys = tuple(v for v in shared if v in bound_vars(node.left) & bound_vars(node.right))
-        timely = tuple(c for c in where if _timely(c, left, right))
-        now = replace(node, where=timely if per else where)
-        bounds = partial(implied_bounds, now, self.circuit.clock, left.labels, right.labels)
-        relation, rest = bounds(self.circuit.lengths)
-        gap = node.absent is not None
         made = {c.label for c in where if isinstance(c, Relative)}
-        labels = (above if not per else below).labels & (
-            set(left.labels) | set(right.labels) | (made if not per else set())
-        )
+        labels = sorted(above.labels & (set(left.labels) | set(right.labels) | made))
         named = {**dict.fromkeys(right.named, 1), **dict.fromkeys(left.named, 0)}
-        if per:
-            return self._join_per(node, above, left, right, bounds, shared, absences, named, rule)
-        out = self.table(sorted(above.vars & possible_vars(node)), [*sorted(labels), *([GAP] if gap else [])], named)
-        alone = (
-            node.absent is None
-            and not absences
-            and not changing
-            and not _several(node.left)
-            and not _several(node.right)
-        )
-        lone = {"recent": Recent, "chronological": Chronological if node.op == "SEQ" else None}.get(node.policy.name)
-        if lone is not None and alone:
-            lone(
-                self.circuit, left, right, out, rule, policy=node.policy, keys=keys, shared=shared, relation=relation,
-                where=rest, nodes=(node.left, node.right),
-            ).bounds_for = bounds  # fmt: skip
-            self.circuit.sources[id(out.table)] = (left, right)
+        gap = node.absent is not None
+        out = self.table(sorted(above.vars & possible_vars(node)), [*labels, *([GAP] if gap else [])], named)
+        if node.policy.per:
+            assert selection is not None
+            return self._absences(self._join_per(node, left, right, out, shared, where, rule), node, absences, rule)
+        keys = tuple(v for v in shared if v in bound_vars(node.left) & bound_vars(node.right))
+        both = self._both(node, left, right, where, keys=keys, shared=shared)
+        one_row = not (gap or absences or changing or _several(node.left) or _several(node.right))
+        if selection is not None and selection.join is not None and selection.join.suits(node.op) and one_row:
+            selection.join(self.circuit, left, right, out, rule, policy=node.policy, **both)
             return out
-        hidden = self._hidden(node, right, both, rule)
+        hidden = self._hidden(node, right, rule)
         join = JoinOperator(
-            self.circuit, left, right, out, rule, keys=keys, shared=shared, relation=relation, where=rest, gap=gap,
-            nodes=(node.left, node.right), absent=hidden, absent_keys=self._absent_keys(node, both),
-        )  # fmt: skip
-        join.bounds_for = bounds
-        self.circuit.sources[id(out.table)] = (left, right)
-        rows = out if not changing else self._known(out, node, changing, chosen_of, rule)
+            self.circuit, left, right, out, rule, gap=gap, absent=hidden, absent_keys=_absent_keys(node), **both
+        )
+        rows = self._known(out, node, changing, chosen_of, rule) if changing else out
+        return self._chosen(node.policy, self._absences(rows, node, absences, rule), join, rule)
+
+    def _join_per(
+        self,
+        node: Join,
+        left: View,
+        right: View,
+        out: View,
+        shared: tuple[str, ...],
+        where: tuple[Condition, ...],
+        rule: str,
+    ) -> View:
+        """`recent per`: chosen by the temporal conditions alone, before the parts have to agree."""
+        timely = tuple(c for c in where if _timely(c, left, right))
+        pairs = self.table([], [], out.named)
+        both = self._both(node, left, right, timely, keys=(), shared=())
+        join = JoinOperator(self.circuit, left, right, pairs, rule, gap=False, **both)
+        chosen = self._chosen(node.policy, pairs, join, rule)
+        agreed = View(out.table, out.vars, out.labels, dict.fromkeys(out.named, 0))
+        Agree(self.circuit, chosen, agreed, rule, join=join, shared=shared, where=where, gap=node.absent is not None)
+        return agreed
+
+    def _both(
+        self, node: Join, left: View, right: View, where: tuple[Condition, ...], **options: Any
+    ) -> dict[str, Any]:
+        """What a join is told of its two parts: all bounds on their times, and the conditions that are left."""
+        node = replace(node, where=where)
+        bounds = partial(implied_bounds, node, self.circuit.clock, left.labels, right.labels)
+        relation, rest = bounds(self.circuit.lengths)
+        return {"relation": relation, "where": rest, "bounds_for": bounds, "nodes": (node.left, node.right), **options}
+
+    def _absences(self, rows: View, node: Join, inside: tuple[NoneInside, ...], rule: str) -> View:
+        """Of pairs those with nothing of `absent` between their parts, and nothing of the others inside a window."""
         if node.absent is not None:
             bound = bound_vars(node.left) | bound_vars(node.right)
-            rows = self.absence(
-                rows,
-                node.absent,
-                node.absent_where,
-                GAP,
-                bound,
-                both,
-                (),
-                partial(implied_back, node, None, self.circuit.clock),
-                rule,
-            )
-        for condition in absences:
+            back = partial(implied_back, node, None, self.circuit.clock)
+            rows = self.absence(rows, node.absent, node.absent_where, GAP, bound, _either(node), (), back, rule)
+        for condition in inside:
             rows = self._inside(condition, rows, node, rule)
-        return self._chosen(node.policy, rows, join, rule)
+        return rows
 
     def _run(self, node: Run, needs: Needs, rule: str) -> View:
         """A run: its events in order, the partial matches, the complete ones, and those that are chosen."""
@@ -407,18 +403,13 @@ class Wiring:
                 [*node.key, *sorted(needs.vars & run_variables(node))], sorted(needs.labels & run_labels(node))
             )
             Greedy(circuit, node, moments, parts, out, rule)
-            circuit.sources[id(out.table)] = (moments.out, moments.out)
             return out
         partials = Partials(circuit, node, moments, parts, rule)
         absences = tuple(c for c in node.where if isinstance(c, NoneInside))
-        above = needs.more(
-            {v for c in absences for v in condition_vars(c)},
-            {name for c in absences for name in self._absence_labels(c)},
-        )
+        above = _asking(needs, absences)
         labels = run_labels(node) | {c.label for c in node.where if isinstance(c, Relative)}
         out = self.table(sorted(above.vars & run_variables(node)), sorted(above.labels & labels))
         Complete(circuit, partials, out, rule)
-        circuit.sources[id(out.table)] = (partials.out, partials.out)
         rows = out
         for condition in absences:
             back = partial(implied_back, node, condition.window, circuit.clock)
@@ -429,7 +420,6 @@ class Wiring:
             return rows
         chosen = self.like(rows)
         Longest(circuit, rows, chosen, rule, partials)
-        circuit.sources[id(chosen.table)] = (rows, rows)
         return chosen
 
     def _changes(self, condition: Condition) -> bool:
@@ -441,121 +431,48 @@ class Wiring:
         vars = needs.vars & (possible_vars(node) | {v for c in where for v in condition_vars(c)})
         out = self.table(sorted(vars), sorted(rows.labels), dict.fromkeys(rows.named, 0))
         Map(self.circuit, rows, out, rule, where=where)
-        self.circuit.sources[id(out.table)] = (rows, rows)
         return out
 
-    def _absent_keys(self, node: Join, both: set[str]) -> tuple[str, ...]:
-        return () if node.absent is None else tuple(sorted(possible_vars(node.absent) & both))
-
-    def _hidden(self, node: Join, right: View, both: set[str], rule: str) -> View | None:
+    def _hidden(self, node: Join, right: View, rule: str) -> View | None:
         """What must be absent, where the right part alone says which occurrences of it block."""
         if node.absent is None or node.absent_where:
             return None
-        keys = set(self._absent_keys(node, both))
-        if not keys <= bound_vars(node.right) & bound_vars(node.absent) or not keys <= set(right.vars):
+        keys = set(_absent_keys(node))
+        if not keys <= bound_vars(node.right) & bound_vars(node.absent) & set(right.vars):
             return None
         return self.view(node.absent, Needs(frozenset(keys)), rule)
 
     def _chosen(self, policy: Policy, rows: View, join: JoinOperator, rule: str) -> View:
-        if policy.name == "unrestricted":
+        selection = POLICIES[policy.name]
+        if selection is None:
             return rows
         out = self.like(rows)
-        Choose(self.circuit, rows, out, rule, policy=policy, join=join)
-        self.circuit.sources[id(out.table)] = (rows, rows)
+        selection.listed(self.circuit, rows, out, rule, policy=policy, join=join)
         return out
 
-    def _join_per(
-        self, node: Join, above: Needs, left: View, right: View, bounds: BoundsFor, shared: tuple[str, ...],
-        absences: tuple[NoneInside, ...], named: dict[str, int], rule: str,
-    ) -> View:  # fmt: skip
-        """`recent per`: chosen by the temporal conditions alone, before the join."""
-        out = self.table([], [], named)
-        relation, rest = bounds(self.circuit.lengths)
-        join = JoinOperator(
-            self.circuit,
-            left,
-            right,
-            out,
-            rule,
-            keys=(),
-            shared=(),
-            relation=relation,
-            where=rest,
-            gap=False,
-            nodes=(node.left, node.right),
-        )
-        join.bounds_for = bounds
-        self.circuit.sources[id(out.table)] = (left, right)
-        rows = self._chosen(node.policy, out, join, rule)
-        where = tuple(c for c in node.where if not isinstance(c, NoneInside))
-        made = {c.label for c in where if isinstance(c, Relative)}
-        labels = sorted(above.labels & (set(left.labels) | set(right.labels) | made))
-        gap = [GAP] if node.absent is not None else []
-        agreed = self.table(sorted(above.vars & possible_vars(node)), [*labels, *gap], dict.fromkeys(named, 0))
-        Agree(self.circuit, rows, agreed, rule, join=join, shared=shared, where=where, gap=bool(gap))
-        self.circuit.sources[id(agreed.table)] = (rows, rows)
-        result = agreed
-        if node.absent is not None:
-            bound, both = (
-                bound_vars(node.left) | bound_vars(node.right),
-                possible_vars(node.left) | possible_vars(node.right),
-            )
-            back = partial(implied_back, node, None, self.circuit.clock)
-            result = self.absence(result, node.absent, node.absent_where, GAP, bound, both, (), back, rule)
-        for condition in absences:
-            result = self._inside(condition, result, node, rule)
-        return result
+
+def _either(node: Join) -> set[str]:
+    return possible_vars(node.left) | possible_vars(node.right)
 
 
-class Point(Operator):
-    """`q`: the time point [q, q]."""
-
-    kind = "point"
-
-    def __init__(self, circuit: Circuit, out: View, at: int) -> None:
-        super().__init__(circuit, (), out, "")
-        out.table.append(np.array([[at], [at], [-1], [-1], [0]], np.int64))
-
-    def make_links(self) -> list:  # type: ignore[type-arg]
-        return []
-
-    def step(self) -> None:
-        pass
-
-    def check(self) -> None:
-        require(self.out.table.n <= 1, "rows where there is one")
+def _absent_keys(node: Join) -> tuple[str, ...]:
+    """The variables that what must be absent shares with a pair."""
+    return () if node.absent is None else tuple(sorted(possible_vars(node.absent) & _either(node)))
 
 
-class Until(Map):
-    """Adds the times that `last n` collects from: up to the end of the labelled events."""
-
-    def __init__(self, circuit: Circuit, source: View, out: View, rule: str, covers: tuple[str, ...]) -> None:
-        self.covers = covers
-        super().__init__(circuit, source, out, rule)
-
-    def mapped(self, frame: Frame) -> Frame:
-        end = frame.end
-        for label in self.covers:
-            end = np.maximum(end, frame.labels[label][1])
-        frame.labels[UNTIL] = (np.full(len(frame), -LONGEST), end)
-        return frame
+def _parted(where: tuple[Condition, ...]) -> tuple[tuple[Condition, ...], tuple[NoneInside, ...]]:
+    """Conditions on a row, and those on what is absent."""
+    absent = tuple(c for c in where if isinstance(c, NoneInside))
+    return tuple(c for c in where if not isinstance(c, NoneInside)), absent
 
 
-class Agree(Map):
-    """What `recent per` has chosen: those pairs that agree and meet the other conditions."""
-
-    def __init__(
-        self, circuit: Circuit, source: View, out: View, rule: str, *, join: JoinOperator, shared: tuple[str, ...],
-        where: tuple[Condition, ...], gap: bool,
-    ) -> None:  # fmt: skip
-        self.join, self.shared, self.gap = join, shared, gap
-        super().__init__(circuit, source, out, rule, where=where)
-
-    def mapped(self, frame: Frame) -> Frame:
-        base, pairs = self.join.out.table, self.inputs[0].table.data[LEFT, frame.left]
-        left, right = self.join.inputs
-        frame = joined(left, right, base.data[LEFT, pairs], base.data[RIGHT, pairs], self.shared, self.gap, frame.left)
-        return self.circuit.context.select(self.where, frame, self.rule)
+def _asking(needs: Needs, where: Iterable[Condition]) -> Needs:
+    """Also what conditions ask for."""
+    for condition in where:
+        needs = needs.more(condition_vars(condition), condition_labels(condition))
+        if isinstance(condition, NoneInside):
+            needs = needs.more(labels={name for c in condition.where for name in condition_labels(c)})
+    return needs
 
 
 def _several(node: Node) -> bool:

@@ -42,7 +42,6 @@ from augury.explain.wording import show_condition
 from augury.language import syntax as s
 from augury.language.checks.static import call_modes
 from augury.language.show import Printer
-from augury.optimiser import optimise
 
 FORMATS = ("text", "json", "mermaid")
 
@@ -66,10 +65,11 @@ class Explained:
     shares: tuple[str, ...]
 
 
-def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> str:
+def explain(plan: Plan, optimised: Plan, modules: Iterable[s.Module], format: str = "text") -> str:
+    """The plan as it is written, and where the optimiser has changed a rule, as it runs."""
     if format not in FORMATS:
         raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(FORMATS)}")
-    rules = explain_rules(plan, modules)
+    rules = explain_rules(plan, optimised, modules)
     match format:
         case "json":
             return json.dumps(
@@ -78,7 +78,7 @@ def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> st
                 ensure_ascii=False,
             )
         case "mermaid":
-            return mermaid(plan)
+            return mermaid(optimised)
     if not rules:
         return "no event rules"
     known = [["knowledge", *_knowledge_text(plan)]] if call_modes(plan) else []
@@ -86,10 +86,10 @@ def explain(plan: Plan, modules: Iterable[s.Module], format: str = "text") -> st
     return "\n\n".join([*(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
 
 
-def explain_rules(plan: Plan, modules: Iterable[s.Module]) -> list[Explained]:
+def explain_rules(plan: Plan, optimised: Plan, modules: Iterable[s.Module]) -> list[Explained]:
     readings = _readings(modules)
     shared, by_label = sharing(plan), all_properties(plan)
-    optimised = {rule.label: rule for rule in optimise(plan).rules}
+    running = {rule.label: rule for rule in optimised.rules}
     result: list[Explained] = []
     for stratum in strata(plan):
         for rule in stratum.rules:
@@ -102,7 +102,7 @@ def explain_rules(plan: Plan, modules: Iterable[s.Module]) -> list[Explained]:
             )
             result.append(
                 Explained(
-                    rule.label, readings.get(rule.span, ""), rule_tree(rule, plan), _runs(rule, optimised[rule.label], plan), found.key, found.horizon, found.longest, found.any_length,
+                    rule.label, readings.get(rule.span, ""), rule_tree(rule, plan), _runs(rule, running[rule.label], plan), found.key, found.horizon, found.longest, found.any_length,
                     found.memory, found.settles, stratum.number, stratum.recursive, with_others,
                 )
             )  # fmt: skip
@@ -328,8 +328,8 @@ def _knowledge_json(plan: Plan) -> list[dict[str, Any]]:
 
 
 def mermaid(plan: Plan) -> str:
-    """Events and operators as a flow chart of what runs, from inputs to derived events; equal sub-plans appear once."""
-    plan, chart = optimise(plan), Flowchart("LR")
+    """Events and operators of a plan as a flow chart, from inputs to derived events; equal sub-plans appear once."""
+    chart = Flowchart("LR")
 
     def event(type: str) -> str:
         derived = any(name == type for name, _ in plan.derived)

@@ -1,8 +1,7 @@
 """Rewrites that make a plan cheaper and never change its answers: one a file, in one visible order.
 
 Early filters and windows at every operator below are part of the meaning (`algebra/place.py`): a policy chooses among what
-they leave. Projections and sharing of equal sub-plans are made while the circuit is wired (`engine/circuit.py`: `Needs`
-and `view`); the bounds that temporal conditions imply are computed join by join (`implied_bounds.py`).
+they leave. Projections and sharing of equal sub-plans are made while the circuit is wired (`engine/wiring.py`); the bounds that temporal conditions imply are computed join by join (`implied_bounds.py`).
 """
 
 from augury.algebra.plan import Plan

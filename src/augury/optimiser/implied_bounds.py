@@ -7,11 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Join, Node, Relates, Spans
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Holds,
+    Join,
+    Node,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+)
 from augury.algebra.relations import ALLEN, OPERATORS, Bound, Bounds, Contradiction, Limit
 from augury.algebra.timing import Lengths, Timing
 from augury.clock import Clock
@@ -67,8 +79,10 @@ def implied_bounds(
                 times = [_label(name, left, right) for name in condition.labels]
                 longest = clock.length(condition.length)
                 bounds.extend((*i[1], *j[0], longest) for i in times for j in times)
-            case _:
+            case Compare() | Holds() | Unless() | AnyOf() | Relative() | NoneInside():
                 rest.append(condition)
+            case _:
+                assert_never(condition)
     looking = np.array(_needed(bounds), np.int64).reshape(-1, 5)
     found = looking.copy()
     found[:, 0], found[:, 2] = 1 - looking[:, 0], 1 - looking[:, 2]

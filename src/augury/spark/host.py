@@ -17,8 +17,8 @@ from augury.columns.frame import LONGEST
 from augury.engine.changes import Changes
 from augury.engine.decoding import Columns, as_lists, columns_of, decoded, hex_ids
 from augury.engine.session import Session
-from augury.engine.snapshot import give
-from augury.engine.trace import Again
+from augury.engine.snapshot import restored
+from augury.engine.trace import StepCache
 from augury.limits import NO_LIMITS, Limits
 from augury.program import Program
 from augury.settings import Emit, Settings
@@ -65,7 +65,7 @@ class Work:
         """The session of a snapshot; what its worker knows already is not in it."""
         knowledge = self.facts.knowledge(self.plan, self.clock)
         known = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
-        session = give(Program(self.plan), data, late=late, limits=self.limits, **known)
+        session = restored(Program(self.plan), data, late=late, limits=self.limits, **known)
         session.circuit.learns = False
         return session
 
@@ -141,7 +141,7 @@ def chunks(given: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
 def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.RecordBatch]:
     """The changes of a step, a record batch for each type."""
     if len(changes):
-        again, texts = Again[pa.Array](), dict[int, pa.Array]()
+        again, texts = StepCache[pa.Array](), dict[int, pa.Array]()
         for columns in columns_of(changes, work.trace):
             if columns.trace is not None and id(columns.trace) not in texts:
                 texts[id(columns.trace)] = pc.binary_join(as_lists(columns.trace), JOINT)
@@ -149,7 +149,7 @@ def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.Recor
 
 
 def _record(
-    work: Work, columns: Columns, again: Again[pa.Array], texts: dict[int, pa.Array]
+    work: Work, columns: Columns, again: StepCache[pa.Array], texts: dict[int, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     type: Predicate = (columns.type, columns.arity - len(work.extra))
     layout, dictionary = work.layout, columns.dictionary

@@ -17,11 +17,12 @@ from pyspark.sql import functions as F
 
 from augury.algebra.plan import Plan
 from augury.clock import Clock
+from augury.compiled import check_clock
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import Graph, read_facts
 from augury.model import Event
-from augury.program import Program, check_clock
+from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import Answers, Column, Part, column_of, ordered
 from augury.sources import Coded, Skipped, SourceFile

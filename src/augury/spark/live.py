@@ -24,10 +24,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.algebra.plan import Plan
 from augury.clock import Kind, read_duration, read_timestamp, show_duration, show_timestamp
+from augury.compiled import check_clock
 from augury.errors import AuguryError, DataError, RunError
 from augury.knowledge.graphs import Graph, read_facts
 from augury.language.show import Printer
-from augury.program import Program, check_clock
+from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import event_as_json, make_folder
 from augury.sources import Skipped, SourceFile

@@ -15,11 +15,12 @@ from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
+from augury.compiled import check_clock
 from augury.errors import RunError, nearest
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
 from augury.model import Fact
-from augury.program import Program, check_clock
+from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import attribute_names
 from augury.sources.heading import Names

@@ -222,10 +222,10 @@ class Bucket:
 
 def _trim() -> None:
     """Lets go of sessions that were not used for longest, where there are too many rows of state."""
-    rows = sum(live.session.circuit.words.rows for live in _LIVE.values())
+    rows = sum(live.session.circuit.tables.rows for live in _LIVE.values())
     while rows > KEPT and len(_LIVE) > 1:
         _, live = _LIVE.popitem(last=False)
-        rows -= live.session.circuit.words.rows
+        rows -= live.session.circuit.tables.rows
 
 
 @contextmanager

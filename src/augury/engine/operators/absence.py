@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition
-from augury.columns import kernels as k
 from augury.columns.frame import Frame, View, frame_of, store
+from augury.columns.kernels.pairs import probe_window
 from augury.columns.table import END, LEFT, NONE, RANK, START, Latest, Links, Table
 from augury.engine.operators.base import Operator
 from augury.engine.operators.windows import in_windows, least_open
@@ -77,14 +77,14 @@ class Absence(Operator):
         lost, stale = self.losses(1), self.stale(1)  # what facts say of has changed is as if it went and came
         if len(stale):
             lost = np.concatenate([lost, stale])
-        again = self.unwatched(lost) if len(lost) else NONE
+        unblocked = self.unwatched(lost) if len(lost) else NONE
         new, absent = self.gains(0), self.gains(1)
         if len(stale):
             absent = np.sort(np.concatenate([absent, stale]))
         if len(absent):
             self.block(absent)
-        if len(again):
-            new = np.sort(np.concatenate([new, again]))
+        if len(unblocked):
+            new = np.sort(np.concatenate([new, unblocked]))
         if len(new):
             self.admit(new)
 
@@ -146,7 +146,7 @@ class Absence(Operator):
         self, rows: Array, mine: View, fields: Array, other: View, ofields: Array, standing: bool
     ) -> Iterator[Array]:
         """Pairs by key and time, in portions."""
-        words = self.circuit.words.dictionary
+        dictionary = self.circuit.tables.dictionary
         index = self.standing_index if standing else self.absent_index
         bounds = self.blocked_by if standing else self.blocks
         first, most = 0, 1 if self.plain and not standing else -1
@@ -157,13 +157,13 @@ class Absence(Operator):
         low, high, slack = (END, START, self.longest) if standing else (*mine.labels[self.window], 0)
         while first < len(rows) and index.count:
             table = other.table
-            came, count, touched = k.probe_window(
+            came, count, touched = probe_window(
                 rows, first, data, fields, mine.table.alive, table.data, ofields, table.alive, index.order,
-                index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
+                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
                 low, high, slack, table.n, bounds, most, self.room,
             )  # fmt: skip
             self.touched += touched
-            self.circuit.words.guard.paired(count)
+            self.circuit.tables.guard.paired(count)
             if count:
                 yield self.room[:, :count].copy()
             if came < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
@@ -177,12 +177,12 @@ class Absence(Operator):
             return every
         left, right = self.inputs
         one, other = left.table.data, right.table.data
-        words, mask = self.circuit.words.dictionary, np.ones(len(rows), bool)
+        dictionary, mask = self.circuit.tables.dictionary, np.ones(len(rows), bool)
         both: dict[str, Array] = {v: other[f, absent] for v, f in right.vars.items()}
         for name, f in left.vars.items():
             x = one[f, rows]
             if name in self.open and name in right.vars:
-                agreed, x = words.agree(x, both[name])
+                agreed, x = dictionary.agree(x, both[name])
                 mask &= agreed
             both[name] = x
         for label in self.not_looked_for:

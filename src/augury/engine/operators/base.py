@@ -124,7 +124,7 @@ class Operator(ABC):
         lost = self.losses(port)
         links = self.links[port]
         if len(lost) and links is not None:
-            self.touched += len(lost) + len(links.take(lost))
+            self.touched += len(lost) + len(links.kill(lost))
 
     @abstractmethod
     def step(self) -> None:

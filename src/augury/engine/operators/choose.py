@@ -1,30 +1,29 @@
-"""Policies: which candidate pairs of a binary operator are taken (SEMANTICS 5).
+"""Selection and consumption: which candidate pairs of a binary operator are taken (SEMANTICS 5).
 
-A policy chooses occurrences: rows made of the same events are taken or left together.
+A policy chooses occurrences: rows made of the same events are taken or left together. Each has a file of its own, and its
+row in `policies.py`: a `ChoosingJoin` where the pair alone says whether it is a candidate, and a `Choose` for the rest.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
-from augury.algebra.nodes import Policy
+from augury.algebra.nodes import Condition, Policy
 from augury.columns.dictionary import OPEN
-from augury.columns.frame import View, frame_of, store
-from augury.columns.table import END, LEFT, START, Links
+from augury.columns.frame import Frame, View, frame_of, store
+from augury.columns.table import END, LEFT, RIGHT, START, Links
 from augury.engine.operators.base import Operator, Part
-from augury.engine.operators.join import Join
-from augury.jit import Array
+from augury.engine.operators.join import Join, joined
+from augury.engine.operators.map import Map
 from augury.model import OrderKey, order_key
-from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
-    from augury.engine.horizon import Horizon
 
 Key = tuple[Any, ...]
 
@@ -38,6 +37,8 @@ def tie(policy: Policy, longest: int, by: Callable[[], OrderKey]) -> OrderKey:
             return (-longest,)
         case "by":
             return by()
+        case _:
+            assert_never(policy.ties)
 
 
 class Occurrence:
@@ -77,13 +78,38 @@ class Candidate:
     per: OrderKey
 
 
-class Choose(Operator):
-    """The rows of the candidates that a policy takes.
+class ChoosingJoin(Join):
+    """A join that chooses while it looks, so that candidates need not be listed.
 
-    recent: each later part takes the one most recent candidate, for each value of `per`. chronological: later parts in
-    the order of events, each takes the first candidate that is not used up; a change in the past decides anew all that
-    comes after it, which the lateness bounds.
+    For operators whose candidacy is decided by the pair alone (no absence, no `per`), and whose parts are one row each.
     """
+
+    def __init__(
+        self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any
+    ) -> None:
+        self.policy = policy
+        super().__init__(circuit, left, right, out, rule, gap=False, **join)
+
+    @classmethod
+    def suits(cls, op: str) -> bool:
+        """Whether it can choose for a binary operator."""
+        return True
+
+    def occurrence(self, side: int, row: int) -> Occurrence:
+        table = self.inputs[side].table
+        start, end = int(table.data[START, row]), int(table.data[END, row])
+        return Occurrence(self.circuit, start, end, self.circuit.parts(table, row))
+
+    def by(self, side: int, row: int) -> OrderKey:
+        """The attribute that the policy names."""
+        view = self.inputs[side]
+        field = view.vars.get(self.policy.by or "")
+        code = OPEN if field is None else int(view.table.data[field, row])
+        return order_key(None if code == OPEN else self.circuit.tables.dictionary.decode(code))
+
+
+class Choose(Operator):
+    """The rows of the candidates that a policy takes; a subclass says which (`decide`)."""
 
     kind = "policy"
 
@@ -98,27 +124,24 @@ class Choose(Operator):
     def clear(self) -> None:
         self.occurrences: list[dict[Key, Occurrence]] = [{}, {}]
         self.candidates: dict[int, Candidate | None] = {}
-        self.groups: dict[Key, dict[Key, list[Candidate]]] = {}
-        self.chosen: dict[Key, Key] = {}
-        self.queue: list[_Later] = []
-        self.by_later: dict[Key, _Later] = {}
-        self.used: set[tuple[int, Occurrence]] = set()
 
-    # Candidates
+    @abstractmethod
+    def decide(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
+        """Candidates go and come: the rows that are taken from now on, and those that no longer are."""
 
     def step(self) -> None:
         lost = [self.candidates.pop(row, None) for row in self.losses(0).tolist()]
         new = [self.candidate(row) for row in self.gains(0).tolist()]
         gone, come = [c for c in lost if c is not None], [c for c in new if c is not None]
         self.touched += len(gone) + len(come)
-        taken, left = self.recent(gone, come) if self.policy.name == "recent" else self.chronological(gone, come)
+        taken, left = self.decide(gone, come)
         self.show(taken, left)
         self.drop_dead(gone)
 
     def drop_dead(self, gone: list[Candidate]) -> None:
         links = self.links[0]
         if gone and links is not None:
-            links.take(np.array([c.row for c in gone], np.int64))
+            links.kill(np.array([c.row for c in gone], np.int64))
 
     def show(self, taken: set[int], left: set[int]) -> None:
         """Rows that are taken from now on, and rows that no longer are."""
@@ -127,7 +150,7 @@ class Choose(Operator):
         both = taken & left
         rows = np.array(sorted(left - both), np.int64)
         if len(rows):
-            links.take(rows)
+            links.kill(rows)
         rows = np.array(sorted(r for r in taken - both if table.alive[r]), np.int64)
         if len(rows):
             store(frame_of(self.inputs[0], rows), self.out)
@@ -158,7 +181,7 @@ class Choose(Operator):
         return found
 
     def values(self, side: int, row: int, names: tuple[str, ...]) -> OrderKey:
-        view, decode = self.join.inputs[side], self.circuit.words.dictionary.decode
+        view, decode = self.join.inputs[side], self.circuit.tables.dictionary.decode
         codes = [int(view.table.data[view.vars[v], row]) if v in view.vars else OPEN for v in names]
         return tuple(() if c == OPEN else order_key(decode(c)) for c in codes)
 
@@ -181,140 +204,33 @@ class Choose(Operator):
         found = [self.values(side, r, (name,))[0] for r in rows]
         return max((v if v != () else order_key(None)) for v in found) if found else order_key(None)
 
-    # Recent
-
-    def recent(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
-        taken: set[int] = set()
-        left: set[int] = set()
-        touched: dict[Key, None] = {}
-        before: dict[Key, set[int]] = {}
-        for candidate in (*gone, *come):
-            group = (candidate.side, candidate.later, candidate.per)
-            if group not in before:
-                before[group] = self._rows(group)
-                touched[group] = None
-        for candidate in gone:
-            group = (candidate.side, candidate.later, candidate.per)
-            pairs = self.groups.get(group, {})
-            rest = [c for c in pairs.get((candidate.earlier,), ()) if c is not candidate]
-            if rest:
-                pairs[candidate.earlier,] = rest
-            else:
-                pairs.pop((candidate.earlier,), None)
-        for candidate in come:
-            group = (candidate.side, candidate.later, candidate.per)
-            self.groups.setdefault(group, {}).setdefault((candidate.earlier,), []).append(candidate)
-        for group in touched:
-            pairs = self.groups.get(group, {})
-            if not pairs:
-                self.groups.pop(group, None)
-                self.chosen.pop(group, None)
-            else:
-                self.chosen[group] = self._most_recent(pairs)
-            now = self._rows(group)
-            taken |= now - before[group]
-            left |= before[group] - now
-        return taken, left
-
-    def _rows(self, group: Key) -> set[int]:
-        chosen = self.chosen.get(group)
-        if chosen is None:
-            return set()
-        return {c.row for c in self.groups.get(group, {}).get(chosen, ())}
-
-    def _most_recent(self, pairs: dict[Key, list[Candidate]]) -> Key:
-        latest = max(key[0].end for key in pairs)
-        level = [key for key in pairs if key[0].end == latest]
-        if len(level) > 1:
-            ties = {key: self.tie(pairs[key], -key[0].start) for key in level}
-            best = max(ties.values())
-            level = [key for key in level if ties[key] == best]
-        return level[0] if len(level) == 1 else max(level, key=lambda key: (key[0].start, key[0].order))
-
-    # Chronological
-
-    def chronological(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
-        touched: list[_Later] = []
-        for candidate in gone:
-            later = self.by_later[candidate.side, candidate.later]
-            later.candidates.remove(candidate)
-            touched.append(later)
-        for candidate in come:
-            key = (candidate.side, candidate.later)
-            if key not in self.by_later:
-                self.by_later[key] = _Later(candidate.later, candidate.side)
-                insort(self.queue, self.by_later[key])
-            later = self.by_later[key]
-            later.candidates.append(candidate)
-            touched.append(later)
-        if not touched:
-            return set(), set()
-        at = bisect_left(self.queue, min(touched))
-        before = {c.row: None for later in self.queue[at:] for c in later.taken}
-        before.update({c.row: None for c in gone})
-        for later in self.queue[at:]:
-            self.used -= later.uses
-            later.uses, later.taken = set(), []
-        for later in self.queue[at:]:
-            self.touched += len(later.candidates)
-            later.decide(self)
-        for later in touched:
-            if not later.candidates and self.by_later.get((later.side, later.occurrence)) is later:
-                del self.by_later[later.side, later.occurrence]
-                self.queue.remove(later)
-        now = {c.row for later in self.queue[at:] for c in later.taken}
-        return now - before.keys(), before.keys() - now
-
     def rebuild(self) -> None:
         super().rebuild()
         self.clear()
         self.seen = [0]
-        come = [c for row in self.gains(0).tolist() if (c := self.candidate(row)) is not None]
-        self.recent([], come) if self.policy.name == "recent" else self.chronological([], come)
-
-    def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """What was used up stays so while it could be taken again."""
-        if self.policy.name != "chronological":
-            return None
-        table = self.inputs[0].table
-        least = FAR
-        for view in self.join.inputs:
-            ends = view.table.data[END, : view.table.n][horizon.wanted(view.table)]
-            least = min(least, int(ends.min(initial=FAR)))
-        return table.data[END, : table.n] >= least
+        self.decide([], [c for row in self.gains(0).tolist() if (c := self.candidate(row)) is not None])
 
 
-class _Later:
-    """A later part with its candidates, and the pair that it has taken."""
+class Agree(Map):
+    """What `recent per` has chosen: those pairs that agree and meet the other conditions."""
 
-    def __init__(self, occurrence: Occurrence, side: int) -> None:
-        self.occurrence, self.side = occurrence, side
-        self.candidates: list[Candidate] = []
-        self.taken: list[Candidate] = []
-        self.uses: set[tuple[int, Occurrence]] = set()
+    def __init__(
+        self,
+        circuit: Circuit,
+        source: View,
+        out: View,
+        rule: str,
+        *,
+        join: Join,
+        shared: tuple[str, ...],
+        where: tuple[Condition, ...],
+        gap: bool,
+    ) -> None:
+        self.join, self.shared, self.gap = join, shared, gap
+        super().__init__(circuit, source, out, rule, where=where)
 
-    def __lt__(self, other: _Later) -> bool:
-        if self.occurrence.parts == other.occurrence.parts:
-            return self.side < other.side
-        return self.occurrence < other.occurrence
-
-    def decide(self, choose: Choose) -> None:
-        """The first candidate that is not used up, by its start; both are used up then, each in its role."""
-        if (self.side, self.occurrence) in choose.used:
-            return
-        free = [c for c in self.candidates if (1 - self.side, c.earlier) not in choose.used]
-        if not free:
-            return
-        first = min(c.earlier.start for c in free)
-        level: dict[Occurrence, list[Candidate]] = {}
-        for c in free:
-            if c.earlier.start == first:
-                level.setdefault(c.earlier, []).append(c)
-        if len(level) > 1:
-            ties = {o: choose.tie(cs, o.end) for o, cs in level.items()}
-            best = max(ties.values())
-            level = {o: cs for o, cs in level.items() if ties[o] == best}
-        chosen = min(level, key=lambda o: (o.end, o.order)) if len(level) > 1 else next(iter(level))
-        self.taken = level[chosen]
-        self.uses = {(self.side, self.occurrence), (1 - self.side, chosen)}
-        choose.used |= self.uses
+    def mapped(self, frame: Frame) -> Frame:
+        base, pairs = self.join.out.table, self.inputs[0].table.data[LEFT, frame.left]
+        left, right = self.join.inputs
+        frame = joined(left, right, base.data[LEFT, pairs], base.data[RIGHT, pairs], self.shared, self.gap, frame.left)
+        return self.circuit.context.select(self.where, frame, self.rule)

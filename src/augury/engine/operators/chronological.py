@@ -1,9 +1,4 @@
-"""`SEQ[chronological]`: first in, first out; both parts are used up (SEMANTICS 5).
-
-For a SEQ whose candidacy is decided by the pair alone and whose parts are one row each: then the right part is always the
-later one, and candidates need not be listed. Right parts decide in the order of events, each takes the first left part
-that is still free. A change in the past decides anew all that comes after it, which the lateness bounds.
-"""
+"""`SEQ[chronological]`: first in, first out; both parts are consumed (SEMANTICS 5)."""
 
 from __future__ import annotations
 
@@ -11,22 +6,20 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping
 from functools import total_ordering
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
-from augury.algebra.nodes import Policy
-from augury.columns.dictionary import OPEN
-from augury.columns.frame import Frame, View, store
+from augury.columns.frame import Frame, store
 from augury.columns.table import END, LEFT, RIGHT, START
 from augury.engine.operators.base import check_either
-from augury.engine.operators.choose import Occurrence
-from augury.engine.operators.join import Join
+from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, Occurrence
 from augury.jit import Array
-from augury.model import OrderKey, order_key
+from augury.model import OrderKey
+from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
 
 _AT_ONCE = 16  # candidates whose conditions are computed together
 
@@ -75,24 +68,29 @@ class _Group:
         self.free: list[_Place] = []
         self.rights: list[_Place] = []
         self.taken: dict[int, int] = {}  # right part to left part
-        self.again: _Place | None = None  # from here on it is to be decided anew
+        self.undecided: _Place | None = None  # from here on it is to be decided anew
 
 
-class Chronological(Join):
-    """Pairs first in, first out."""
+class Chronological(ChoosingJoin):
+    """Pairs first in, first out.
+
+    Right parts decide in the order of events, each takes the first left part that is still free. A change in the past
+    decides anew all that comes after it, which the lateness bounds.
+    """
 
     kind = "chronological"
 
-    def __init__(
-        self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any
-    ) -> None:
-        self.policy = policy
-        super().__init__(circuit, left, right, out, rule, gap=False, **join)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.clear()
         # How long a pair may be at most, so that what is too old need not be looked at.
         lengths = [b[4] for b in self.relation.bounds[0].tolist() if b[:4] == [1, END, 0, START]]
         self.longest = min(lengths, default=None)
         self.limits = [tuple(bound) for bound in self.relation.bounds[0].tolist()]
+
+    @classmethod
+    def suits(cls, op: str) -> bool:
+        return op == "SEQ"  # the right part is always the later one
 
     def clear(self) -> None:
         self.groups: dict[tuple[int, ...], _Group] = {}
@@ -100,19 +98,14 @@ class Chronological(Join):
 
     def key(self, side: int, row: int) -> tuple[int, ...] | None:
         """The key of a row; None where a part of it is null, which pairs with nothing."""
-        words, table = self.circuit.words.dictionary, self.inputs[side].table
+        dictionary, table = self.circuit.tables.dictionary, self.inputs[side].table
         codes = table.data[self.key_fields[side], row]
-        return None if words.is_null(codes).any() else tuple(words.canonical(codes).tolist())
+        return None if dictionary.is_null(codes).any() else tuple(dictionary.canonical(codes).tolist())
 
     def open_to_partners(self, rows: Array, side: int) -> Array:
         """Which rows are not used up."""
         used = self.pair_of.keys() if side == 0 else set(self.pair_of.values())
         return np.array([row not in used for row in rows.tolist()], bool)
-
-    def occurrence(self, side: int, row: int) -> Occurrence:
-        table = self.inputs[side].table
-        start, end = int(table.data[START, row]), int(table.data[END, row])
-        return Occurrence(self.circuit, start, end, self.circuit.parts(table, row))
 
     def place(self, side: int, row: int) -> _Place:
         table = self.inputs[side].table
@@ -125,11 +118,9 @@ class Chronological(Join):
             case "shortest":
                 return _Place((start, end), self, 0, row)
             case "by":
-                view = self.inputs[0]
-                field = view.vars.get(self.policy.by or "")
-                code = OPEN if field is None else int(table.data[field, row])
-                value = order_key(None if code == OPEN else self.circuit.words.dictionary.decode(code))
-                return _Place((start, _Greatest(value), end), self, 0, row)
+                return _Place((start, _Greatest(self.by(0, row)), end), self, 0, row)
+            case _:
+                assert_never(self.policy.ties)
 
     # Steps
 
@@ -142,13 +133,13 @@ class Chronological(Join):
             for row in self.gains(side).tolist():
                 self.come(side, row, touched)
         for group in touched.values():
-            if group.again is not None:
+            if group.undecided is not None:
                 self.decide(group)
 
     def _touch(
         self, group: _Group, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _Group]
     ) -> None:
-        group.again = place if group.again is None else min(group.again, place)
+        group.undecided = place if group.undecided is None else min(group.undecided, place)
         touched[key] = group
 
     def leave(self, side: int, row: int, touched: dict[tuple[int, ...], _Group]) -> None:
@@ -189,9 +180,9 @@ class Chronological(Join):
 
     def decide(self, group: _Group) -> None:
         """Decides anew from a right part on; pairs that stay as they are are left alone."""
-        assert group.again is not None
-        rights = group.rights[bisect_left(group.rights, group.again) :]
-        group.again = None
+        assert group.undecided is not None
+        rights = group.rights[bisect_left(group.rights, group.undecided) :]
+        group.undecided = None
         before: dict[int, int] = {}
         for place in rights:
             left = group.taken.pop(place.row, None)
@@ -313,3 +304,93 @@ def _at(queue: list[_Place], place: _Place) -> int:
     while queue[at].row != place.row:
         at += 1
     return at
+
+
+class ChooseChronological(Choose):
+    """Later parts in the order of events, each takes the first candidate that is not used up.
+
+    A change in the past decides anew all that comes after it, which the lateness bounds.
+    """
+
+    def clear(self) -> None:
+        super().clear()
+        self.queue: list[_Later] = []
+        self.by_later: dict[Key, _Later] = {}
+        self.used: set[tuple[int, Occurrence]] = set()
+
+    def decide(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
+        touched: list[_Later] = []
+        for candidate in gone:
+            later = self.by_later[candidate.side, candidate.later]
+            later.candidates.remove(candidate)
+            touched.append(later)
+        for candidate in come:
+            key = (candidate.side, candidate.later)
+            if key not in self.by_later:
+                self.by_later[key] = _Later(candidate.later, candidate.side)
+                insort(self.queue, self.by_later[key])
+            later = self.by_later[key]
+            later.candidates.append(candidate)
+            touched.append(later)
+        if not touched:
+            return set(), set()
+        at = bisect_left(self.queue, min(touched))
+        before = {c.row: None for later in self.queue[at:] for c in later.taken}
+        before.update({c.row: None for c in gone})
+        for later in self.queue[at:]:
+            self.used -= later.uses
+            later.uses, later.taken = set(), []
+        for later in self.queue[at:]:
+            self.touched += len(later.candidates)
+            later.decide(self)
+        for later in touched:
+            if not later.candidates and self.by_later.get((later.side, later.occurrence)) is later:
+                del self.by_later[later.side, later.occurrence]
+                self.queue.remove(later)
+        now = {c.row for later in self.queue[at:] for c in later.taken}
+        return now - before.keys(), before.keys() - now
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """What was used up stays so while it could be taken again."""
+        table = self.inputs[0].table
+        least = FAR
+        for view in self.join.inputs:
+            ends = view.table.data[END, : view.table.n][horizon.wanted(view.table)]
+            least = min(least, int(ends.min(initial=FAR)))
+        return table.data[END, : table.n] >= least
+
+
+class _Later:
+    """A later part with its candidates, and the pair that it has taken."""
+
+    def __init__(self, occurrence: Occurrence, side: int) -> None:
+        self.occurrence, self.side = occurrence, side
+        self.candidates: list[Candidate] = []
+        self.taken: list[Candidate] = []
+        self.uses: set[tuple[int, Occurrence]] = set()
+
+    def __lt__(self, other: _Later) -> bool:
+        if self.occurrence.parts == other.occurrence.parts:
+            return self.side < other.side
+        return self.occurrence < other.occurrence
+
+    def decide(self, choose: ChooseChronological) -> None:
+        """The first candidate that is not used up, by its start; both are used up then, each in its role."""
+        if (self.side, self.occurrence) in choose.used:
+            return
+        free = [c for c in self.candidates if (1 - self.side, c.earlier) not in choose.used]
+        if not free:
+            return
+        first = min(c.earlier.start for c in free)
+        level: dict[Occurrence, list[Candidate]] = {}
+        for c in free:
+            if c.earlier.start == first:
+                level.setdefault(c.earlier, []).append(c)
+        if len(level) > 1:
+            ties = {o: choose.tie(cs, o.end) for o, cs in level.items()}
+            best = max(ties.values())
+            level = {o: cs for o, cs in level.items() if ties[o] == best}
+        chosen = min(level, key=lambda o: (o.end, o.order)) if len(level) > 1 else next(iter(level))
+        self.taken = level[chosen]
+        self.uses = {(self.side, self.occurrence), (1 - self.side, chosen)}
+        choose.used |= self.uses

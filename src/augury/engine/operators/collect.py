@@ -14,11 +14,12 @@ from augury.algebra.nodes import Collect as CollectNode
 from augury.algebra.nodes import Rule
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Const, Var, plain_variables, variables, walk
-from augury.columns import kernels as k
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import LONGEST, Frame, View
+from augury.columns.kernels.pairs import probe_window
 from augury.columns.table import END, FIELDS, LEFT, RANK, START, Index, Links, Table
 from augury.engine.operators.base import Operator, Part, Ways
+from augury.engine.operators.map import UNTIL
 from augury.engine.operators.numbers import is_plain, numbers_of
 from augury.engine.operators.windows import in_last, in_windows
 from augury.engine.saved import check_numbers, ragged, require, unragged
@@ -47,10 +48,19 @@ class Collect(Operator):
     kind = "collect"
 
     def __init__(
-        self, circuit: Circuit, rows: View, collected: View, out: View, rule: Rule, collect: CollectNode,
-        keys: tuple[str, ...], shared: tuple[str, ...], several: bool, several_collected: bool,
+        self,
+        circuit: Circuit,
+        rows: View,
+        collected: View,
+        out: View,
+        rule: Rule,
+        collect: CollectNode,
+        keys: tuple[str, ...],
+        shared: tuple[str, ...],
+        several: bool,
+        several_collected: bool,
         back: Back | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.collect, self.keys, self.head = collect, keys, rule
         self.open = tuple(v for v in shared if v not in keys)
         self.others = sorted({v for arg in rule.args for v in plain_variables(arg)})
@@ -72,10 +82,10 @@ class Collect(Operator):
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.room = np.empty((2, 64), np.int64)
-        plainly = not (self.open or collect.where or several_collected)
+        nothing_else = not (self.open or collect.where or several_collected)
         self.of_last = (  # the fields by which `last n` counts, where nothing else decides what is collected
             [collected.vars[v] for v in dict.fromkeys((*keys, *self.others)) if v in collected.vars]
-            if collect.last is not None and collect.window is None and plainly
+            if collect.last is not None and collect.window is None and nothing_else
             else None
         )
         circuit.asks(self, collect.where)
@@ -83,7 +93,7 @@ class Collect(Operator):
     @property
     def window(self) -> str:
         """The label of the times that are collected from; those of `last n` reach back without end."""
-        return self.collect.window or "#until"
+        return self.collect.window or UNTIL
 
     def make_links(self) -> list[Links | None]:
         return [Links(self.inputs[0].table, self.out.table, LEFT), None]
@@ -92,7 +102,7 @@ class Collect(Operator):
         touched: dict[int, None] = {}
         lost = self.losses(0)
         if len(lost):
-            self.links[0].take(lost)  # type: ignore[union-attr]
+            self.links[0].kill(lost)  # type: ignore[union-attr]
             for row in lost.tolist() if self.several else ():
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
@@ -161,22 +171,30 @@ class Collect(Operator):
         bounds: Array,
         most: int = -1,
     ) -> Iterator[Array]:
-        first, words = 0, self.circuit.words.dictionary
+        first, dictionary = 0, self.circuit.tables.dictionary
         if len(given):
             index.extend()
         while first < len(given) and index.count:
-            came, count, touched = k.probe_window(
+            came, count, touched = probe_window(
                 given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
-                index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
+                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
                 low, high, slack, limit, bounds, most, self.room,
             )  # fmt: skip
             self.touched += touched
-            self.circuit.words.guard.paired(count)
+            self.circuit.tables.guard.paired(count)
             if count:
                 yield self.room[:, :count].copy()
             if came < len(given):
                 self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
             first = came
+
+    def in_window(self, rows: Array, most: int = -1) -> Iterator[Array]:
+        """Pairs of a row and an occurrence in its window; with `most`, that many of each row, the latest ones."""
+        mine, collected = self.inputs
+        low, high = mine.labels[self.window]
+        bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
+        alive, index, (fields, ofields) = mine.table.alive, self.index, self.fields
+        return self.pairs(rows, mine, alive, collected, index, fields, ofields, low, high, 0, last, bounds, most)
 
     def compute(self, rows: list[int]) -> None:
         """Computes rows anew; what they gave before and give no longer is taken back."""
@@ -207,14 +225,7 @@ class Collect(Operator):
 
     def at_once(self, rows: Array) -> list[tuple[Array, tuple[int, ...]]] | None:
         """What rows give, computed column by column, where all that is aggregated are numbers of one kind."""
-        mine, collected = self.inputs
-        low, high = mine.labels[self.window]
-        bounds = np.array([(0, low, 1, START, 0)], np.int64)
-        portions = self.pairs(
-            rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, 0,
-            collected.table.n, bounds,
-        )  # fmt: skip
-        pairs = np.concatenate([np.empty((2, 0), np.int64), *portions], axis=1)
+        pairs = np.concatenate([np.empty((2, 0), np.int64), *self.in_window(rows)], axis=1)
         self.circuit.context.name_events = None
         kept = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule).left
         at, q = pairs[0][kept], pairs[1][kept]
@@ -223,14 +234,14 @@ class Collect(Operator):
         order = np.argsort(at, kind="stable")
         at, q = at[order], q[order]
         first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-        found = numbers_of(self.aggregates, collected, q, first)
+        found = numbers_of(self.aggregates, self.inputs[1], q, first)
         return None if found is None else self.rows_of(at[first], q, first, found)
 
     def rows_of(
         self, rows: Array, q: Array, first: Array, found: dict[Aggregate, Array]
     ) -> list[tuple[Array, tuple[int, ...]]]:
         """The rows of the output, with what each has collected."""
-        view, words = self.inputs[0], self.circuit.words.dictionary
+        view, dictionary = self.inputs[0], self.circuit.tables.dictionary
         data, rank = view.table.data, self.inputs[1].table.data[RANK, q]
         start, end = data[START, rows], data[END, rows]
         for label in self.head.covers:
@@ -246,7 +257,7 @@ class Collect(Operator):
                 case Const():
                     given[FIELDS + i] = self.circuit.context.encode(arg.value)
                 case Aggregate():
-                    given[FIELDS + i] = words.encode_column(found[arg])
+                    given[FIELDS + i] = dictionary.encode_column(found[arg])
         members = np.split(q, first[1:])
         ok = np.flatnonzero((start > -LONGEST) & (end < LONGEST)).tolist()
         for _ in range(len(rows) - len(ok)):
@@ -265,9 +276,11 @@ class Collect(Operator):
         while len(rows):
             groups, floors = self.look(rows, most)
             enough = {group.row for group in groups if group.has(last, floors.get(group.row))}
-            again = {leader for r in rows.tolist() if (leader := self.leader(r)) in floors and leader not in enough}
-            found += [group for group in groups if group.row not in again]
-            rows = np.array([r for r in rows.tolist() if self.leader(r) in again], np.int64)
+            unfinished = {
+                leader for r in rows.tolist() if (leader := self.leader(r)) in floors and leader not in enough
+            }
+            found += [group for group in groups if group.row not in unfinished]
+            rows = np.array([r for r in rows.tolist() if self.leader(r) in unfinished], np.int64)
             most *= 8
         return found
 
@@ -278,17 +291,11 @@ class Collect(Operator):
     def look(self, rows: Array, most: int) -> tuple[list[_Group], dict[int, int]]:
         """The groups of rows that look at so many occurrences at most; and for those that may have more, how far back
         they have looked."""
-        mine, collected = self.inputs
-        low, high = mine.labels[self.window]
-        bounds = np.array([(0, low, 1, START, 0)], np.int64)
         groups: dict[OrderKey, _Group] = {}
         floors: dict[int, int] = {}
-        decode = self.circuit.words.dictionary.decode
-        r = collected.table.data
-        for pairs in self.pairs(
-            rows, mine, mine.table.alive, collected, self.index, self.fields[0], self.fields[1], low, high, 0,
-            collected.table.n, bounds, most,
-        ):  # fmt: skip
+        decode = self.circuit.tables.dictionary.decode
+        r = self.inputs[1].table.data
+        for pairs in self.in_window(rows, most):
             if most > 0:
                 at, counts = np.unique(pairs[0], return_counts=True)
                 for row in at[counts >= most].tolist():
@@ -308,7 +315,7 @@ class Collect(Operator):
                     () if v not in columns or columns[v][i] == OPEN else order_key(decode(columns[v][i]))
                     for v in self.aggregated
                 )
-                identity = (self.circuit.parts(collected.table, member), seen)
+                identity = (self.circuit.parts(self.inputs[1].table, member), seen)
                 if identity not in group.members:
                     bound = {
                         v: decode(columns[v][i]) for v in self.aggregated if v in columns and columns[v][i] != OPEN
@@ -323,12 +330,12 @@ class Collect(Operator):
         mine, collected = self.inputs
         rows, q = pairs
         one, other = mine.table.data, collected.table.data
-        words, mask = self.circuit.words.dictionary, np.ones(len(rows), bool)
+        dictionary, mask = self.circuit.tables.dictionary, np.ones(len(rows), bool)
         both: dict[str, Array] = {v: other[f, q] for v, f in collected.vars.items()}
         for name, f in mine.vars.items():
             x = one[f, rows]
             if name in self.open:
-                agreed, x = words.agree(x, both[name])
+                agreed, x = dictionary.agree(x, both[name])
                 mask &= agreed
             both[name] = x
         every = np.arange(len(rows))
@@ -367,7 +374,9 @@ class Collect(Operator):
                 except RowError:
                     raise
                 except Exception as error:
-                    raise RunError(f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`") from error  # fmt: skip
+                    raise RunError(
+                        f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`"
+                    ) from error
             args = [context.scalars.evaluate(a, group.binding, labels, values) for a in rule.args]
         except RowError as error:
             context.report(rule.label, str(error), group.binding)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.terms import Const, Expr, Var
-from augury.columns import kernels as k
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import LONGEST, View, frame_of
+from augury.columns.kernels.links import fall
+from augury.columns.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
@@ -37,7 +38,7 @@ class Derived(Operator):
 
     def __init__(self, circuit: Circuit, type: str, arity: int, recursive: bool) -> None:
         self.type, self.arity, self.recursive = type, arity, recursive
-        table = Table(arity, circuit.words)
+        table = Table(arity, circuit.tables)
         self.fields = np.arange(FIELDS, FIELDS + arity, dtype=np.int64)
         self.counts = np.zeros((2, 16), np.int64)  # hash and number of derivations
         self.buckets = marked_buckets(0)
@@ -61,11 +62,11 @@ class Derived(Operator):
             self.counts = grown(self.counts, len(table.alive), table.n)
         if too_full(self.buckets, self.used + count):
             self.buckets = marked_buckets(table.live + count)
-            k.refill(self.counts, table.alive, table.n, self.buckets)
+            refill(self.counts, table.alive, table.n, self.buckets)
             self.used = table.live
         target = np.empty(count, np.int64)
         before = table.n
-        n = k.support(
+        n = support(
             given, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
             table.dictionary.canon, target,
         )  # fmt: skip
@@ -107,7 +108,7 @@ class Derived(Operator):
             table.alive[gone] = 0
             for links, head in self.loops:
                 gone = self.fall(gone, links, head)
-            k.forget(gone, self.counts, self.buckets)
+            forget(gone, self.counts, self.buckets)
             table.gone(gone)
 
     def fall(self, gone: Array, links: Links, head: Derive) -> Array:
@@ -119,7 +120,7 @@ class Derived(Operator):
         events, weak = np.empty(table.n, np.int64), np.empty(derivations.n, np.int64)
         events[: len(gone)] = gone
         fallen, lost = np.empty(rows.n, np.int64), np.empty(derivations.n, np.int64)
-        n, n_rows, n_lost, n_weak = k.fall(
+        n, n_rows, n_lost, n_weak = fall(
             events, len(gone), table.alive, self.counts, links.heads, links.after, rows.alive, fallen,
             below.heads, below.after, derivations.alive, derivations.data[RIGHT], lost, weak,
         )  # fmt: skip
@@ -136,7 +137,7 @@ class Derived(Operator):
         rank = self.out.table.data[RANK, event]
         return any(links.child.data[RANK, row] < rank for links in self.supports for row in links.of(event))
 
-    def derive_again(self) -> None:
+    def rederive_fallen(self) -> None:
         """Events that were taken back too eagerly: those that have a derivation left."""
         suspects, self.suspects = self.suspects, []
         data = self.out.table.data
@@ -164,8 +165,8 @@ class Derived(Operator):
             np.add.at(self.counts[_COUNT], rows[rows >= 0], 1)
         self.buckets = marked_buckets(table.live)
         self.used = table.live
-        k.hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
-        k.refill(self.counts, table.alive, table.n, self.buckets)
+        hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
+        refill(self.counts, table.alive, table.n, self.buckets)
 
     def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
         return self.out.table, rows
@@ -178,7 +179,7 @@ class Derived(Operator):
         return min([frontier + 1, *(since.get(id(links.child), frontier + 1) for links in self.supports)])
 
     def event(self, row: int) -> Event:
-        table, decode = self.out.table, self.circuit.words.dictionary.decode
+        table, decode = self.out.table, self.circuit.tables.dictionary.decode
         args = tuple(decode(int(c)) for c in table.data[table.codes, row])
         start, end = int(table.data[START, row]), int(table.data[END, row])
         shown = args[: len(args) - self.circuit.plan.hidden]
@@ -211,7 +212,7 @@ class Derived(Operator):
         for i, links in enumerate(self.supports):
             links.extend()
             child = links.child
-            k.first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
+            first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
             for found, wanted in (
                 (any_one, chosen < 0),
                 (best, ~good),
@@ -261,7 +262,7 @@ class Derive(Operator):
         self, circuit: Circuit, body: View, events: Derived, rule: str, args: tuple[Expr, ...], covers: tuple[str, ...]
     ) -> None:
         self.events, self.args, self.covers = events, args, covers
-        super().__init__(circuit, (body,), View(Table(0, circuit.words)), rule)
+        super().__init__(circuit, (body,), View(Table(0, circuit.tables)), rule)
         events.supports.append(Links(events.out.table, self.out.table, RIGHT))
         self.plain = not covers and all(
             isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args
@@ -275,7 +276,7 @@ class Derive(Operator):
         if len(lost):
             links = self.links[0]
             assert links is not None
-            gone = links.take(lost)
+            gone = links.kill(lost)
             self.touched += len(gone)
             if len(gone):
                 self.events.release(self.out.table.data[RIGHT, gone])
@@ -361,7 +362,7 @@ class Rederive(Operator):
 
     def __init__(self, circuit: Circuit, events: list[Derived]) -> None:
         self.events = events
-        super().__init__(circuit, (), View(Table(0, circuit.words)), "")
+        super().__init__(circuit, (), View(Table(0, circuit.tables)), "")
 
     def make_links(self) -> list[Links | None]:
         return []
@@ -369,7 +370,7 @@ class Rederive(Operator):
     def step(self) -> None:
         for one in self.events:
             if one.suspects:
-                one.derive_again()
+                one.rederive_fallen()
 
     def check(self) -> None:
         require(self.out.table.n == 0, "rows where there are none")

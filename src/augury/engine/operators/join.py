@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition, Node
-from augury.columns import kernels as k
 from augury.columns.frame import Frame, View, store
 from augury.columns.guard import foresee
+from augury.columns.kernels.pairs import copy_pairs, latest_start, probe
 from augury.columns.table import END, RANK, START, Latest
 from augury.engine.operators.base import Operator, Waiting
 from augury.jit import Array
@@ -49,11 +49,12 @@ class Join(Operator):
         where: tuple[Condition, ...],
         gap: bool,
         nodes: tuple[Node, Node],
+        bounds_for: BoundsFor | None = None,
         absent: View | None = None,
         absent_keys: tuple[str, ...] = (),
     ) -> None:
         self.nodes, self.absent, self.floor = nodes, absent, -1
-        self.bounds_for: BoundsFor | None = None  # the relation where inputs last so long
+        self.bounds_for = bounds_for  # the relation where inputs last so long
         self.keys, self.relation, self.where, self.gap = keys, relation, where, gap
         self.open = tuple(v for v in shared if v not in keys)
         super().__init__(circuit, (left, right) if absent is None else (left, right, absent), out, rule)
@@ -103,12 +104,12 @@ class Join(Operator):
     # So for a right part, only left parts that end no earlier than the latest such start need be looked at: its floor.
 
     def latest_absent(self, rights: Array) -> Array:
-        found, index, words = np.empty(len(rights), np.int64), self.absent_index, self.circuit.words.dictionary
+        found, index, dictionary = np.empty(len(rights), np.int64), self.absent_index, self.circuit.tables.dictionary
         right, absent = self.inputs[1].table, self.inputs[2].table
         index.extend()
-        self.touched += k.latest_start(
+        self.touched += latest_start(
             rights, right.data, self.absent_fields[0], absent.data, self.absent_fields[1], absent.alive,
-            index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
+            index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, found,
         )  # fmt: skip
         return found
 
@@ -119,11 +120,14 @@ class Join(Operator):
         left, absent, index = self.inputs[0], self.inputs[2].table, self.absent_index
         given, found = left.table.data[:, rows].copy(), np.empty(len(rows), np.int64)
         given[START] = FAR // 2  # whatever has ended, however late it started
-        words, fields = self.circuit.words.dictionary, np.array([left.vars[v] for v in self.absent_keys], np.int64)
+        dictionary, fields = (
+            self.circuit.tables.dictionary,
+            np.array([left.vars[v] for v in self.absent_keys], np.int64),
+        )
         index.extend()
-        k.latest_start(
+        latest_start(
             np.arange(len(rows)), given, fields, absent.data, self.absent_fields[1], absent.alive,
-            index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish, found,
+            index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, found,
         )  # fmt: skip
         return found <= left.table.data[END, rows]
 
@@ -181,7 +185,7 @@ class Join(Operator):
             if pairs.shape[1]:
                 self.keep(pairs)
                 made = self.out.table
-                share = self.circuit.words.share * first / len(rows)
+                share = self.circuit.tables.share * first / len(rows)
                 foresee((made.n - made.mark) * (8 * made.width + 1), share)
 
     def within_reach(self, rows: Array, side: int, limit: int, relation: Relation) -> Array:
@@ -199,19 +203,19 @@ class Join(Operator):
         """Pairs (left, right) by key and time; how far it came among the rows."""
         relation = relation or self.relation
         mine, other = self.inputs[side].table, self.inputs[1 - side].table
-        index, words = self.indexes[1 - side], self.circuit.words.dictionary
+        index, dictionary = self.indexes[1 - side], self.circuit.tables.dictionary
         index.extend()
         if limit <= 0 or index.count == 0:
             return len(rows), np.empty((2, 0), np.int64)
         while True:
-            reached, count, touched = k.probe(
+            reached, count, touched = probe(
                 rows, first, mine.data, self.key_fields[side], mine.alive,
                 other.data, self.key_fields[1 - side], other.alive, END, limit,
-                index.buckets, index.groups, index.prev, index.after, index.call(), words.canon, words.nullish,
+                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
                 relation.reach[side], self.floor if side else -1, relation.bounds[side], most, self.room,
             )  # fmt: skip
             self.touched += touched
-            self.circuit.words.guard.paired(count)
+            self.circuit.tables.guard.paired(count)
             found = self.room[:, :count]
             if reached < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
                 self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
@@ -224,7 +228,7 @@ class Join(Operator):
         if self.simple:
             count = pairs.shape[1]
             out.table.room(count)
-            k.copy_pairs(
+            copy_pairs(
                 out.table.data, out.table.n, np.ascontiguousarray(pairs), count, left.table.data, right.table.data,
                 self.plan,
             )  # fmt: skip
@@ -296,11 +300,11 @@ def joined(
     if gap:
         frame.labels[GAP] = (one[END, lefts] + 1, other[START, rights] - 1)
     if shared:
-        words = left.table.dictionary
+        dictionary = left.table.dictionary
         mask = np.ones(len(frame), bool)
         for name in shared:
             x, y = one[left.vars[name], lefts], other[right.vars[name], rights]
-            agreed, frame.vars[name] = words.agree(x, y)
+            agreed, frame.vars[name] = dictionary.agree(x, y)
             mask &= agreed
         frame = frame.where(mask)
     return frame

@@ -28,27 +28,27 @@ class Learn(Operator):
     ) -> None:
         self.predicate, self.ends = predicate, ends
         views = tuple(View(events.out.table) for events in sets)
-        super().__init__(circuit, views, View(Table(0, circuit.words)), "")
+        super().__init__(circuit, views, View(Table(0, circuit.tables)), "")
 
     def make_links(self) -> list[Links | None]:
         return []
 
     def step(self) -> None:
-        told = [
+        changed = [
             (port, rows, come)
             for port in range(len(self.ends))
             for rows, come in ((self.losses(port), False), (self.gains(port), True))
             if len(rows)
         ]
-        if not told:
+        if not changed:
             return
-        count = [len(rows) for _, rows, _ in told]
+        count = [len(rows) for _, rows, _ in changed]
         columns = [
-            np.concatenate([self._codes(port, rows, i) for port, rows, _ in told]) for i in range(self.predicate[1])
+            np.concatenate([self._codes(port, rows, i) for port, rows, _ in changed]) for i in range(self.predicate[1])
         ]
-        times = np.concatenate([self.inputs[port].table.data[END, rows] for port, rows, _ in told])
-        ends = np.repeat([self.ends[port] for port, _, _ in told], count)
-        come = np.repeat([come for _, _, come in told], count)
+        times = np.concatenate([self.inputs[port].table.data[END, rows] for port, rows, _ in changed])
+        ends = np.repeat([self.ends[port] for port, _, _ in changed], count)
+        come = np.repeat([come for _, _, come in changed], count)
         self.touched += len(times)
         self.circuit.learned(self.circuit.knowledge.changes.make(self.predicate, columns, times, ends, come))
 

@@ -1,4 +1,4 @@
-"""Scan and Select: the rows of one input that match and meet conditions, with what the conditions bind."""
+"""Scan, Select, Union: the rows of an input that match and meet conditions, with what the conditions bind."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import numpy as np
 from augury.algebra.nodes import Condition
 from augury.algebra.terms import Expr
 from augury.columns.dictionary import OPEN
-from augury.columns.frame import Frame, View, frame_of, store
+from augury.columns.frame import LONGEST, Frame, View, frame_of, store
 from augury.columns.table import END, FIELDS, LEFT, START, Table
 from augury.engine.operators.base import Operator, Ways, check_either
+from augury.engine.saved import require
 from augury.jit import Array
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+
+UNTIL = "#until"  # the label of the times that `last n` collects from
 
 
 class Map(Operator):
@@ -47,13 +50,13 @@ class Map(Operator):
         self.drop_children(0)
         stale = self.stale(0)
         if len(stale):
-            self.again(stale)
+            self.reselect(stale)
         rows = self.gains(0)
         if len(rows):
             self.circuit.context.name_events = self.name_events
             store(self.mapped(frame_of(self.inputs[0], rows)), self.out)
 
-    def again(self, rows: Array) -> None:
+    def reselect(self, rows: Array) -> None:
         """Rows for which facts have changed: what they gave and no longer give is taken back, what is new is given."""
         out, links = self.out.table, self.links[0]
         assert links is not None
@@ -123,3 +126,37 @@ class Union(Operator):
 
     def check(self) -> None:
         check_either(self)
+
+
+class Point(Operator):
+    """`q`: the time point [q, q]."""
+
+    kind = "point"
+
+    def __init__(self, circuit: Circuit, out: View, at: int) -> None:
+        super().__init__(circuit, (), out, "")
+        out.table.append(np.array([[at], [at], [-1], [-1], [0]], np.int64))
+
+    def make_links(self) -> list:  # type: ignore[type-arg]
+        return []
+
+    def step(self) -> None:
+        pass
+
+    def check(self) -> None:
+        require(self.out.table.n <= 1, "rows where there is one")
+
+
+class Until(Map):
+    """Adds the times that `last n` collects from: up to the end of the labelled events."""
+
+    def __init__(self, circuit: Circuit, source: View, out: View, rule: str, covers: tuple[str, ...]) -> None:
+        self.covers = covers
+        super().__init__(circuit, source, out, rule)
+
+    def mapped(self, frame: Frame) -> Frame:
+        end = frame.end
+        for label in self.covers:
+            end = np.maximum(end, frame.labels[label][1])
+        frame.labels[UNTIL] = (np.full(len(frame), -LONGEST), end)
+        return frame

@@ -35,7 +35,7 @@ def is_plain(rule: Rule, collect: CollectNode, rows: View, collected: View) -> b
 def numbers_of(aggregates: tuple[Aggregate, ...], view: View, q: Array, first: Array) -> dict[Aggregate, Array] | None:
     """The aggregates of groups of occurrences that begin at `first`; None where they are not numbers of one kind."""
     counts = np.diff(np.r_[first, len(q)])
-    words = view.table.dictionary
+    dictionary = view.table.dictionary
     found: dict[Aggregate, Array] = {}
     for part in aggregates:
         if not part.args:
@@ -43,7 +43,7 @@ def numbers_of(aggregates: tuple[Aggregate, ...], view: View, q: Array, first: A
             continue
         arg = part.args[0]
         assert isinstance(arg, Var)
-        numbers = words.numeric(view.table.data[view.vars[arg.name], q])
+        numbers = dictionary.numeric(view.table.data[view.vars[arg.name], q])
         if numbers is None:
             return None
         whole = numbers.dtype.kind == "i"

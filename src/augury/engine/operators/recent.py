@@ -1,67 +1,53 @@
-"""`SEQ[recent]`: each later part pairs with the one most recent candidate (SEMANTICS 5).
-
-For operators whose candidacy is decided by the pair alone (no absence, no `per`) and whose parts are one row each: then
-candidates need not be listed; each later part looks back until it finds one.
-"""
+"""`SEQ[recent]`: each later part pairs with the one most recent candidate (SEMANTICS 5)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from augury.algebra.nodes import Policy
-from augury.columns.dictionary import OPEN
-from augury.columns.frame import Frame, View, store
+from augury.columns.frame import Frame, store
 from augury.columns.table import END, LEFT, NONE, RIGHT, START
-from augury.engine.operators.choose import Occurrence, tie
-from augury.engine.operators.join import Join
+from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, tie
 from augury.jit import Array
-from augury.model import OrderKey, order_key
 from augury.optimiser.implied_bounds import Relation
-
-if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
 
 _LOOKS = (2, 16, 256, -1)  # how many candidates a part looks at, while it has found none
 
 
-class Recent(Join):
+class Recent(ChoosingJoin):
     """The pairs (earlier, later) in which the earlier part is the most recent candidate of the later one.
 
-    A part is decided when it comes, when its choice is taken back, and when an earlier candidate comes late.
+    Each later part looks back until it finds one. A part is decided when it comes, when its choice is taken back, and when an earlier candidate comes late.
     """
 
     kind = "recent"
 
-    def __init__(
-        self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any
-    ) -> None:
-        self.policy = policy
-        super().__init__(circuit, left, right, out, rule, gap=False, **join)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         bounds, reach = self.relation.bounds, self.relation.reach
         # An earlier part ends no later than the one that decides, a later one no earlier.
         self.earlier = Relation(bounds, tuple(np.array([r[0], r[1], r[2], min(r[3], 0)]) for r in reach))  # type: ignore[arg-type]
         self.after = Relation(bounds, tuple(np.array([r[0], max(r[1], 0), r[2], r[3]]) for r in reach))  # type: ignore[arg-type]
 
     def step(self) -> None:
-        again: list[list[Array]] = [[], []]
+        undecided_of: list[list[Array]] = [[], []]
         out = self.out.table
         for port in (0, 1):
             lost = self.losses(port)
             links = self.links[port]
             if len(lost) and links is not None:
-                gone = links.take(lost)
+                gone = links.kill(lost)
                 self.touched += len(lost) + len(gone)
                 # The other part of a pair that fell decides anew, where it is the later one and still stands.
-                again[1 - port].append(out.data[LEFT + 1 - port, gone])
+                undecided_of[1 - port].append(out.data[LEFT + 1 - port, gone])
         before = (self.seen[0], self.seen[1])
         new = self.gains(0), self.gains(1)
         for side in (0, 1):
             if len(new[side]) and before[1 - side]:
-                again[1 - side].append(self.later_than(new[side], side, before[1 - side]))
+                undecided_of[1 - side].append(self.later_than(new[side], side, before[1 - side]))
         for side in (0, 1):
-            rows = np.unique(np.concatenate([new[side], *again[side]]))
+            rows = np.unique(np.concatenate([new[side], *undecided_of[side]]))
             table = self.inputs[side].table
             rows = rows[(rows < self.seen[side]) & table.alive[rows].astype(bool)] if len(rows) else rows
             if len(rows):
@@ -89,12 +75,6 @@ class Recent(Join):
             one, other = self.occurrence(0, int(lefts[i])), self.occurrence(1, int(rights[i]))
             side[i] = -1 if one.parts and one.parts == other.parts else int(one.before(other))
         return side
-
-    def occurrence(self, side: int, row: int) -> Occurrence:
-        table = self.inputs[side].table
-        return Occurrence(
-            self.circuit, int(table.data[START, row]), int(table.data[END, row]), self.circuit.parts(table, row)
-        )
 
     def decide(self, rows: Array, side: int, before: int) -> None:
         """Finds the choice of later parts, and shows it in place of what they chose before."""
@@ -195,15 +175,65 @@ class Recent(Join):
             return level[0]
         return max(level, key=lambda r: (int(table.data[START, r]), self.occurrence(side, r).order))
 
-    def by(self, side: int, row: int) -> OrderKey:
-        """The attribute that the policy names."""
-        view = self.inputs[side]
-        field = view.vars.get(self.policy.by or "")
-        code = OPEN if field is None else int(view.table.data[field, row])
-        return order_key(None if code == OPEN else self.circuit.words.dictionary.decode(code))
-
 
 def _unsorted(order: Array, mask: Array) -> Array:
     result = np.empty(len(mask), bool)
     result[order] = mask
     return result
+
+
+class ChooseRecent(Choose):
+    """Of the candidates of each later part, the most recent one; with `per`, one for each of its values."""
+
+    def clear(self) -> None:
+        super().clear()
+        self.groups: dict[Key, dict[Key, list[Candidate]]] = {}
+        self.chosen: dict[Key, Key] = {}
+
+    def decide(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
+        taken: set[int] = set()
+        left: set[int] = set()
+        touched: dict[Key, None] = {}
+        before: dict[Key, set[int]] = {}
+        for candidate in (*gone, *come):
+            group = (candidate.side, candidate.later, candidate.per)
+            if group not in before:
+                before[group] = self._rows(group)
+                touched[group] = None
+        for candidate in gone:
+            group = (candidate.side, candidate.later, candidate.per)
+            pairs = self.groups.get(group, {})
+            rest = [c for c in pairs.get((candidate.earlier,), ()) if c is not candidate]
+            if rest:
+                pairs[candidate.earlier,] = rest
+            else:
+                pairs.pop((candidate.earlier,), None)
+        for candidate in come:
+            group = (candidate.side, candidate.later, candidate.per)
+            self.groups.setdefault(group, {}).setdefault((candidate.earlier,), []).append(candidate)
+        for group in touched:
+            pairs = self.groups.get(group, {})
+            if not pairs:
+                self.groups.pop(group, None)
+                self.chosen.pop(group, None)
+            else:
+                self.chosen[group] = self._most_recent(pairs)
+            now = self._rows(group)
+            taken |= now - before[group]
+            left |= before[group] - now
+        return taken, left
+
+    def _rows(self, group: Key) -> set[int]:
+        chosen = self.chosen.get(group)
+        if chosen is None:
+            return set()
+        return {c.row for c in self.groups.get(group, {}).get(chosen, ())}
+
+    def _most_recent(self, pairs: dict[Key, list[Candidate]]) -> Key:
+        latest = max(key[0].end for key in pairs)
+        level = [key for key in pairs if key[0].end == latest]
+        if len(level) > 1:
+            ties = {key: self.tie(pairs[key], -key[0].start) for key in level}
+            best = max(ties.values())
+            level = [key for key in level if ties[key] == best]
+        return level[0] if len(level) == 1 else max(level, key=lambda key: (key[0].start, key[0].order))

@@ -11,6 +11,17 @@ from augury.engine.saved.saving import read_file, write_file
 from augury.engine.saved.unsound import Unsound, not_whole, require
 
 __all__ = [
-    "Head", "Unsound", "check_numbers", "is_array", "not_whole", "packed", "pieces", "ragged", "read_file", "require",
-    "unpacked", "unragged", "write_file",
-]  # fmt: skip
+    "Head",
+    "Unsound",
+    "check_numbers",
+    "is_array",
+    "not_whole",
+    "packed",
+    "pieces",
+    "ragged",
+    "read_file",
+    "require",
+    "unpacked",
+    "unragged",
+    "write_file",
+]

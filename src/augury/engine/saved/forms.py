@@ -119,14 +119,21 @@ def _table(state: Any) -> FactTable:
         columns or since is not None or until is not None or length <= _FEW, "facts without arguments that are many"
     )
     for times in (since, until):
-        require(times is None or (isinstance(times, np.ndarray) and times.dtype == np.int64 and times.shape == (length,)), "times of facts that do not fit")  # fmt: skip
+        require(
+            times is None or (isinstance(times, np.ndarray) and times.dtype == np.int64 and times.shape == (length,)),
+            "times of facts that do not fit",
+        )
     return FactTable(name, tuple(columns), length, since, until)
 
 
 def _statements(state: Any) -> StatementTable:
     facts, retract = state
     require(isinstance(facts, FactTable), "no table of facts")
-    require(retract is None or (isinstance(retract, np.ndarray) and retract.dtype == bool and retract.shape == (len(facts),)), "flags of facts that do not fit")  # fmt: skip
+    require(
+        retract is None
+        or (isinstance(retract, np.ndarray) and retract.dtype == bool and retract.shape == (len(facts),)),
+        "flags of facts that do not fit",
+    )
     return StatementTable(facts, retract)
 
 

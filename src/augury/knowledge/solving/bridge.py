@@ -13,7 +13,7 @@ from augury.algebra.plan import Predicate
 from augury.columns.conditions import Context, Report
 from augury.columns.dictionary import NULL, OPEN, Dictionary
 from augury.columns.frame import Frame
-from augury.columns.table import Words, grown
+from augury.columns.table import Tables, grown
 from augury.jit import Array
 from augury.knowledge.nearby import near_by
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Bridge:
     """Asks knowledge in the codes of another dictionary. Numbers that are whole have the same code in both."""
 
-    def __init__(self, knowledge: Knowledge, words: Words, scalars: Scalars, report: Report) -> None:
-        self.knowledge, self.words, self.scalars, self.report = knowledge, words, scalars, report
+    def __init__(self, knowledge: Knowledge, tables: Tables, scalars: Scalars, report: Report) -> None:
+        self.knowledge, self.tables, self.scalars, self.report = knowledge, tables, scalars, report
         self._known: tuple[Dictionary, Dictionary] | None = None
         self._into, self._back = _fresh(), _fresh()
 
@@ -59,7 +59,7 @@ class Bridge:
 
     def _between(self) -> tuple[Dictionary, Dictionary]:
         """The two dictionaries; what was translated before is forgotten where one of them is another now."""
-        words, own = self.words.dictionary, self.knowledge.words
+        words, own = self.tables.dictionary, self.knowledge.words
         if self._known is None or self._known[0] is not words or self._known[1] is not own:
             self._known = (words, own)
             self._into, self._back = _fresh(), _fresh()

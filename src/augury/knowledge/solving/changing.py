@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.columns import kernels as k
+from augury.columns.kernels import entries as k
 from augury.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER
 from augury.knowledge.solving.relation import Relation, encoded

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns import kernels as k
 from augury.columns.column import Coded, Column
 from augury.columns.dictionary import Dictionary
+from augury.columns.kernels import entries as k
 from augury.columns.rows import Distinct
 from augury.columns.table import capacity, grown
 from augury.errors import DataError

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns import kernels as k
+from augury.columns.kernels import entries as k
 from augury.columns.table import capacity, grown
 from augury.errors import RunError
 from augury.jit import Array

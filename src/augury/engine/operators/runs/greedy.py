@@ -138,7 +138,7 @@ class Greedy(Edges):
 
     def _key(self, moment: int) -> tuple[int, ...]:
         codes = self.moments.out.table.data[list(self.moments.key_fields), moment]
-        return tuple(self.circuit.words.dictionary.canonical(codes).tolist())
+        return tuple(self.circuit.tables.dictionary.canonical(codes).tolist())
 
     def _of_moments(self, lost: Array) -> Array:
         """The rows of matches that begin with moments that are gone."""

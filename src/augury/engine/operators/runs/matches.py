@@ -253,7 +253,7 @@ class Longest(Operator):
     def _key(self, moment: int) -> tuple[int, ...]:
         table = self.partials.moments.out.table
         codes = table.data[list(self.partials.moments.key_fields), moment]
-        return tuple(self.circuit.words.dictionary.canonical(codes).tolist())
+        return tuple(self.circuit.tables.dictionary.canonical(codes).tolist())
 
     def _decide(self, touched: Iterable[tuple[int, ...]]) -> None:
         taken: set[int] = set()
@@ -345,7 +345,7 @@ class Longest(Operator):
         both = taken & left
         rows = np.array(sorted(left - both), np.int64)
         if len(rows):
-            links.take(rows)
+            links.kill(rows)
         rows = np.array(sorted(r for r in taken - both if table.alive[r]), np.int64)
         if len(rows):
             store(frame_of(self.inputs[0], rows), self.out)

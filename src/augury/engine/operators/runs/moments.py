@@ -31,7 +31,7 @@ class Moments(Operator):
         self, circuit: Circuit, among: tuple[View, ...], parts: tuple[View, ...], key: tuple[str, ...], rule: str
     ) -> None:
         self.among, self.parts_of, self.key = among, parts, key
-        table = Table(len(key), circuit.words, len(parts))
+        table = Table(len(key), circuit.tables, len(parts))
         self.key_fields = tuple(range(FIELDS, FIELDS + len(key)))
         self.row_fields = tuple(range(FIELDS + len(key), FIELDS + len(key) + len(parts)))
         super().__init__(circuit, (*among, *parts), View(table, dict(zip(key, self.key_fields, strict=True))), rule)
@@ -149,7 +149,7 @@ class Moments(Operator):
                 known = self.of_event[port, table] = grown(known, 2 * need, len(known), -1)
             known[events] = rows[some]
         for codes in keys:  # null belongs to no run
-            new &= ~self.circuit.words.dictionary.is_null(codes)
+            new &= ~self.circuit.tables.dictionary.is_null(codes)
         rows, keys = (rows, keys) if new.all() else (rows[new], keys[:, new])
         given = np.full((self.out.table.width, len(rows)), -1, np.int64)
         given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
@@ -165,7 +165,7 @@ class Moments(Operator):
         return np.where(events < len(known), known[np.minimum(events, len(known) - 1)], -1)
 
     def _same_key(self, view: View, rows: Array, keys: Array) -> Array:
-        words, same = self.circuit.words.dictionary, np.ones(len(rows), bool)
+        words, same = self.circuit.tables.dictionary, np.ones(len(rows), bool)
         for v, codes in zip(self.key, keys, strict=True):
             same &= words.canonical(view.table.data[view.vars[v], rows]) == words.canonical(codes)
         return same

@@ -242,7 +242,7 @@ class Edges(Operator):
                 self.latest, self.room,
             )  # fmt: skip
             self.touched += touched
-            self.circuit.words.guard.paired(count)
+            self.circuit.tables.guard.paired(count)
             found.append(self.room[:, :count].copy())
             if came < len(targets) and (count == 0 or self.room.shape[1] < _PORTION):
                 self.room = np.empty((3, 4 * self.room.shape[1]), np.int64)
@@ -329,7 +329,7 @@ class Edges(Operator):
         if (side, part, name) not in cache:
             rows = self.moments.out.table.data[self.fields[part], pairs[side]]
             codes = view.table.data[view.vars[name], np.maximum(rows, 0)] if view.table.n else None
-            numbers = None if codes is None else self.circuit.words.dictionary.numeric(codes)
+            numbers = None if codes is None else self.circuit.tables.dictionary.numeric(codes)
             exact = (
                 numbers is None or numbers.dtype.kind == "f" or not len(numbers) or int(np.abs(numbers).max()) < 2**53
             )
@@ -346,7 +346,7 @@ class Edges(Operator):
         at = {j: targets} if i == j else {j: targets, i: sources}
         named = {name for q in move.questions for name in q.needs | condition_labels(q.condition)}
         frame, has = sight.frame(at, end, j, named)
-        words, mask = self.circuit.words.dictionary, np.ones(len(targets), bool)
+        words, mask = self.circuit.tables.dictionary, np.ones(len(targets), bool)
         if move.agree:
             before, _ = sight.frame({i: sources}, end, i, set(move.agree))
             now, _ = sight.frame({j: targets}, end, j, set(move.agree))
@@ -449,7 +449,7 @@ class Partials(Edges):
     kind = "partial runs"
 
     def __init__(self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
-        out = View(Table(0, circuit.words, 2 + 2 * len(run.parts)))
+        out = View(Table(0, circuit.tables, 2 + 2 * len(run.parts)))
         super().__init__(circuit, run, moments, views, out, rule)
 
     def _clear(self) -> None:
@@ -578,7 +578,7 @@ class Partials(Edges):
         at = {m: self._at(m, partials) for m in range(part)}
         earlier, _ = sight.frame(at, end)
         frame, has = sight.frame({**at, part: targets}, end, part)
-        words, mask = self.circuit.words.dictionary, np.ones(len(targets), bool)
+        words, mask = self.circuit.tables.dictionary, np.ones(len(targets), bool)
         if agree:
             now, _ = sight.frame({part: targets}, end, part)
             for v in agree:

@@ -1,0 +1,170 @@
+"""Joins: pairs of rows that agree on a key and meet bounds on their times."""
+
+from __future__ import annotations
+
+from augury.columns.fields import END, LEFT, RANK, RIGHT, START
+from augury.columns.kernels.hashing import AHEAD, FAR_AWAY, group_of, read_ahead
+from augury.columns.kernels.index import CALL, LAST_FOUND, TAIL, seek, unlink
+from augury.jit import Array, Kernel, helper
+
+MAKES_NO_ARRAYS = True
+
+
+@helper
+def meets_all(bounds: Array, data: Array, row: int, others: Array, other: int) -> bool:
+    """Whether two rows meet all bounds `x - y <= limit`; a bound is (side of x, field of x, side, field, limit)."""
+    for k in range(len(bounds)):
+        x = data[bounds[k, 1], row] if bounds[k, 0] == 0 else others[bounds[k, 1], other]
+        y = data[bounds[k, 3], row] if bounds[k, 2] == 0 else others[bounds[k, 3], other]
+        if x - y > bounds[k, 4]:
+            return False
+    return True
+
+
+@Kernel
+def probe(
+    rows: Array, first: int, data: Array, keys: Array, alive: Array,
+    others: Array, okeys: Array, oalive: Array, order: int, limit: int,
+    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
+    reach: Array, floor: int, bounds: Array, most: int, found: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Pairs rows with the rows of an index that have their key and meet the bounds.
+
+    Of the index only rows before `limit` count, and of each chain only those whose `order` field is within `reach`: at
+    least start + reach[0], end + reach[1] and the field `floor` of the row, where there is one, at most start + reach[2]
+    and end + reach[3]. With `most`, a row takes that many at most, the latest first. Returns how far it came, how many pairs it found, and how many rows it touched; it
+    stops early where `found` has no room.
+    """
+    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
+    i = first - 1
+    while i + 1 < len(rows):
+        i += 1
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
+                i = ready - 1
+                continue
+        row = rows[i]
+        if not alive[row]:
+            continue
+        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
+        if g < 0:
+            continue
+        start, end = data[START, row], data[END, row]
+        low = max(start + reach[0], end + reach[1])
+        if floor >= 0:
+            low = max(low, data[floor, row])
+        high = min(start + reach[2], end + reach[3])
+        began, other = n, groups[g, TAIL]
+        if other >= 0 and others[order, other] > high:  # mostly the last one is it
+            other = seek(high, others, order, groups, g, prev, after, call)
+        while other >= 0:
+            touched += 1
+            if others[order, other] < low:
+                break
+            if other < limit and oalive[other] and meets_all(bounds, data, row, others, other):
+                if n == room:
+                    return i, began, touched
+                found[0, n] = row
+                found[1, n] = other
+                n += 1
+                if n - began == most:
+                    break
+            other = prev[other]
+    return len(rows), n, touched
+
+
+@Kernel
+def probe_window(
+    rows: Array, first: int, data: Array, keys: Array, alive: Array,
+    others: Array, okeys: Array, oalive: Array, order: int,
+    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
+    low: int, high: int, slack: int, limit: int, bounds: Array, most: int, found: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Like `probe`, for rows that carry their reach: from the field `low` up to the field `high` and `slack` more.
+
+    Only rows before `limit` count; the dead leave the chains as they are walked.
+    """
+    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
+    i = first - 1
+    while i + 1 < len(rows):
+        i += 1
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
+                i = ready - 1
+                continue
+        row = rows[i]
+        if not alive[row]:
+            continue
+        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
+        if g < 0:
+            continue
+        least = data[low, row]
+        began, other = n, groups[g, TAIL]
+        if other >= 0 and others[order, other] > data[high, row] + slack:
+            other = seek(data[high, row] + slack, others, order, groups, g, prev, after, call)
+        while other >= 0:
+            touched += 1
+            if not oalive[other]:
+                unlink(other, after[other], groups, g, prev, after)
+                if groups[g, LAST_FOUND] == other:  # a search must not begin at what is no longer in the chain
+                    groups[g, CALL] = -1
+                other = prev[other]
+                continue
+            if others[order, other] < least:
+                break
+            if other < limit and meets_all(bounds, data, row, others, other):
+                if n == room:
+                    return i, began, touched
+                found[0, n] = row
+                found[1, n] = other
+                n += 1
+                if n - began == most:
+                    break
+            other = prev[other]
+    return len(rows), n, touched
+
+
+@Kernel
+def latest_start(
+    rows: Array, data: Array, keys: Array, others: Array, okeys: Array, oalive: Array,
+    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array, found: Array,
+) -> int:  # fmt: skip
+    """For each row the latest start of the rows of an index that have its key and end before it starts."""
+    touched, ready, some = 0, 0 if len(buckets) >= FAR_AWAY else len(rows), True
+    for i in range(len(rows)):
+        row = rows[i]
+        latest = -(2**62)
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            some = read_ahead(rows, i, ready, data, keys, buckets, canon, nullish)
+        if not some:
+            found[i] = latest
+            continue
+        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
+        if g >= 0:
+            other = groups[g, TAIL]
+            if other >= 0 and others[END, other] >= data[START, row]:
+                other = seek(data[START, row] - 1, others, END, groups, g, prev, after, call)
+            while other >= 0 and others[END, other] > latest:
+                touched += 1
+                if oalive[other] and others[START, other] > latest:
+                    latest = others[START, other]
+                other = prev[other]
+        found[i] = latest
+    return touched
+
+
+@Kernel
+def copy_pairs(out: Array, at: int, pairs: Array, n: int, left: Array, right: Array, plan: Array) -> None:
+    """Writes joined rows: their cover, what they were made of, their rank, and the fields that `plan` names."""
+    for i in range(n):
+        one, other, to = pairs[0, i], pairs[1, i], at + i
+        out[START, to] = min(left[START, one], right[START, other])
+        out[END, to] = max(left[END, one], right[END, other])
+        out[LEFT, to] = one
+        out[RIGHT, to] = other
+        out[RANK, to] = max(left[RANK, one], right[RANK, other])
+        for k in range(plan.shape[0]):
+            out[plan[k, 0], to] = left[plan[k, 2], one] if plan[k, 1] == 0 else right[plan[k, 2], other]

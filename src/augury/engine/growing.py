@@ -1,0 +1,64 @@
+"""Rules that come and go while a session runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from augury.algebra.plan import rule_reads
+from augury.compiled import Compiled, check_clock, read_text
+from augury.engine.changes import Answers, Changes
+from augury.engine.found import Found, Rows
+from augury.engine.learning import check_new_makers
+from augury.errors import RunError
+
+if TYPE_CHECKING:
+    from augury.engine.session import Session
+
+
+def with_rules(session: Session, rules: str | Path) -> Compiled:
+    """The program with more rules; raises where they do not fit what runs."""
+    running, program = session.program, session.program.with_rules(rules)
+    if program.plan.clauses != running.plan.clauses:
+        raise RunError("static rules cannot be added to a session", hint="give facts and static rules when it opens")
+    if program.plan.tick != running.plan.tick:
+        raise RunError("the tick of a session cannot change")
+    check_clock(program, session.clock.kind)
+    read = {t for rule in running.plan.rules for t in rule_reads(rule)}
+    for name, arity in sorted((program.plan.derived.keys() - session.circuit.derived.keys()) & read):
+        what = f"`{name}` with {arity} arguments is an input of the running rules"
+        raise RunError(f"{what}, so no new rule can derive it")
+    check_new_makers(session, program)
+    return program
+
+
+def add(session: Session, program: Compiled, rules: str | Path, after: int | None) -> None:
+    """Adds the rules that a program has more. They see what starts after a time, or all that is held."""
+    text = read_text(Path(rules)) if isinstance(rules, Path) or rules.endswith(".aug") else rules
+    circuit = session.circuit
+    circuit.extend(program.optimised, after)
+    session.program, session.arrivals.plan = program, program.plan
+    known = {id(one.events) for one in session.answers}
+    for (name, _), events in circuit.derived.items():
+        if name in program.plan.outputs and id(events) not in known:
+            session.answers.append(Answers(events))
+    session._index_answers()
+    session.grown.append(("add", text, after))
+
+
+def remove(session: Session, label: str) -> Changes:
+    """Takes a rule out; what only it derived is retracted."""
+    circuit, running, program = session.circuit, session.program, session.program.without_rule(label)
+    circuit.silence(label)
+    changes = session._finish()
+    # What was given of a type that is no longer derived is no longer an answer.
+    leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
+    given = [Rows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
+    session._unseen.update(given)
+    session._keep_unseen()
+    circuit.remove(label)
+    session.program, session.arrivals.plan = program, program.plan
+    session.answers = [one for one in session.answers if one not in leaving]
+    session._index_answers()
+    session.grown.append(("remove", label, None))
+    return Changes(Found([*changes.gone.parts, *given]), changes.given, running.plan, session.clock)
