@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "jit", "clock", "limits", "model", "standing", "algebra", "entailment", "optimiser", "language", "program", "settings", "columns", "sources", "knowledge", "meaning", "notation",
+    "errors", "jit", "clock", "limits", "model", "standing", "algebra", "entailment", "optimiser", "language", "program", "columns", "sources", "knowledge", "settings", "meaning", "notation",
     "explain", "sinks", "engine", "spark", "run", "testing", "terminal", "job", "cli",
 ]  # fmt: skip
 # One idea on two sides: a format that is read and written, a command and what it does, an algebra's node and its meaning.

@@ -61,7 +61,7 @@ from augury.spark.relation import (
 )
 from augury.spark.rules import Seeds, StaticRules
 
-MANY = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
+BROADCAST = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
 MOST = 5_000_000  # rows that can be sent at all
 
 
@@ -227,8 +227,9 @@ class _Many:
     def _inputs(self, scan: Scan) -> bool:
         """Whether all events of a scan are those of a DataFrame."""
         type = (scan.type, len(scan.args))
-        plain = all(s.__class__ is Source for s in self.given.sources if any(p.type == type for p in s.parts))
-        return type not in self.plan.derived and plain
+        return type not in self.plan.derived and not any(
+            s.facts_of and any(p.type == type for p in s.parts) for s in self.given.sources
+        )
 
     def _check_kinds(self, uses: Sequence[_Use], kinds: Mapping[Predicate, tuple[str, ...]]) -> None:
         """Columns that are compared have values that can be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,15 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.algebra.plan import Plan
-from augury.clock import Kind
 from augury.errors import DataError
-from augury.program import Program
+from augury.settings import Task
 from augury.sources.cells import ArrowCells
 from augury.sources.files import ENDINGS, Form, SourceFile, is_data
 from augury.sources.heading import EventHeading, declares_type
 from augury.sources.reader import Known
 from augury.sources.sheet import Sheet
 from augury.spark import csv, jsonl
+from augury.spark.failures import first_line
 from augury.spark.inputs import Part, Source, sources
 from augury.spark.layout import declared_kind
 
@@ -30,22 +30,23 @@ _NO_FILE = "start once the first file is there, or use JSON lines"
 
 
 @dataclass(frozen=True)
-class Opened:
-    """What is needed to open sources: the session, the program, and what the user said."""
+class FileReader:
+    """Reads the files of a task, or in a stream, folders that grow."""
 
     spark: SparkSession
-    program: Program
-    clock: Kind | None = None
-    strict: bool = False
+    task: Task
     streaming: bool = False
-    lasting: bool = True  # whether the events of a stream may last for a time
 
     @property
     def plan(self) -> Plan:
-        return self.program.plan
+        return self.task.plan
 
-    def all(self, given: Iterable[SourceFile]) -> list[Source]:
-        found = [source for file in given for source in self.source(file)]
+    @property
+    def strict(self) -> bool:
+        return self.task.settings.strict
+
+    def sources(self) -> list[Source]:
+        found = [source for file in self.task.events for source in self.source(file)]
         return found or [nothing(self.spark, self.plan)]
 
     def source(self, source: SourceFile) -> list[Source]:
@@ -129,7 +130,7 @@ class Opened:
             found = [] if table is None else [table]
         if not found and self.streaming:
             raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
-        numbers = self.clock is not None
+        numbers = self.task.settings.clock is not None
         paths = {table: self._paths(source, table.files if files else ()) for table in found}
         if not found:
             return []
@@ -158,12 +159,13 @@ class Opened:
         there = self.spark.read.text(paths) if files or not self.streaming else None
         texts = [] if there is None else [row[0] for row in there.limit(_SAMPLE).collect()]
         first = jsonl.first_time(source, texts)
-        numbers = self.clock is not None
+        numbers = self.task.settings.clock is not None
         if self.streaming:
             path, filters = self._watched(source, "jsonl")
             stream = self.spark.readStream.options(recursiveFileLookup="true", **filters).text(path)
+            lasting = self.task.settings.longest is not None
             return jsonl.Lines(
-                source, self.plan, jsonl.lines_of(stream), self.strict, None, self.lasting, numbers, first
+                source, self.plan, jsonl.lines_of(stream), self.strict, None, lasting, numbers, first
             ).sources
         assert there is not None
         if not texts:
@@ -207,8 +209,8 @@ class Opened:
         place = files[0].place if len(files) == 1 else source.place
         EventHeading(tuple(frame.columns), source.names, source.type, place).check(self.plan)
         if source.type is not None:
-            return sources(self.program, {source.type: frame}, names)
-        found = sources(self.program, frame, names)
+            return sources(self.task.program, {source.type: frame}, names)
+        found = sources(self.task.program, frame, names)
         if self.streaming:
             return found
         known = Known(self.plan, self.strict)
@@ -242,12 +244,3 @@ def nothing(spark: SparkSession, plan: Plan) -> Source:
 def _escaped(path: str) -> str:
     """A path that Spark does not take for a pattern."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, in a line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return re.sub(r"^\[[A-Z_.0-9]+\] ", "", lines[0]) if lines else type(error).__name__
-
-
-__all__ = ["Opened", "first_line"]

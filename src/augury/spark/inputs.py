@@ -17,7 +17,8 @@ from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.clock import Clock, Kind
 from augury.errors import DataError, RunError, misspelt, nearest
 from augury.program import Program
-from augury.settings import OnError, choose_clock
+from augury.settings import choose_clock
+from augury.sources import OnError
 from augury.sources.heading import EventHeading, Names
 from augury.spark.conversions import CONVERSIONS, WHOLE, Prefixes, finite, iri_of_text, micros, nested, time_of_text
 from augury.spark.layout import Layout, declared_kind, kinds_of_all
@@ -78,6 +79,7 @@ class Source:
 
     `refused` says why rows of some types are no events. `numbers` is whether numbers may stand for calendar times;
     `unknown` counts the events of types that the program does not know, where that is known, and `types` are those there.
+    `facts_of` is the predicate whose facts its rows assert or retract, where they do.
     """
 
     frame: DataFrame
@@ -91,6 +93,12 @@ class Source:
     first: object = None
     unknown: Mapping[str, int] = field(default_factory=dict)
     types: frozenset[str] | None = None
+    facts_of: str = ""
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether it says how far the events are."""
+        return not self.facts_of
 
     @property
     def idle(self) -> bool:
@@ -99,6 +107,8 @@ class Source:
 
     @property
     def title(self) -> str:
+        if self.facts_of:
+            return f"the facts `{self.facts_of}`"
         return "the events" if self.mixed else f"`{self.parts[0].type[0]}`"
 
     @cached_property

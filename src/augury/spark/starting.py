@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 _INSTALL = "apt-get install openjdk-17-jre-headless (or set JAVA_HOME); --engine embedded needs no Java"
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def open_session(
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(streaming_buckets or cores or 200),
-        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Java does not compile longer methods. Checking and converting the cells of a row in one takes four times as long.
