@@ -339,6 +339,20 @@ def from_json(type: str, value: Column, prefixes: Prefixes) -> Column:
     return read(value, F.schema_of_variant(value), prefixes)
 
 
+def from_column(kind: str, column: Column, given: T.DataType, prefixes: Prefixes) -> Column:
+    """A typed column as the layout keeps values of a kind."""
+    if kind.startswith("nested:"):
+        return F.nullif(nested(column, kind.removeprefix("nested:")), F.lit(""))
+    match kind:
+        case "json":
+            return F.to_json(column) if isinstance(given, T.ArrayType) else column.cast("string")
+        case "iri":
+            return iri_of_text(column.cast("string"), prefixes)
+        case "float" | "number" if isinstance(given, T.FloatType | T.DoubleType):
+            return column.cast("double")
+    return CONVERSIONS[kind].column(column, given)
+
+
 def misread_text(type: str, cell: Column, value: Column) -> Column:
     """Whether a cell says something that is no value of the type; `nan` is a null."""
     wrong = value.isNull() & cell.isNotNull() & (cell != "")

@@ -63,10 +63,9 @@ def demand(clauses: Clauses, given: Collection[Predicate], predicate: Predicate,
 
 def below(clauses: Clauses, predicate: Predicate) -> set[Predicate]:
     """The predicates that a predicate rests on, itself included."""
-    reads = static_reads(c for listed in clauses.values() for c in listed)
-    found, open_ = {predicate}, [predicate]
+    reads, found, open_ = reads_of(clauses), {predicate}, [predicate]
     while open_:
-        new = reads.get(open_.pop(), {}).keys() - found
+        new = reads.get(open_.pop(), set()) - found
         found |= new
         open_ += new
     return found
@@ -74,13 +73,21 @@ def below(clauses: Clauses, predicate: Predicate) -> set[Predicate]:
 
 def recursive(clauses: Clauses) -> set[Predicate]:
     """The predicates that depend on themselves, and those that read them."""
-    reads = {head: set(found) for head, found in static_reads(c for cs in clauses.values() for c in cs).items()}
-    found: set[Predicate] = set()
+    reads, found = reads_of(clauses), set[Predicate]()
     for group in components(reads, reads):
-        own = len(group) > 1 or group[0] in reads.get(group[0], ())
-        if own or any(reads.get(p, set()) & found for p in group):
+        if recurs(group, reads) or any(reads.get(p, set()) & found for p in group):
             found.update(group)
     return found
+
+
+def reads_of(clauses: Clauses) -> dict[Predicate, set[Predicate]]:
+    """The predicates that the clauses of each ask for."""
+    return {head: set(found) for head, found in static_reads(c for own in clauses.values() for c in own).items()}
+
+
+def recurs(group: Sequence[Predicate], reads: Mapping[Predicate, set[Predicate]]) -> bool:
+    """Whether a component depends on itself."""
+    return len(group) > 1 or group[0] in reads.get(group[0], ())
 
 
 def in_order(body: Sequence[Condition], known: set[str], first: int | None = None) -> list[int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, assert_never
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,8 +20,12 @@ from pyspark.sql import types as T
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
+    Either,
+    Follow,
     Holds,
+    Instant,
     Join,
+    Kleene,
     Label,
     Node,
     Repeat,
@@ -37,28 +41,19 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.plan import Attribute, Plan, Predicate, static_calls
-from augury.algebra.terms import Const, Var, Wild
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Moment, Var, Wild
 from augury.clock import Clock, Timestamp
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts, facts_from
 from augury.knowledge.timeline import StatementTable
 from augury.model import Fact
 from augury.sources.heading import FactHeading
+from augury.spark.casts import as_spark, canonical, cast
+from augury.spark.conversions import from_column
 from augury.spark.demand import recursive
-from augury.spark.inputs import Part, Source, as_slot, is_frame, retagged
-from augury.spark.layout import declared_kind
-from augury.spark.relation import (
-    NUMBERS,
-    NotJoined,
-    Relation,
-    constant,
-    lifted,
-    same,
-    shown,
-    sql,
-    united,
-    wider,
-)
+from augury.spark.inputs import Part, Source, is_frame
+from augury.spark.layout import NUMBERS, common_kind, declared_kind, sql_type
+from augury.spark.relation import NotJoined, Relation, constant, same, united
 from augury.spark.rules import Seeds, StaticRules
 
 BROADCAST = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
@@ -342,11 +337,16 @@ def _first_use(
 
 def _sure(node: Node) -> Iterator[Scan]:
     """The scans that every row of a pattern has."""
-    if isinstance(node, Scan):
-        yield node
-    elif isinstance(node, Label | Select | Within | Join):
-        for part in inputs(node):
-            yield from _sure(part)
+    match node:
+        case Scan():
+            yield node
+        case Label() | Select() | Within() | Join():
+            for part in inputs(node):
+                yield from _sure(part)
+        case Instant() | Either() | Repeat() | Follow() | Kleene():
+            pass
+        case _:
+            assert_never(node)
 
 
 def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: str) -> tuple[Rule, _Use] | None:
@@ -363,8 +363,10 @@ def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: 
                 fixed.append((i, arg))
             case Wild():
                 pass
-            case _:
+            case Var() | Build() | Apply() | Moment() | Aggregate():
                 return None
+            case _:
+                assert_never(arg)
     wider = replace(scan, type=alias, args=(*scan.args, *added))
     rest = tuple(c for c in select.where if c is not condition)
     inner = _replaced(select.input, scan, wider)
@@ -392,13 +394,13 @@ def _asks(source: Source, use: _Use) -> list[tuple[Column, str]]:
     part = next(p for p in source.parts if p.type == use.type)
     fields = source.fields
     own = [(part.columns[at], part.kinds[at]) for at, _ in use.on]
-    return [(as_slot(F.col(f"`{c}`"), kind, fields[c], source.prefixes), kind) for c, kind in own]
+    return [(from_column(kind, F.col(f"`{c}`"), fields[c], source.prefixes), kind) for c, kind in own]
 
 
 def _values(use: _Use, source: Source) -> Relation:
     """The values with which events ask, and the constants beside them."""
     asks = [*_asks(source, use), *(constant(const.value) for _, const in use.fixed)]
-    made = [column.cast(sql(kind)).alias(f"c{n}") for n, (column, kind) in enumerate(asks)]
+    made = [column.cast(sql_type(kind)).alias(f"c{n}") for n, (column, kind) in enumerate(asks)]
     return Relation(_events(source, use.type).select(*made).distinct(), tuple(kind for _, kind in asks))
 
 
@@ -408,7 +410,7 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     kinds = {i: _told(facts.kinds[i], declared[i] if declared else None) for i in use.fresh}
     names = [f"augury {use.alias[0]} {i}" for i in range(len(facts.kinds))]
     made = [
-        _fresh(F.col(c), k, kinds[i]) if i in kinds else F.col(c)
+        _as_event(F.col(c), k, kinds[i]) if i in kinds else F.col(c)
         for i, (c, k) in enumerate(zip(facts.columns, facts.kinds, strict=True))
     ]
     table = facts.frame.select(*(column.alias(name) for column, name in zip(made, names, strict=True)))
@@ -428,9 +430,9 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
 def _told(kind: str, declared: Attribute | None) -> str:
     """The kind of a column that has what facts say: the declared one where it holds their values."""
     target = declared_kind(declared.type) if declared else "json"
-    return target if wider(kind, target) == target else kind
+    return target if common_kind(kind, target) == target else kind
 
 
-def _fresh(column: Column, kind: str, target: str) -> Column:
+def _as_event(column: Column, kind: str, target: str) -> Column:
     """What facts say, as a column of events."""
-    return retagged(column, kind, "json") if target == "json" else shown(lifted(column, kind, target), target)
+    return cast(column, kind, target) if target == "json" else as_spark(canonical(column, kind, target), target)

@@ -20,7 +20,8 @@ from augury.program import Program
 from augury.settings import choose_clock
 from augury.sources import OnError
 from augury.sources.heading import EventHeading, Names
-from augury.spark.conversions import CONVERSIONS, WHOLE, Prefixes, finite, iri_of_text, micros, nested, time_of_text
+from augury.spark.casts import cast
+from augury.spark.conversions import CONVERSIONS, WHOLE, Prefixes, finite, from_column, micros, time_of_text
 from augury.spark.layout import Layout, declared_kind, kinds_of_all
 from augury.spark.spelling import looks_misspelt
 
@@ -311,20 +312,6 @@ def as_time(column: Column, given: T.DataType, clock: Clock, what: str, numbers:
                     hint='name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times')  # fmt: skip
 
 
-def as_slot(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -> Column:
-    """A column as the layout keeps it."""
-    if kind.startswith("nested:"):
-        return F.nullif(nested(column, kind.removeprefix("nested:")), F.lit(""))
-    match kind:
-        case "json":
-            return F.to_json(column) if isinstance(given, T.ArrayType) else column.cast("string")
-        case "iri":
-            return iri_of_text(column.cast("string"), prefixes)
-        case "float" | "number" if isinstance(given, T.FloatType | T.DoubleType):
-            return column.cast("double")
-    return CONVERSIONS[kind].column(column, given)
-
-
 def _may_fail(kind: str, given: T.DataType) -> bool:
     """Whether a value of the column may not be of the kind."""
     if isinstance(given, T.StringType):
@@ -336,8 +323,8 @@ def _misread(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -
     """Whether a value of a column is none of its kind. One that is no number is null, an infinite one is none."""
     if isinstance(given, T.FloatType | T.DoubleType):
         there = column.isNotNull() & ~F.isnan(column)
-        return there & (as_slot(column, kind, given, prefixes) if kind == "int" else finite(column)).isNull()
-    return column.isNotNull() & as_slot(column, kind, given, prefixes).isNull()
+        return there & (from_column(kind, column, given, prefixes) if kind == "int" else finite(column)).isNull()
+    return column.isNotNull() & from_column(kind, column, given, prefixes).isNull()
 
 
 # Rows
@@ -521,7 +508,7 @@ def _slot(column: str, source: Source, layout: Layout) -> Column:
     if not makers:
         return F.lit(None).cast(layout.sql(column))
     made = [
-        (retagged(as_slot(F.col(f"`{name}`"), kind, source.fields[name], source.prefixes), _plain(kind), target), keys)
+        (cast(from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes), _plain(kind), target), keys)
         for (name, kind, target), keys in makers.items()
     ]
     if len(made) == 1:
@@ -530,23 +517,6 @@ def _slot(column: str, source: Source, layout: Layout) -> Column:
     for value, keys in made:
         found = F.when(F.col(f"`{source.names.type}`").isin(keys), value).otherwise(found)
     return found
-
-
-def retagged(column: Column, kind: str, target: str) -> Column:
-    """A column of one kind as one of a wider kind: derived events of the type may have other values there."""
-    if kind == target or target != "json":
-        return column.cast("double") if target == "number" else column
-    match kind:
-        case "string":
-            wrapped = F.to_json(F.struct(column.alias("v")))
-            return F.when(column.isNotNull(), F.substring(wrapped, F.lit(6), F.length(wrapped) - 6))
-        case "bool":
-            return F.when(column == 1, F.lit("true")).when(column == 0, F.lit("false"))
-        case "int" | "float" | "number":
-            return column.cast("string")
-        case "iri":
-            return F.concat(F.lit('{"@iri":'), retagged(column, "string", "json"), F.lit("}"))
-    return F.concat(F.lit(f'{{"@{kind}":'), column.cast("string"), F.lit("}"))
 
 
 _COMPARABLE = {"int", "float", "number", "string", "bool", "json"}

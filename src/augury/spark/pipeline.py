@@ -23,15 +23,13 @@ from augury.program import Program, check_clock
 from augury.settings import Emit, Settings
 from augury.sinks import attribute_names, known_output
 from augury.sources.heading import NAMES, Names
+from augury.spark.casts import as_spark, json_text
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import BROADCAST, know
 from augury.spark.host import ERROR, JOINT, Work
 from augury.spark.inputs import Reading, Source, clock_of, is_frame, key_hash, layout_of, sources, unknown_types
 from augury.spark.pushdown import keep
-from augury.spark.relation import shown
 from augury.spark.shipped import Shipped
-
-_ISO = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X"
 
 
 def _divided(rdf: Any) -> tuple[list[DataFrame], list[Any]]:
@@ -276,7 +274,7 @@ class Pipeline:
         layout = self.layout
         names = attribute_names(self.plan, type) if not several else [f"arg{i + 1}" for i in range(type[1])]
         columns = [
-            shown(F.col(slot), kind).alias(name)
+            as_spark(F.col(slot), kind).alias(name)
             for slot, kind, name in zip(layout.slots[type], layout.kinds[type], names, strict=True)
         ]
         return self._rows(mixed.where(F.col("type") == layout.codes[type]), columns, changes)
@@ -316,7 +314,7 @@ class Pipeline:
 
     def _of(self, slot: str, kind: str, types: list[Predicate], every: int) -> Column:
         """A column of the layout for some types, null for the others."""
-        column = shown(F.col(slot), kind)
+        column = as_spark(F.col(slot), kind)
         if len(types) == every:
             return column
         return F.when(F.col("type").isin([self.layout.codes[t] for t in types]), column)
@@ -400,19 +398,6 @@ def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, st
     for type, place in places.items():
         found.setdefault(place, []).append(type)
     return found
-
-
-def json_text(column: Column, kind: str) -> Column:
-    """A value of the layout as JSON text."""
-    if kind == "json":
-        return F.coalesce(column, F.lit("null"))
-    if kind in ("int", "float", "number", "duration"):
-        return F.coalesce(column.cast("string"), F.lit("null"))
-    plain = shown(column, kind)
-    wrapped = F.to_json(
-        F.struct(plain.alias("v")), {"ignoreNullFields": "false", "timestampFormat": _ISO, "timeZone": "UTC"}
-    )
-    return F.substring(wrapped, F.lit(6), F.length(wrapped) - 6)
 
 
 def partitions_of(spark: SparkSession) -> int:

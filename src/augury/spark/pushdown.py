@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -23,14 +23,22 @@ from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
+    Either,
     Follow,
     Holds,
+    Instant,
+    Join,
     Kleene,
     Label,
     Node,
+    NoneInside,
+    Relates,
+    Relative,
+    Repeat,
     Scan,
     Select,
     Spans,
+    Unless,
     Within,
     absences,
     condition_vars,
@@ -40,7 +48,7 @@ from augury.algebra.nodes import (
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.scalar import FUNCTIONS, Function
-from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var, computes, variables
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var, Wild, computes, variables
 from augury.clock import Clock, Duration, Timestamp
 from augury.model import MAX_INT, MIN_INT, Iri, Value
 
@@ -114,9 +122,11 @@ def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iter
             yield node, above
         case Label() | Select() | Within():
             yield from _chains(node.input, (node, *above))
-        case _:
+        case Instant() | Join() | Either() | Repeat() | Follow() | Kleene():
             for part in inputs(node):
                 yield from _chains(part)
+        case _:
+            assert_never(node)
 
 
 @dataclass(frozen=True)
@@ -162,7 +172,9 @@ class _Scope:
 
     # Conditions
 
-    def chain(self, scan: Scan, above: Iterable[Node], columns: Sequence[tuple[Column, str]]) -> Truth:
+    def chain(
+        self, scan: Scan, above: Iterable[Label | Select | Within], columns: Sequence[tuple[Column, str]]
+    ) -> Truth:
         """The rows that a scan and what stands above it keep."""
         tests = [self.argument(arg, _attribute(*column)) for arg, column in zip(scan.args, columns, strict=True)]
         for node in above:
@@ -173,6 +185,8 @@ class _Scope:
                     tests.append(self.within(node.length))
                 case Select():
                     tests.append(self.conjunction(node.where))
+                case _:
+                    assert_never(node)
         return _in_order(tests).keeps
 
     def argument(self, arg: Expr, value: _Value | None) -> _Test:
@@ -189,7 +203,10 @@ class _Scope:
             case Build():
                 self.values |= dict.fromkeys(variables(arg) - self.values.keys())
                 return _Test(value is None)
-        return _Test()
+            case Wild() | Apply() | Moment() | Aggregate():
+                return _Test()
+            case _:
+                assert_never(arg)
 
     def within(self, length: int) -> _Test:
         longest = _literal(self.clock.length(length))
@@ -214,6 +231,10 @@ class _Scope:
                 return self.within(condition.length)
             case Holds():
                 self.foreign |= condition_vars(condition) - self.values.keys()
+            case AnyOf() | Spans() | Unless() | Relates() | Relative() | NoneInside():
+                pass
+            case _:
+                assert_never(condition)
         return _Test()
 
     def compare(self, condition: Compare) -> _Test:
@@ -255,7 +276,10 @@ class _Scope:
                 return _Value(self.start if expr.which == "start" else self.end, "timestamp" if on_calendar else "int")
             case Apply():
                 return self.apply(expr)
-        return None
+            case Moment() | Wild() | Build() | Aggregate():
+                return None
+            case _:
+                assert_never(expr)
 
     def apply(self, expr: Apply) -> _Value | None:
         row = self.functions.get(expr.function)

@@ -11,14 +11,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from augury.algebra.nodes import AnyOf, Holds, Unless, conditions, walk_all
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    conditions,
+    walk_all,
+)
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Const
 from augury.clock import Duration, Timestamp
@@ -28,8 +39,10 @@ from augury.knowledge.literals import LANG_STRING, literal_value, value_of
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, Schema
 from augury.model import Iri, Value, text_hash
+from augury.spark.casts import canonical
 from augury.spark.inputs import is_frame
-from augury.spark.relation import Relation, lifted, sql, wider
+from augury.spark.layout import common_kind, sql_type
+from augury.spark.relation import Relation
 
 _HIERARCHY = (SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
 _LISTED = 200  # predicates that a filter names one by one
@@ -306,10 +319,15 @@ def _calls(plan: Plan) -> Iterator[Holds | Unless]:
         where += rule.collect.where if rule.collect else ()
     while where:
         condition = where.pop()
-        if isinstance(condition, Holds | Unless):
-            yield condition
-        elif isinstance(condition, AnyOf):
-            where += [c for option in condition.options for c in option]
+        match condition:
+            case Holds() | Unless():
+                yield condition
+            case AnyOf():
+                where += [c for option in condition.options for c in option]
+            case Compare() | Relates() | Spans() | Relative() | NoneInside():
+                pass
+            case _:
+                assert_never(condition)
 
 
 def named_classes(calls: Iterable[Holds | Unless]) -> set[str] | None:
@@ -327,12 +345,12 @@ def of_pairs(pairs: DataFrame) -> Relation:
     """Pairs of terms as facts: IRIs by their text, literals by their values. The objects are looked at once for their kinds."""
     read = pairs.mapInArrow(_read, "c0 string, kind string, l bigint, d double, s string")
     kinds = sorted(row[0] for row in read.select("kind").distinct().collect())
-    kind = reduce(wider, ("json" if k == "term" else k for k in kinds), None) or "iri"
-    made = F.lit(None).cast(sql(kind))
+    kind = reduce(common_kind, ("json" if k == "term" else k for k in kinds), None) or "iri"
+    made = F.lit(None).cast(sql_type(kind))
     for one in kinds:
-        slot = F.col({"double": "d", "bigint": "l"}.get(sql("json" if one == "term" else one), "s"))
-        own = slot if one == "term" else lifted(slot, one, kind)
-        made = F.when(F.col("kind") == one, own.cast(sql(kind))).otherwise(made)
+        slot = F.col({"double": "d", "bigint": "l"}.get(sql_type("json" if one == "term" else one), "s"))
+        own = slot if one == "term" else canonical(slot, one, kind)
+        made = F.when(F.col("kind") == one, own.cast(sql_type(kind))).otherwise(made)
     return Relation(read.select("c0", made.alias("c1")), ("iri", kind))
 
 
