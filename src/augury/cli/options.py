@@ -17,7 +17,7 @@ from augury.job import load_functions
 from augury.knowledge.graphs import Graph
 from augury.program import Program, compile_sources, read_text
 from augury.settings import Settings, Task, length
-from augury.sources import OnError, SourceFile
+from augury.sources import OnError, SourceFile, listed, titles
 from augury.terminal import say, show_diagnostics
 
 files_argument = click.argument("program", nargs=-1, required=True, metavar="FILE...")
@@ -47,7 +47,7 @@ facts_option = click.option(
     "--facts",
     multiple=True,
     metavar="NAME=SRC",
-    help="Facts of a static predicate: CSV, JSON lines, Parquet, Arrow, or a database and a query (shop.duckdb:SELECT …).",
+    help=f"Facts of a static predicate: {', '.join(titles())}, or a database and a query (shop.duckdb:SELECT …).",
 )
 functions_option = click.option(
     "--functions", multiple=True, metavar="FILE.py", help="Python file with functions and aggregates to register."
@@ -98,7 +98,8 @@ class Given:
             multiple=True,
             required=True,
             metavar="SRC",
-            help="Events: a path or type=path, a file, a folder or a pattern; CSV, JSON lines, Parquet or Arrow; - is standard input.",
+            help="Events: a path or type=path, a file, a folder or a pattern; "
+            f"{listed(titles(), 'or')}; - is standard input.",
         ),
     ]
     facts: Annotated[tuple[str, ...], facts_option]

@@ -209,9 +209,7 @@ def choose_engine(asked: str | None, in_order: list[str], sources: Iterable[Sour
         return asked or "embedded"
     given = list(sources)
     if given and not any(source.remote for source in given):
-        packed = sum(
-            s.size for s in given if s.compression or (s.path != "-" and s.files()[0].form() in ("parquet", "arrow"))
-        )
+        packed = sum(s.size for s in given if s.packed)
         plain = sum(s.size for s in given) - packed
         if plain / _SMALL + packed / _SMALL_PACKED <= 1:
             say("running in this process, since the events are few; --engine spark runs on Spark")

@@ -21,7 +21,17 @@ from augury.settings import choose_clock
 from augury.sources import OnError
 from augury.sources.heading import EventHeading, Names
 from augury.spark.casts import cast
-from augury.spark.conversions import CONVERSIONS, WHOLE, Prefixes, finite, from_column, micros, time_of_text
+from augury.spark.conversions import (
+    CONVERSIONS,
+    WHOLE,
+    Prefixes,
+    finite,
+    first_problem,
+    from_column,
+    literal_map,
+    micros,
+    time_of_text,
+)
 from augury.spark.layout import Layout, declared_kind, kinds_of_all
 from augury.spark.spelling import looks_misspelt
 
@@ -189,8 +199,8 @@ def sources(program: Program, events: Any, names: Names) -> list[Source]:
     known = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
         if names.type not in events.columns:
-            raise DataError(f"the events have no column `{names.type}`",
-                            hint=f'give DataFrames by type, {{"{known[0]}": df}}, or name the column: type="…"')  # fmt: skip
+            hint = f'give DataFrames by type, {{"{known[0]}": df}}, or name the column: type="…"'
+            raise DataError(f"the events have no column `{names.type}`", hint=hint)
         parts = [part for name in known for part in _mixed(name, events, plan, names)]
         if not parts:
             raise DataError(
@@ -226,8 +236,10 @@ def _part(heading: EventHeading, name: str, frame: DataFrame, plan: Plan) -> Par
     args = heading.args(name, plan)
     arities = sorted(arity for type, arity in plan.event_types if type == name)
     if arities and len(args) not in arities:
-        raise DataError(f"`{name}` has {len(args)} columns of data; the program uses it with {arities[0]} arguments",
-                        hint=f"declare `event {name}(…).` to name its columns")  # fmt: skip
+        raise DataError(
+            f"`{name}` has {len(args)} columns of data; the program uses it with {arities[0]} arguments",
+            hint=f"declare `event {name}(…).` to name its columns",
+        )
     kinds = tuple(kind_of(name, attribute or Attribute(column), schema[column]) for column, attribute in args)
     return Part((name, len(kinds)), tuple(column for column, _ in args), kinds)
 
@@ -238,16 +250,17 @@ def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
     natural = _natural(given)
     if natural is None:
         hint = "cast it to double" if isinstance(given, T.DecimalType) else "select its fields, or cast it"
-        raise DataError(f"`{type}`: the column `{attribute.name}` is {given.simpleString()}, which no event can hold", hint=hint)  # fmt: skip
+        wrong = f"`{type}`: the column `{attribute.name}` is {given.simpleString()}, which no event can hold"
+        raise DataError(wrong, hint=hint)
     if declared == "any":
         return natural
     if natural not in CONVERSIONS[declared].columns:
-        cast = f'.cast("{_SQL[declared]}")' if declared in _SQL else ""
-        shown = (
-            f'df.withColumn("{attribute.name}", F.col("{attribute.name}"){cast})' if cast else f"give it as {declared}"
-        )
-        raise DataError(f"`{type}` declares `{attribute.name}` as {declared}, but the column is {given.simpleString()}",
-                        hint=f"cast it: {shown}" if cast else shown)  # fmt: skip
+        hint = f"give it as {declared}"
+        if declared in _SQL:
+            name = attribute.name
+            hint = f'cast it: df.withColumn("{name}", F.col("{name}").cast("{_SQL[declared]}"))'
+        wrong = f"`{type}` declares `{attribute.name}` as {declared}, but the column is {given.simpleString()}"
+        raise DataError(wrong, hint=hint)
     if declared in ("term", "list"):
         return "json" if natural == "json" else f"nested:{declared}"
     return natural if declared == "number" else declared
@@ -308,8 +321,8 @@ def as_time(column: Column, given: T.DataType, clock: Clock, what: str, numbers:
         case T.StringType():
             return time_of_text(column, calendar, numbers)
     expected = "a timestamp, a date, a number of microseconds or ISO text" if calendar else "whole numbers"
-    raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}",
-                    hint='name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times')  # fmt: skip
+    hint = 'name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times'
+    raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}", hint=hint)
 
 
 def _may_fail(kind: str, given: T.DataType) -> bool:
@@ -382,12 +395,16 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
 
 def _observed(frame: DataFrame, problem: Column, unknown: Column, source: Source) -> DataFrame:
     """A stream that tells how many rows it leaves out, of which files, and of which types it knows nothing."""
-    told = [
-        F.count_if(problem.isNotNull()).alias("count"), F.min(F.when(problem.isNotNull(), F.col(f"`{PATH}`"))).alias("path"),
-        F.min(problem).alias("problem"), F.count_if(unknown).alias("unknown"),
-        F.array_join(F.slice(F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit(""))), 1, 5), ", ").alias("types"),
-    ]  # fmt: skip
-    return frame.observe(f"{OBSERVED}{next(_numbers)}", *told)
+    wrong = problem.isNotNull()
+    types = F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit("")))
+    return frame.observe(
+        f"{OBSERVED}{next(_numbers)}",
+        F.count_if(wrong).alias("count"),
+        F.min(F.when(wrong, F.col(f"`{PATH}`"))).alias("path"),
+        F.min(problem).alias("problem"),
+        F.count_if(unknown).alias("unknown"),
+        F.array_join(F.slice(types, 1, 5), ", ").alias("types"),
+    )
 
 
 def _row(source: Source, reading: Reading) -> _Row:
@@ -397,14 +414,11 @@ def _row(source: Source, reading: Reading) -> _Row:
         type = F.col(f"`{names.type}`")
         # A literal map: filters repeat the expression for every type, and a chain of cases would grow with its square.
         codes = {part.says: reading.layout.codes[part.type] for part in source.parts}
-        pairs = [F.lit(x) for pair in codes.items() for x in pair]
-        code = F.element_at(F.create_map(*pairs), type) if pairs else F.lit(None).cast("int")
+        code = F.element_at(literal_map(codes), type) if codes else F.lit(None).cast("int")
     said = source.times  # which is an error where there are none
-    there = (
-        [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields]
-        if said[0] != said[1]
-        else [said[0]]
-    )
+    there = [said[0]]
+    if said[0] != said[1]:
+        there = [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields]
     read = {
         c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`", source.numbers)
         for c in there
@@ -421,14 +435,16 @@ def _row(source: Source, reading: Reading) -> _Row:
     if said[0] != said[1]:
         wrong.append((start > end, F.lit("it starts after its end")))
     wrong += _wrong_values(source, type)
-    problem = _first(wrong)
+    problem = first_problem(wrong)
     revokes = F.lit(False)
     op = source.said(names.op)
     if op is not None:
         id = source.said(names.id)
         if id is None:
-            raise DataError(f"{title} has a column `{names.op}`, but none that names the event: `{names.id}`",
-                            hint='events are revoked by id; name its column with id="…"')  # fmt: skip
+            raise DataError(
+                f"{title} has a column `{names.op}`, but none that names the event: `{names.id}`",
+                hint='events are revoked by id; name its column with id="…"',
+            )
         text = op.cast("string")
         revokes = F.coalesce(text == "revoke", F.lit(False))
         nameless = F.when(~_given(id.cast("string")), F.lit("a revocation names the id of an event"))
@@ -451,20 +467,13 @@ def _given(text: Column) -> Column:
     return text.isNotNull() & (text != "")
 
 
-def _first(wrong: list[tuple[Column, Column]]) -> Column:
-    found = F.when(*wrong[0])
-    for condition, text in wrong[1:]:
-        found = found.when(condition, text)
-    return found
-
-
 def _wrong_types(source: Source, type: Column, code: Column, strict: bool) -> list[tuple[Column, Column]]:
     """Rows without a type, of one whose rows are refused, or of one that nobody knows and that looks misspelt."""
     unknown = F.concat(F.lit("unknown event type `"), type, F.lit("`"))
     wrong = [(type.isNull() | (type == ""), F.lit("an event has a type"))]
     if source.refused:
-        reasons = F.create_map(*(F.lit(x) for pair in source.refused.items() for x in pair))
-        wrong.append((code.isNull() & type.isin(list(source.refused)), F.element_at(reasons, type)))
+        refused = code.isNull() & type.isin(list(source.refused))
+        wrong.append((refused, F.element_at(literal_map(source.refused), type)))
     name = F.substring_index(type, "/", 1)  # of lines of JSON, the number of arguments comes after it
     strange = code.isNull() & ~name.isin(sorted(source.known))
     if strict:
@@ -486,14 +495,8 @@ def _wrong_values(source: Source, type: Column | None) -> list[tuple[Column, Col
         bad = _misread(given, kind, source.fields[column], source.prefixes)
         if type is not None:
             bad = type.isin(keys) & bad
-        wrong.append(
-            (
-                bad,
-                F.concat(
-                    F.lit(f"`{column}` is declared as {kind.removeprefix('nested:')}, but is "), given.cast("string")
-                ),
-            )
-        )
+        declared = F.lit(f"`{column}` is declared as {kind.removeprefix('nested:')}, but is ")
+        wrong.append((bad, F.concat(declared, given.cast("string"))))
     return wrong
 
 
@@ -505,16 +508,12 @@ def _slot(column: str, source: Source, layout: Layout) -> Column:
         for slot, name, kind, target in kept:
             if slot == column:
                 makers.setdefault((name, kind, target), []).append(part.says)
-    if not makers:
-        return F.lit(None).cast(layout.sql(column))
-    made = [
-        (cast(from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes), _plain(kind), target), keys)
-        for (name, kind, target), keys in makers.items()
-    ]
-    if len(made) == 1:
-        return made[0][0]
     found = F.lit(None).cast(layout.sql(column))
-    for value, keys in made:
+    for (name, kind, target), keys in makers.items():
+        given = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes)
+        value = cast(given, _plain(kind), target)
+        if len(makers) == 1:
+            return value
         found = F.when(F.col(f"`{source.names.type}`").isin(keys), value).otherwise(found)
     return found
 
@@ -538,4 +537,5 @@ def key_hash(column: Column, kind: str, kinds: Iterable[str]) -> Column:
         text = F.get_json_object(F.concat(F.lit('{"v":'), text, F.lit("}")), "$.v")
     number = text.try_cast("double")
     nested = text.rlike(r"^\s*[\[{]")
-    return F.when(nested, F.lit(0).cast("bigint")).when(number.isNotNull(), F.xxhash64(number + F.lit(0.0))).otherwise(F.xxhash64(text))  # fmt: skip
+    hashed = F.when(number.isNotNull(), F.xxhash64(number + F.lit(0.0))).otherwise(F.xxhash64(text))
+    return F.when(nested, F.lit(0).cast("bigint")).otherwise(hashed)
