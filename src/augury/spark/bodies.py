@@ -57,7 +57,9 @@ def kinds_of(
     """The kinds of all arguments: of facts as given, of answers what clauses put into their heads."""
     listed = [c for own in clauses.values() for c in own]
     everything = {goal, *clauses, *given, *(call for c in listed for call in calls(c))}
-    found: dict[Predicate, list[str | None]] = {p: list(given[p].kinds) if p in given else [None] * p[1] for p in everything}  # fmt: skip
+    found: dict[Predicate, list[str | None]] = {
+        p: list(given[p].kinds) if p in given else [None] * p[1] for p in everything
+    }
     changed = True
     while changed:
         changed = False
@@ -211,7 +213,11 @@ class Body:
         frame = relation.frame.where(_all(where)) if where else relation.frame
         names = {v: f"a{self.fresh}_{i}" for v, i in places.items() if v in wanted}
         picked = [F.col(f"c{places[v]}").alias(name) for v, name in names.items()]
-        return frame.select(*(picked or [F.lit(1).alias(f"a{self.fresh}")])), names, {v: relation.kinds[places[v]] for v in names}  # fmt: skip
+        return (
+            frame.select(*(picked or [F.lit(1).alias(f"a{self.fresh}")])),
+            names,
+            {v: relation.kinds[places[v]] for v in names},
+        )
 
     def _compare(self, rows: _Rows, condition: Compare) -> _Rows:
         if condition.op == "=":

@@ -61,7 +61,7 @@ MOST = 5_000_000  # rows that can be sent at all
 
 
 @dataclass(frozen=True)
-class Known:
+class FactPlan:
     """The facts of a run, and the plan and sources with those joined that are many.
 
     `joined` names the DataFrames that were; `streams` are those that bring facts while the run lasts.
@@ -74,17 +74,17 @@ class Known:
     streams: dict[str, DataFrame] = field(default_factory=dict)
 
 
-def know(
+def plan_facts(
     given: Mapping[str, Any] | Sequence[Any],
     plan: Plan,
     sources: list[Source],
     clock: Clock,
     many: int,
     beside: Facts | None = None,
-) -> Known:
+) -> FactPlan:
     """Facts from Python objects and DataFrames. Those `beside` come with the run otherwise, and rules may read them."""
     if not isinstance(given, Mapping):
-        return Known(plan, sources, facts_from(given, plan, clock))
+        return FactPlan(plan, sources, facts_from(given, plan, clock))
     facts, big, streams = Facts(), dict[str, DataFrame | Relation](), dict[str, DataFrame]()
     for name, rows in given.items():
         if is_frame(rows) and rows.isStreaming:
@@ -98,8 +98,8 @@ def know(
                 facts += few
         else:
             facts += facts_from([(name, rows)], plan, clock)
-    known = Known(plan, sources, facts, streams=streams)
-    return _Many(known, big, beside or Facts(), many).known(clock) if big else known
+    known = FactPlan(plan, sources, facts, streams=streams)
+    return _ManyFacts(known, big, beside or Facts(), many).plan_of(clock) if big else known
 
 
 def _named(name: str, rows: DataFrame, plan: Plan) -> DataFrame:
@@ -135,10 +135,10 @@ def _fetched(name: str, frame: DataFrame | Relation, plan: Plan, clock: Clock, m
 # Which facts are joined
 
 
-class _Many:
+class _ManyFacts:
     """Facts that are many: joined where every condition that rests on them can be, else sent."""
 
-    def __init__(self, known: Known, big: Mapping[str, DataFrame | Relation], beside: Facts, many: int) -> None:
+    def __init__(self, known: FactPlan, big: Mapping[str, DataFrame | Relation], beside: Facts, many: int) -> None:
         self.given, self.plan, self.big, self.many = known, known.plan, big, many
         self.sent: dict[str, str] = {}  # and why
         frames: dict[Predicate, DataFrame | Relation] = {}
@@ -151,7 +151,7 @@ class _Many:
             frames[name, arity] = frame
         self.rules = StaticRules(self.plan, frames, known.facts + beside, {*self.sent, *known.streams})
 
-    def known(self, clock: Clock) -> Known:
+    def plan_of(self, clock: Clock) -> FactPlan:
         """The run with what can be joined joined, and the rest sent."""
         while True:
             try:
@@ -169,7 +169,7 @@ class _Many:
         joined = tuple(
             n for n in self.big if any(n in self._below(use.predicate) for use in uses) and n not in self.sent
         )
-        return Known(plan, sources, facts, joined, self.given.streams)
+        return FactPlan(plan, sources, facts, joined, self.given.streams)
 
     def _below(self, predicate: Predicate) -> set[str]:
         return {name for name, _ in self.rules.reads(predicate)} & self.big.keys()
@@ -186,7 +186,10 @@ class _Many:
                 f"the facts `{name}` are {count:,} rows, too many to send to every worker, and cannot be joined: {reason}",
                 hint="ask for them in a condition on one event, or keep those rows only that the program needs",
             )
-        warnings.warn(f"the facts `{name}` are more than {self.many:,} rows, but their use cannot be joined ({reason}): all of them go to every worker", stacklevel=6)  # fmt: skip
+        warnings.warn(
+            f"the facts `{name}` are more than {self.many:,} rows, but their use cannot be joined ({reason}): all of them go to every worker",
+            stacklevel=6,
+        )
         return _fetched(name, frame, self.plan, clock) or Facts()
 
     def _rewritten(self) -> tuple[Plan, list[_Use]]:
@@ -208,7 +211,10 @@ class _Many:
                 own = aliases.get((scan.type, len(scan.args)), (scan.type, len(scan.args)))
                 made = _rewritten(rule, *found, f"{own[0]} with {condition.name} {len(uses) + 1}")
                 if made is None:
-                    raise _Refused((condition.name, len(condition.args)), "a condition asks for a nested term, or twice for one variable")  # fmt: skip
+                    raise _Refused(
+                        (condition.name, len(condition.args)),
+                        "a condition asks for a nested term, or twice for one variable",
+                    )
                 rule, use = made
                 uses.append(use)
                 aliases[use.alias] = own
@@ -237,7 +243,11 @@ class _Many:
                 raise _Refused(use.predicate, "they have nested terms or lists there")
             for at, i in use.on:
                 pair = {own[at], asked[i]}
-                if len(pair) > 1 and not pair <= NUMBERS and not (asked[i] == "json" and not own[at].startswith(("nested:", "json"))):  # fmt: skip
+                if (
+                    len(pair) > 1
+                    and not pair <= NUMBERS
+                    and not (asked[i] == "json" and not own[at].startswith(("nested:", "json")))
+                ):
                     raise _Refused(use.predicate, f"they have {asked[i]} where the events have {own[at]}")
             if any(own[at].startswith(("nested:", "json")) for at, _ in use.on):
                 raise _Refused(use.predicate, "the events have nested terms or lists there")
@@ -247,7 +257,7 @@ class _Many:
                 except NotJoined as problem:
                     raise _Refused(use.predicate, str(problem)) from None
             declared = self.plan.static.get(use.predicate[0])
-            parts[use.alias] = (*own, *(_told(asked[i], declared[i] if declared else None) for i in use.fresh))
+            parts[use.alias] = (*own, *(_joined_kind(asked[i], declared[i] if declared else None) for i in use.fresh))
 
     # Joins
 
@@ -407,7 +417,7 @@ def _values(use: _Use, source: Source) -> Relation:
 def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attribute]) -> Source:
     """The events of a type with what the facts say of each, in columns of the same types as if they were not joined."""
     part = next(p for p in source.parts if p.type == use.type)
-    kinds = {i: _told(facts.kinds[i], declared[i] if declared else None) for i in use.fresh}
+    kinds = {i: _joined_kind(facts.kinds[i], declared[i] if declared else None) for i in use.fresh}
     names = [f"augury {use.alias[0]} {i}" for i in range(len(facts.kinds))]
     made = [
         _as_event(F.col(c), k, kinds[i]) if i in kinds else F.col(c)
@@ -418,7 +428,11 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     for (column, kind), (_, i) in zip(_asks(source, use), use.on, strict=True):
         where &= same(column, kind, F.col(f"`{names[i]}`"), facts.kinds[i])
     for i, const in use.fixed:
-        where &= same(F.col(f"`{names[i]}`"), facts.kinds[i], *constant(const.value)) if const.value is not None else F.lit(False)  # fmt: skip
+        where &= (
+            same(F.col(f"`{names[i]}`"), facts.kinds[i], *constant(const.value))
+            if const.value is not None
+            else F.lit(False)
+        )
     frame = _events(source, use.type).join(table, where)
     frame = frame.drop(*(names[i] for i in range(len(names)) if i not in use.fresh))
     fresh = tuple(names[i] for i in use.fresh)
@@ -427,7 +441,7 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     return replace(source, frame=frame, parts=(more,), mixed=False)
 
 
-def _told(kind: str, declared: Attribute | None) -> str:
+def _joined_kind(kind: str, declared: Attribute | None) -> str:
     """The kind of a column that has what facts say: the declared one where it holds their values."""
     target = declared_kind(declared.type) if declared else "json"
     return target if common_kind(kind, target) == target else kind

@@ -165,15 +165,15 @@ def chunks(given: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
 def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.RecordBatch]:
     """The changes of a step, a record batch for each type."""
     if len(changes):
-        again, texts = Again[pa.Array](), dict[int, pa.Array]()
+        cache, texts = Again[pa.Array](), dict[int, pa.Array]()
         for columns in columns_of(changes, work.trace):
             if columns.trace is not None and id(columns.trace) not in texts:
                 texts[id(columns.trace)] = pc.binary_join(as_lists(columns.trace), JOINT)
-            yield from _record(work, columns, again, texts)
+            yield from _record(work, columns, cache, texts)
 
 
 def _record(
-    work: Work, columns: Columns, again: Again[pa.Array], texts: dict[int, pa.Array]
+    work: Work, columns: Columns, cache: Again[pa.Array], texts: dict[int, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     type: Predicate = (columns.type, columns.arity - len(work.extra))
     layout, dictionary = work.layout, columns.dictionary
@@ -191,7 +191,7 @@ def _record(
         "trace": pa.nulls(count, pa.string()) if columns.trace is None else texts[id(columns.trace)],
     }
     for slot, kind, code in zip(layout.slots[type], layout.kinds[type], codes, strict=True):
-        made[slot] = again.of((code,), partial(decoded, dictionary, code, FAMILY[kind]), kind)
+        made[slot] = cache.of((code,), partial(decoded, dictionary, code, FAMILY[kind]), kind)
     batch = work.record(made, count)
     batch = batch if keep is None or len(keep) == count else batch.take(pa.array(keep))
     if batch.num_rows:

@@ -25,7 +25,7 @@ from augury.sinks import attribute_names, known_output
 from augury.sources.heading import NAMES, Names
 from augury.spark.casts import as_spark, json_text
 from augury.spark.fact_streams import with_streams
-from augury.spark.facts import BROADCAST, know
+from augury.spark.facts import BROADCAST, plan_facts
 from augury.spark.host import ERROR, JOINT, Work
 from augury.spark.inputs import Reading, Source, clock_of, is_frame, key_hash, layout_of, sources, unknown_types
 from augury.spark.pushdown import keep
@@ -88,7 +88,7 @@ class Pipeline:
             given_facts = _with_triples(given_facts, frames, program.plan)
         graphs = Graphs.of(others)
         entailed = graphs.facts(program.plan) if graphs.given else Facts()
-        known = know(given_facts, program.plan, self.sources, self.clock, self.execution.broadcast, entailed)
+        known = plan_facts(given_facts, program.plan, self.sources, self.clock, self.execution.broadcast, entailed)
         check_facts(known.facts, program.plan)
         self.facts = known.facts + (entailed if graphs.given else graphs.facts(program.plan, known.facts))
         self.sources, self.joined = known.sources, known.joined

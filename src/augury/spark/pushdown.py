@@ -76,8 +76,13 @@ _TIMES: dict[tuple[str, tuple[str, ...]], str] = {
     ("abs", ("duration",)): "duration",
 }
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def keep(
@@ -317,12 +322,24 @@ class _Scope:
 
 def _any_of(*parts: Truth) -> Truth:
     columns = [p for p in parts if not isinstance(p, bool)]
-    return True if True in [p for p in parts if isinstance(p, bool)] else reduce(operator.or_, columns) if columns else False  # fmt: skip
+    return (
+        True
+        if True in [p for p in parts if isinstance(p, bool)]
+        else reduce(operator.or_, columns)
+        if columns
+        else False
+    )
 
 
 def _all_of(*parts: Truth) -> Truth:
     columns = [p for p in parts if not isinstance(p, bool)]
-    return False if False in [p for p in parts if isinstance(p, bool)] else reduce(operator.and_, columns) if columns else True  # fmt: skip
+    return (
+        False
+        if False in [p for p in parts if isinstance(p, bool)]
+        else reduce(operator.and_, columns)
+        if columns
+        else True
+    )
 
 
 def _in_order(tests: Iterable[_Test]) -> _Test:

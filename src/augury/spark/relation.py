@@ -93,7 +93,10 @@ def of_frame(
             "timestamp",
             "duration",
         ):
-            wrong = F.concat(F.lit(f"a malformed fact of `{name}`: `{attribute.name}` is declared as {kind}, but is "), given.cast("string"))  # fmt: skip
+            wrong = F.concat(
+                F.lit(f"a malformed fact of `{name}`: `{attribute.name}` is declared as {kind}, but is "),
+                given.cast("string"),
+            )
             slot = F.when(given.isNull() | slot.isNotNull(), slot).otherwise(F.raise_error(wrong).cast("bigint"))
         made.append(slot.cast(sql_type(kind)).alias(f"c{i}"))
         kinds.append(kind)

@@ -138,7 +138,9 @@ class StaticRules:
         if predicate in self.frames:
             frame = self.frames[predicate]
             declared = self.plan.static.get(predicate[0])
-            parts.append(frame if isinstance(frame, Relation) else of_frame(predicate[0], frame, declared, self.plan.prefixes))  # fmt: skip
+            parts.append(
+                frame if isinstance(frame, Relation) else of_frame(predicate[0], frame, declared, self.plan.prefixes)
+            )
         if predicate in self.small:
             parts.append(of_facts(self.spark, self.small[predicate], predicate[1]))
         if not parts:

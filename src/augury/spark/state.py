@@ -1,6 +1,6 @@
-"""The state of a bucket in a stream: a snapshot of its session, and a log of what it was told since.
+"""The state of a bucket in a stream: a snapshot of its session, and a log of the steps since.
 
-A step writes what it was told, not what the session holds; a snapshot is written once the log has grown as large as the
+A step writes what came, not what the session holds; a snapshot is written once the log has grown as large as the
 last one. A worker keeps the sessions it has run. It goes on with one that is behind by taking in the rest of the log, so
 that a step costs what its events cost, whichever worker a bucket comes to. What is read back is checked like a snapshot.
 """

@@ -123,7 +123,7 @@ class Stream(Outputs):
     # Stages
 
     def mixed(self, outputs: tuple[str, ...]) -> DataFrame:
-        """The changes of some types in the layout, and all that is told beside them."""
+        """The changes of some types in the layout, and all that is reported beside them."""
         pipeline = self.pipeline
         spread = stages(pipeline.plan_for(outputs), pipeline.longest, slices=False, everywhere=True)
         found: DataFrame | None = None
@@ -232,8 +232,12 @@ class Stream(Outputs):
 
 def _facts_digest(work: Work) -> str:
     """Equal for the same facts; where they are few, in whatever order they were given."""
-    told = work.facts.facts.told
-    return work.facts.digest if sum(map(len, told)) > _FEW else _digest(sorted(repr(one) for t in told for one in t))
+    statements = work.facts.facts.told
+    return (
+        work.facts.digest
+        if sum(map(len, statements)) > _FEW
+        else _digest(sorted(repr(one) for table in statements for one in table))
+    )
 
 
 def _digest(value: object) -> str:

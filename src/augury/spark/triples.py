@@ -74,8 +74,8 @@ def read_rdf(spark: SparkSession, source: str | DataFrame, on_error: Literal["fa
     if on_error == "drop":
         lines = lines.where("good")
     else:
-        told = F.concat(F.lit("malformed N-Triples: "), F.col("value"), F.lit(" in "), F.col("file"))
-        checked = F.when(F.col("good"), F.col("predicate")).otherwise(F.raise_error(told).cast("string"))
+        message = F.concat(F.lit("malformed N-Triples: "), F.col("value"), F.lit(" in "), F.col("file"))
+        checked = F.when(F.col("good"), F.col("predicate")).otherwise(F.raise_error(message).cast("string"))
         lines = lines.withColumn("predicate", checked)
     return lines.select("subject", "predicate", "object")
 
@@ -94,9 +94,10 @@ def malformed(spark: SparkSession, path: str) -> DataFrame:
 def _lines(spark: SparkSession, path: str, empty: bool = False) -> DataFrame:
     text = spark.read.option("lineSep", "\n").text(path)
     lines = text.select(
-        F.rtrim(F.col("value"), F.lit("\r")).alias("value"), F.col("_metadata.file_path").alias("file"),
+        F.rtrim(F.col("value"), F.lit("\r")).alias("value"),
+        F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
-    )  # fmt: skip
+    )
     return lines if empty else lines.where(~_blank(F.col("value")))
 
 
@@ -117,8 +118,12 @@ def _parsed(lines: DataFrame, path: str) -> DataFrame:
     inner = F.regexp_extract(object, r'^"(.*)"', 1)
     plain = F.regexp_replace(inner, _ESCAPES, "")
     nodes = [_node(c, path) for c in (part(1), part(2))]
-    found = lines.select("*", nodes[0].alias("subject"), nodes[1].alias("predicate"),
-                         F.when(literal, object).otherwise(_node(object, path)).alias("object"))  # fmt: skip
+    found = lines.select(
+        "*",
+        nodes[0].alias("subject"),
+        nodes[1].alias("predicate"),
+        F.when(literal, object).otherwise(_node(object, path)).alias("object"),
+    )
     well = [F.coalesce(F.col(c).rlike(_ABSOLUTE), F.lit(False)) for c in ("subject", "predicate")]
     last = F.when(literal, (object != "") & ~plain.contains('"') & ~plain.contains("\\")).otherwise(
         F.coalesce(F.col("object").rlike(_ABSOLUTE), F.lit(False))
