@@ -111,7 +111,9 @@ def of_facts(spark: SparkSession, tables: Iterable[FactTable], arity: int) -> Re
         raise NotJoined("facts have nested terms or lists, which Spark cannot compare")
     places = [(i, kind) for i, kinds in enumerate(found) for kind in kinds]
     schema = ", ".join(["row bigint", *(f"{kind}_{i} {sql_type(kind)}" for i, kind in places)])
-    listed = [(n, *(_raw(row[i]) if _is_a(row[i], kind) else None for i, kind in places)) for n, row in enumerate(rows)]
+    listed = [
+        (n, *(raw_value(row[i]) if _is_a(row[i], kind) else None for i, kind in places)) for n, row in enumerate(rows)
+    ]
     made, kinds = list[Column](), list[str]()
     for i, own in enumerate(found):
         kind = reduce(common_kind, own, None) or "json"
@@ -125,7 +127,8 @@ def _is_a(value: Value, kind: str) -> bool:
     return value is not None and value_kind(value) == kind
 
 
-def _raw(value: Value) -> Any:
+def raw_value(value: Value) -> Any:
+    """A value as a column of its kind keeps it."""
     match value:
         case bool():
             return int(value)
@@ -158,7 +161,7 @@ def constant(value: Value) -> tuple[Column, str]:
     kind = value_kind(value)
     if kind == "json" or (kind == "int" and not MIN_INT <= int(value) <= MAX_INT):  # type: ignore[arg-type]
         raise NotJoined("a rule has a nested term, which Spark cannot compare")
-    return F.lit(_raw(value)).cast(sql_type(kind)), kind
+    return F.lit(raw_value(value)).cast(sql_type(kind)), kind
 
 
 def same(left: Column, one: str, right: Column, other: str) -> Column:

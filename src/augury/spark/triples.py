@@ -32,7 +32,6 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Const
-from augury.clock import Duration, Timestamp
 from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.knowledge.literals import LANG_STRING, literal_value, value_of
@@ -41,8 +40,8 @@ from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, Sc
 from augury.model import Iri, Value, text_hash
 from augury.spark.casts import canonical
 from augury.spark.inputs import is_frame
-from augury.spark.layout import common_kind, sql_type
-from augury.spark.relation import Relation
+from augury.spark.layout import FAMILY, common_kind, sql_type, value_kind
+from augury.spark.relation import Relation, raw_value
 
 _HIERARCHY = (SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
 _LISTED = 200  # predicates that a filter names one by one
@@ -390,22 +389,17 @@ def value(term: str) -> Value:
 
 
 def _slots(value: Value) -> tuple[str, int | None, float | None, str | None]:
-    match value:
-        case bool():
-            return "bool", int(value), None, None
-        case int():
-            return "int", value, None, None
-        case float():
-            return "float", None, value, None
-        case Timestamp():
-            return "timestamp", value.us, None, None
-        case Duration():
-            return "duration", value.us, None, None
-        case str():
-            return "string", None, None, value
-        case Iri():
-            return "iri", None, None, value.text
-    return "term", None, None, tagged(value)
+    """The kind of a value, and the value in a column of its family."""
+    kind = value_kind(value)
+    if kind == "json":
+        return "term", None, None, tagged(value)
+    raw, family = raw_value(value), FAMILY[kind]
+    return (
+        kind,
+        raw if family == "long" else None,
+        raw if family == "double" else None,
+        raw if family == "string" else None,
+    )
 
 
 __all__ = ["entailed", "malformed", "of_pairs", "rdf_facts", "read_rdf"]
