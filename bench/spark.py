@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from augury.errors import RunError
 from augury.spark import detect, detect_stream
-from augury.spark.job import plainly
+from augury.spark.failures import user_errors
 from augury.spark.starting import open_session
 from augury.terminal import say, working
 from bench import script
@@ -405,5 +405,5 @@ def run(
 
 
 def rows_of(experiment: Experiment, lab: Lab) -> list[Row]:
-    with plainly():
+    with user_errors():
         return list(experiment(lab))

@@ -27,7 +27,7 @@ from augury.engine.snapshot import restored
 from augury.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, order_key, type_name
 from augury.program import Program
 from augury.settings import Settings, length
-from augury.spark import host, state, stream
+from augury.spark import host, packages, state, stream
 from augury.spark.batch import SLICES, _ends_ahead
 from augury.spark.host import Work
 from augury.spark.inputs import Part, Source
@@ -275,7 +275,7 @@ class Local:
         revoked = {i.id for i in self.history if isinstance(i, Revocation)}
         events = [self.row(i) for i in self.history if isinstance(i, Event) and not (i.id and i.id in revoked)]
         rows = [*(before or []), *(row for row in events if row["type"] in own)]
-        plan = spread.plan_of(stage)
+        work = pipeline.work(spread, stage, "final")
         length = stage.longest if stage.how == "slices" else None
         if stage.how == "key" and skew:
             length = can_slice(spread, stage, pipeline.longest)
@@ -283,9 +283,7 @@ class Local:
         if size is not None:
             assert length is not None
             rows = list(_sliced(rows, size, clock.length(length)))
-            plan = sliced(plan)
-        work = Work(plan, clock, self.layout, pipeline.shipped, pipeline.retention, pipeline.longest, True, size,
-                    forward=pipeline.forwarded(spread, stage))  # fmt: skip
+            work = replace(work, plan=sliced(work.plan), slice=size)
         parts: dict[int, list[Row]] = {}
         for row in rows:
             key = (self.key(stage, row) if stage.how == "key" else 0, row.get("slice", 0))
@@ -332,7 +330,7 @@ class Local:
         hosted = self._hosted(spread, buckets, emit)
         greatest: int | None = None
         calendar = self.pipeline.clock.kind == "timestamp"
-        state._LIVE.clear()
+        state._CACHE.clear()
         remembered: dict[str, bytes] = {}
         for number, batch in enumerate([*batches, [], []]):
             watermark = 0
@@ -347,7 +345,7 @@ class Local:
             greatest = max([*ends, *([] if greatest is None else [greatest])], default=None)
             self._age(worker, remembered)
         told.snapshots = sum(state_head(bytes(s.values["head"][0])).pieces > 0 for _, o, _ in hosted for s in o.states.values() if "head" in s.values)  # fmt: skip
-        state._LIVE.clear()
+        state._CACHE.clear()
         return told
 
     def frontier(self, greatest: int | None, lateness: int) -> int | None:
@@ -381,33 +379,32 @@ class Local:
 
     def _age(self, worker: str, remembered: dict[str, bytes]) -> None:
         """What happens to a worker between batches: it forgets some sessions, or has them as they were some steps ago."""
-        for name, live in list(state._LIVE.items()):
+        for name, cached in list(state._CACHE.items()):
             if worker == "cold" and self.chance.random() < 0.5:
-                del state._LIVE[name]
+                del state._CACHE[name]
             elif worker == "old":
                 if name in remembered and self.chance.random() < 0.4:
                     token, steps, data = pickle.loads(remembered[name])
                     late: list[Any] = []
                     shared = (
-                        {"knowledge": live.session.shared, "facts": live.session.facts} if live.session.shared else {}
+                        {"knowledge": cached.session.shared, "facts": cached.session.facts}
+                        if cached.session.shared
+                        else {}
                     )
-                    session = restored(Program(live.session.program.plan), data, late=late.append, **shared)
-                    state._LIVE[name] = state.Live(session, token, steps, late, dict(session.errors), len(session.rejected), live.about)  # fmt: skip
+                    session = restored(Program(cached.session.program.plan), data, late=late.append, **shared)
+                    state._CACHE[name] = state.CachedSession(session, token, steps, late, dict(session.errors), len(session.rejected), cached.fingerprint)  # fmt: skip
                 elif self.chance.random() < 0.5:
-                    remembered[name] = pickle.dumps((live.token, live.steps, live.session.snapshot()))
+                    remembered[name] = pickle.dumps((cached.token, cached.steps, cached.session.snapshot()))
 
     def _hosted(self, spread: Stages, buckets: int, emit: Emit) -> list[tuple[Stage, Operator, frozenset[int]]]:
         """The operators of the stages, and the one that merges what several buckets may make."""
-        pipeline, clock = self.pipeline, self.pipeline.clock
+        pipeline = self.pipeline
         found: list[tuple[Stage, Operator, frozenset[int]]] = []
         told: set[Predicate] = set()
         work: Work | None = None
         for stage in spread.stages:
             own = frozenset(self.layout.codes[t] for t in pipeline.own(spread, stage))
-            work = Work(
-                spread.plan_of(stage), clock, self.layout, pipeline.shipped, pipeline.retention, pipeline.longest, True,
-                emit=emit, forward=pipeline.forwarded(spread, stage),
-            )  # fmt: skip
+            work = pipeline.work(spread, stage, emit)
             found.append((stage, Operator(self, work, stage, frozenset(told), buckets), own))
             told |= set(stage.reads)
         wanted = [t for t in spread.plan.derived if t[0] in spread.plan.outputs]
@@ -520,10 +517,10 @@ class Operator:
         self, local: Local, work: Work, stage: Stage, silent: frozenset[Predicate], buckets: int, merging: bool = False
     ) -> None:
         self.local, self.work, self.merging = local, work, merging
-        self.keys = stream.bucket_keys(buckets)
+        self.keys = packages.bucket_keys(buckets)
         self.states: dict[int, BucketState] = {}
-        about = {"rules": {}, "stage": stage.number, "buckets": buckets}
-        self.made = (work, stage.number, silent, about, stage.everywhere)
+        fingerprint = {"rules": {}, "stage": stage.number, "buckets": buckets}
+        self.made = (work, silent, fingerprint, stage.everywhere)
 
     def batch(self, rows: list[Row], stage: Stage, watermark: int) -> list[Row]:
         """One micro-batch: what comes in, then the timers that are due."""
@@ -532,8 +529,8 @@ class Operator:
         given: dict[int, list[tuple[bytes, bool]]] = {}
         for bucket, payload, passed in self._packages(rows, stage):
             given.setdefault(bucket, []).append((payload, passed))
-        for bucket, packages in given.items():
-            made += self._processor(bucket).handleInputRows((bucket,), iter(self._frames(packages)), times)
+        for bucket, packed in given.items():
+            made += self._processor(bucket).handleInputRows((bucket,), iter(self._frames(packed)), times)
         due = sorted((time, bucket) for bucket, s in self.states.items() for time in s.timers if time <= watermark)
         for time, bucket in due:
             fired: Any = SimpleNamespace(getExpiryTimeInMs=lambda time=time: time)
@@ -543,7 +540,7 @@ class Operator:
         found: list[Row] = []
         for frame in made:
             record = pa.RecordBatch.from_pandas(frame)
-            for rows_made in stream.unpack(iter([record]), stage.number, self.work.schema):
+            for rows_made in packages.unpack(iter([record]), stage.number, self.work.schema):
                 found += rows_made.to_pylist()
         return found
 
@@ -566,7 +563,7 @@ class Operator:
         for task in tasks:
             chance.shuffle(task)
             table = pa.Table.from_pylist(task, schema=pa.schema(list(zip(names, types, strict=True))))
-            for record in stream.pack(iter(table.to_batches()), self.keys, self.work):
+            for record in packages.pack(iter(table.to_batches()), self.keys, self.work):
                 yield from zip(*(record.column(i).to_pylist() for i in range(3)), strict=True)
 
     def _frames(self, packages: list[tuple[bytes, bool]]) -> list[Any]:

@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("pyspark", reason="the Spark executor is an extra")
 
 from augury.errors import AuguryError, DataError
-from augury.spark.job import FULL, plain
-from augury.spark.live import Spool
+from augury.spark.failures import FULL, user_error
+from augury.spark.spool import Spool
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ from augury.spark.live import Spool
     ],
 )  # fmt: skip
 def test_what_java_was_told(java: str, said: str) -> None:
-    error = plain(RuntimeError(f"An error occurred while calling o42.awaitTermination.\n: {java}"), None)
+    error = user_error(RuntimeError(f"An error occurred while calling o42.awaitTermination.\n: {java}"), None)
     assert str(error) == said
 
 
@@ -58,7 +58,7 @@ class Java:
 def test_the_cause_is_looked_for_behind_what_is_raised() -> None:
     error = RuntimeError("Query terminated")
     error.java_exception = Java("SparkException: Task failed", Java("java.io.IOException: No space left on device"))  # type: ignore[attr-defined]
-    assert str(plain(error, None)) == FULL
+    assert str(user_error(error, None)) == FULL
 
 
 def spooled(folder: Path, lines: Iterator[str] | io.TextIOBase) -> AuguryError | None:

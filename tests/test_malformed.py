@@ -24,7 +24,7 @@ from augury.clock import Clock
 from augury.errors import AuguryError
 from augury.job import Job
 from augury.knowledge.facts import facts_from
-from augury.settings import Settings
+from augury.settings import Settings, Task
 from augury.sources import Reader, Skipped, SourceFile, csv, jsonl, parquet, read_history, reader
 from augury.sources.blocks import blocks
 from tests.malformed import FAULTS, FORMS, PROGRAM, ROWS, SAID, TYPES, Fault, Form, arrow_table, good_row, holds
@@ -307,7 +307,7 @@ def test_a_job_goes_on_without_the_wrong_rows(form: str, folder: Path) -> None:
     rows[3] |= {"op": "drop"}
     rows[5] |= {"op": "revoke", "id": ""}
     written = FORMS[form].write(rows, "events", folder, {})
-    job = Job(PROGRAM, [written.given], settings=Settings(on_error="skip"))
+    job = Job(Task(PROGRAM, (written.given,), settings=Settings(on_error="skip")))
     assert [e.args[0] for e in job.evaluate(engine="embedded").events] == [0, 1, 2, 4, 6, 7]
     assert [p.split(": ")[0] for p in job.skipped.problems] == [f"{written.place}:{written.line(r)}" for r in (3, 5)]
 

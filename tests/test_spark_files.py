@@ -20,9 +20,10 @@ from augury import compile
 from augury.errors import AuguryError
 from augury.job import Job
 from augury.model import Event, order_key, show_value
-from augury.settings import Settings
+from augury.settings import Settings, Task
 from augury.sources import SourceFile
 from augury.spark.job import SparkJob
+from augury.spark.pipeline import Execution
 from tests.spark_session import SPARK
 from tests.spark_session import spark_fixture as spark_fixture
 
@@ -173,7 +174,7 @@ def shown(events: Iterable[Event]) -> list[Any]:
 def embedded(case: Case, sources: list[SourceFile], on_error: str) -> tuple[Any, ...]:
     program = compile(case.program)
     try:
-        job = Job(program, sources, settings=Settings.of(program, on_error=on_error, strict=case.strict))
+        job = Job(Task(program, tuple(sources), settings=Settings.of(program, on_error=on_error, strict=case.strict)))
         found = job.evaluate(engine="embedded")
     except AuguryError as error:
         return ("error", str(error))
@@ -182,13 +183,9 @@ def embedded(case: Case, sources: list[SourceFile], on_error: str) -> tuple[Any,
 
 def on_spark(spark: SparkSession, case: Case, sources: list[SourceFile], on_error: Any) -> tuple[Any, ...]:
     try:
-        job = SparkJob(
-            spark,
-            compile(case.program),
-            sources,
-            settings=Settings(on_error=on_error, strict=case.strict),
-            partitions=1,
-        )
+        settings = Settings(on_error=on_error, strict=case.strict)
+        task = Task(compile(case.program), tuple(sources), settings=settings)
+        job = SparkJob(spark, task, execution=Execution(partitions=1))
         found = job.evaluate()
     except AuguryError as error:
         return ("error", str(error))

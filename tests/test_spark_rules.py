@@ -23,7 +23,7 @@ from augury.model import Fact, OrderKey, order_key
 from augury.spark import detect
 from augury.spark import facts as spark_facts
 from augury.spark.relation import NotJoined, Relation
-from augury.spark.rules import Seeds, StaticRules, materialised
+from augury.spark.rules import Seeds, StaticRules
 from tests import datalog
 from tests.spark_session import SPARK, session
 
@@ -182,10 +182,10 @@ def test_rules_that_do_more_are_left_to_the_engine(why: str, tiny: SparkSession)
         rules_of(text, EDGES, tiny, [Fact("t", (1, 2), since=3)]).check(("p", 2))
 
 
-def test_materialised_shows_values(tiny: SparkSession) -> None:
-    plan = augury.compile("static s(x: timestamp, y: bool).\np(Y, X) :- s(X, Y).\no(X) <- a(X) WHERE p(X, _).").plan
-    frame = tiny.createDataFrame([("2024-01-01T00:00:00", True)], "x string, y boolean")
-    assert [str(row[1]) for row in materialised(plan, ("p", 2), {("s", 2): frame}).collect()] == ["2024-01-01 00:00:00"]
+def test_answers_show_values(tiny: SparkSession) -> None:
+    text = "static s(x: timestamp, y: bool).\np(Y, X) :- s(X, Y).\no(X) <- a(X) WHERE p(X, _)."
+    rules = rules_of(text, {("s", 2): ([("2024-01-01T00:00:00", True)], "x string, y boolean")}, tiny)
+    assert [str(row[1]) for row in rules.answers(("p", 2)).shown().collect()] == ["2024-01-01 00:00:00"]
 
 
 # In a run

@@ -15,7 +15,7 @@ from augury.engine.saved import packed
 from augury.engine.session import Session
 from augury.errors import SnapshotError
 from augury.spark import state
-from augury.spark.state import Bucket, Told
+from augury.spark.state import Bucket, Step
 
 
 class Kept:
@@ -49,19 +49,16 @@ class Store:
         self.program = augury.compile("pair(X) <- a(X) SEQ b(X).")
 
     def bucket(self) -> Bucket:
-        def tell(session: Session, told: Told) -> Changes:
-            return session.push([{"type": p.decode()[0], "args": [1], "time": int(p[1:])} for p in told.payloads])
+        return Bucket(self.head, self.log, self.about, self, {"rules": {}})
 
-        def make(late: list[Any]) -> Session:
-            return self.program.session(clock="logical")
+    def session(self, late: list[Any], snapshot: bytes | None) -> Session:
+        return self.program.session(clock="logical") if snapshot is None else self.program.restore(snapshot)
 
-        def restore(data: bytes, late: list[Any]) -> Session:
-            return self.program.restore(data)
-
-        return Bucket(self.head, self.log, make, restore, tell, {"rules": {}}, self.about)
+    def feed(self, session: Session, step: Step) -> Changes:
+        return session.push([{"type": p.decode()[0], "args": [1], "time": int(p[1:])} for p in step.payloads])
 
     def take(self, *told: bytes, fails: bool = False) -> int:
-        bucket, step = self.bucket(), Told(list(told), None)
+        bucket, step = self.bucket(), Step(list(told), None)
         changes = len(bucket.step(step))
         if fails:  # between the step and the moment that it is saved
             raise OSError
@@ -77,7 +74,7 @@ def test_a_step_that_failed_half_way_is_taken_once() -> None:
         store.take(b"a2", fails=True)
     assert store.take(b"a2") == 0  # the attempt that counts
     assert store.take(b"b3") == 2
-    assert store.bucket().live.session.counted == 3  # not a2 twice
+    assert store.bucket().cached.session.counted == 3  # not a2 twice
 
 
 def test_a_large_state_is_looked_at_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +125,7 @@ def test_whatever_is_wrong_with_a_checkpoint_is_said() -> None:
         store.take(b"a1")
         store.take(b"b2")
         change(store.head if key is None else store.log, key)
-        state._LIVE.clear()
+        state._CACHE.clear()
         with pytest.raises(SnapshotError, match="the checkpoint cannot be gone on with") as failure:
             store.bucket()
         assert failure.value.code == code and "new checkpoint" in failure.value.hint
@@ -138,7 +135,7 @@ def bit_flips(count: int, seed: int = 0) -> Iterator[str]:
     """What is said of a checkpoint in which one bit is another: of where it stands, of a step, or of a snapshot."""
     chance, entries = random.Random(seed), state.ENTRIES
     for n in range(count):
-        state._LIVE.clear()
+        state._CACHE.clear()
         store = Store()
         state.ENTRIES = 2 if n % 2 else entries
         for k in range(3):
@@ -149,7 +146,7 @@ def bit_flips(count: int, seed: int = 0) -> Iterator[str]:
         data = bytearray(kept.held[key][0])
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         kept.held[key] = (bytes(data),)
-        state._LIVE.clear()
+        state._CACHE.clear()
         with pytest.raises(SnapshotError, match="the checkpoint cannot be gone on with") as failure:
             store.bucket()
         yield failure.value.code
@@ -164,12 +161,12 @@ def test_a_snapshot_in_a_checkpoint_is_checked(monkeypatch: pytest.MonkeyPatch) 
     store = Store()
     for n in range(4):
         store.take(b"a%d" % n)
-    state._LIVE.clear()
+    state._CACHE.clear()
     assert store.take(b"b9") == 4
     assert (-1,) in store.log.held
     piece = store.log.held[(-1,)][0]
     store.log.held[(-1,)] = (piece[:-9],)
-    state._LIVE.clear()
+    state._CACHE.clear()
     with pytest.raises(SnapshotError, match="the checkpoint cannot be gone on with"):
         store.bucket()
 

@@ -1,10 +1,10 @@
-"""What `augury run` and `augury why` work on: a program, its history, its facts and its clock."""
+"""What `augury run` and `augury why` work on: a task with its history, its facts and its clock."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,17 +20,16 @@ from augury.engine.session import Session
 from augury.entailment import Model, Replay
 from augury.errors import DataError, RunError, counted
 from augury.knowledge.facts import Facts, without_facts
-from augury.knowledge.graphs import Graph, Graphs, read_facts
+from augury.knowledge.graphs import Graphs, read_facts
 from augury.language.show import Printer
 from augury.language.symbols import unregistered
 from augury.meaning import evaluate, replay
 from augury.model import Event, HistoryItem
 from augury.notation import show_event
-from augury.program import Program
-from augury.settings import Settings
-from augury.sources import History, Reader, Skipped, SourceFile
+from augury.settings import Task
+from augury.sources import History, Reader, Skipped
 from augury.standing import admitted
-from augury.terminal import tell, working
+from augury.terminal import warn, working
 
 
 def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
@@ -64,29 +63,20 @@ def check_registered(plan: Plan) -> None:
 
 
 class Job:
-    """What `run` and `why` need: the program, the history, the facts and the clock."""
+    """A task whose history is read: what `run` and `why` work on."""
 
-    def __init__(
-        self,
-        program: Program,
-        events: Iterable[SourceFile],
-        facts: Iterable[tuple[str, str]] = (),
-        rdf: Iterable[Graph] = (),
-        settings: Settings | None = None,
-        in_order: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
+    def __init__(self, task: Task, in_order: bool = False, progress: Callable[[int], None] | None = None) -> None:
         """`in_order` is whether the order of arrival matters, as it does where something can be late."""
-        self.program, self.settings = program, settings or Settings()
-        plan, self.skipped = self.program.plan, Skipped(self.settings.on_error)
-        check_registered(plan)
-        clock = partial(self.settings.clock_of, program)
-        reader = Reader(plan, clock, self.skipped, self.settings.strict, progress)
-        self.history = reader.sources(events, in_order)
+        self.task, self.plan, self.settings = task, task.plan, task.settings
+        self.skipped = Skipped(self.settings.on_error)
+        check_registered(self.plan)
+        clock = partial(self.settings.clock_of, task.program)
+        reader = Reader(self.plan, clock, self.skipped, self.settings.strict, progress)
+        self.history = reader.sources(task.events, in_order)
         self.clock: Clock = reader.clock
-        check_clock(self.program, self.clock.kind)
+        check_clock(task.program, self.clock.kind)
         self.late: list[HistoryItem] = []
-        self.facts, self.graphs = read_facts(facts, rdf, plan, self.clock, self.skipped)
+        self.facts, self.graphs = read_facts(task.facts, task.graphs, self.plan, self.clock, self.skipped)
 
     def time(self, option: str, text: str | None) -> int | None:
         """The time that an option names."""
@@ -96,76 +86,59 @@ class Job:
             raise DataError(error.message, option, error.hint) from None
 
     def evaluate(self, until: str | None = None, as_of: str | None = None, engine: str = "reference") -> Model:
-        history: History | list[HistoryItem] = self.history
-        if self.settings.lateness is not None:
-            history, late = admitted(self.history.items(), self.clock.length(self.settings.lateness))
+        settings, history = self.settings, self.history
+        items: History | list[HistoryItem] = history
+        if settings.lateness is not None:
+            items, late = admitted(history.items(), self.clock.length(settings.lateness))
             self.late += late
-        with working(f"evaluating {len(self.history):,} events"):
+        with working(f"evaluating {len(history):,} events"):
             times = self.time("--until", until), self.time("--as-of", as_of)
-            given = (self.clock, self.known(engine), *times, self.settings.retention)
+            rest = (self.clock, self.all_facts(engine), *times, settings.retention)
             if engine == "embedded":
-                return batch.evaluate(self.program, history, *given, limits=self.settings.limits)
-            return evaluate(self._asked, history.items() if isinstance(history, History) else history, *given)
+                return batch.evaluate(self.task.program, items, *rest, limits=settings.limits)
+            return evaluate(self._asked, items.items() if isinstance(items, History) else items, *rest)
 
     def replay(self, until: str | None, engine: str = "reference") -> Replay:
         settings = self.settings
         with working(f"replaying {len(self.history):,} events"):
             late = None if settings.lateness is None else self.clock.length(settings.lateness)
-            given = (
-                self.clock,
-                self.known(engine),
-                self.time("--until", until),
-                settings.retention,
-                settings.emit,
-                late,
-            )
+            facts, end = self.all_facts(engine), self.time("--until", until)
+            rest = (self.clock, facts, end, settings.retention, settings.emit, late)
             if engine == "embedded":
-                found = batch.replay(self.program, self.history, *given, limits=settings.limits)
+                found = batch.replay(self.task.program, self.history, *rest, limits=settings.limits)
             else:
-                found = replay(self._asked, self.history.items(), *given)
+                found = replay(self._asked, self.history.items(), *rest)
         self.late += found.late
         return found
 
     @property
     def _asked(self) -> Plan:
         """What the outputs rest on."""
-        return needed(self.program.plan, self.program.plan.outputs)
+        return needed(self.plan, self.plan.outputs)
 
-    def known(self, engine: str) -> Facts:
+    def all_facts(self, engine: str) -> Facts:
         """The facts, with those of the graphs; the reference has them by the plainest way."""
-        plan = self.program.plan
-        more = self.graphs.facts(plan, self.facts) if engine == "embedded" else self.graphs.closed(plan)
-        return self.facts + more
+        embedded = engine == "embedded"
+        return self.facts + (self.graphs.facts(self.plan, self.facts) if embedded else self.graphs.closed(self.plan))
 
     def missing(self) -> list[str]:
         """The input types that rules read and of which there was no event."""
-        plan = self.program.plan
-        return sorted({name for name, _ in plan.event_types} - {name for name, _ in plan.derived} - self.history.types)
+        return unread(self.plan, self.history.types)
 
     def report(self, model: Model) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
-        rejected = [why for _, why in model.rejected]
-        report(
-            self.program.plan,
-            self.skipped,
-            self.facts,
-            self.graphs,
-            rejected,
-            model.errors,
-            unknown=self.history.unknown,
-        )
-        tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in self.late])
+        left_out = LeftOut(self.plan, self.skipped, self.facts, self.graphs)
+        left_out.report(model.errors, [why for _, why in model.rejected], self.history.unknown)
+        tell_late(self.late, self.clock)
 
 
 class Follower:
     """A session that is fed by standard input while its events come."""
 
-    def __init__(
-        self, program: Program, facts: Iterable[tuple[str, str]], rdf: Iterable[Graph], settings: Settings
-    ) -> None:
-        check_registered(program.plan)
-        self.program, self.settings, self.skipped = program, settings, Skipped(settings.on_error)
-        self._given = list(facts), list(rdf)
+    def __init__(self, task: Task) -> None:
+        check_registered(task.plan)
+        self.task, self.plan, self.settings = task, task.plan, task.settings
+        self.skipped = Skipped(self.settings.on_error)
         self._session: Session | None = None
 
     @property
@@ -177,17 +150,18 @@ class Follower:
         return self._session or self._open(None)
 
     def _open(self, first: object) -> Session:
-        clock = self.settings.clock_of(self.program, first)
-        check_clock(self.program, clock.kind)
-        self.facts, self.graphs = read_facts(*self._given, self.program.plan, clock, self.skipped)
-        known = self.facts + self.graphs.facts(self.program.plan, self.facts)
-        self._session = Session(self.program, self.settings, clock=clock, facts=known)
+        task = self.task
+        clock = self.settings.clock_of(task.program, first)
+        check_clock(task.program, clock.kind)
+        self.facts, self.graphs = read_facts(task.facts, task.graphs, self.plan, clock, self.skipped)
+        facts = self.facts + self.graphs.facts(self.plan, self.facts)
+        self._session = Session(task.program, self.settings, clock=clock, facts=facts)
         return self._session
 
-    def changes(self, source: SourceFile, until: str | None) -> Iterator[Changes]:
+    def changes(self, until: str | None) -> Iterator[Changes]:
         """The changes of the answer, event by event, as soon as its line is there."""
-        reader = Reader(self.program.plan, lambda first: self._open(first).clock, self.skipped, self.settings.strict)
-        for part in reader.parts(replace(source, live=True)):
+        reader = Reader(self.plan, lambda first: self._open(first).clock, self.skipped, self.settings.strict)
+        for part in reader.parts(replace(self.task.events[0], live=True)):
             for item in part.items():
                 yield self.session.push(item)
         if until is not None:
@@ -198,35 +172,65 @@ class Follower:
     def report(self) -> None:
         """What was left out, on standard error."""
         session = self.session
-        rejected = [why for _, why in session.rejected]
-        report(
-            self.program.plan, self.skipped, self.facts, self.graphs, rejected, session.errors, unknown=session.unknown
+        left_out = LeftOut(self.plan, self.skipped, self.facts, self.graphs)
+        left_out.report(session.errors, [why for _, why in session.rejected], session.unknown)
+        tell_late(session.late, self.clock)
+
+
+def unread(plan: Plan, types: Collection[str]) -> list[str]:
+    """The input types that rules read and that are not among some types."""
+    return sorted({name for name, _ in plan.event_types} - {name for name, _ in plan.derived} - set(types))
+
+
+def tell_late(items: Iterable[HistoryItem], clock: Clock) -> None:
+    warn("late", [show_event(i, clock) if isinstance(i, Event) else f"revoke {i.id}" for i in items])
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What a run was given, and what it has skipped."""
+
+    plan: Plan
+    skipped: Skipped
+    facts: Facts
+    graphs: Graphs
+
+    def report(
+        self,
+        errors: Mapping[tuple[str, str], int],
+        rejected: Sequence[str] = (),
+        unknown: Mapping[str, int] | None = None,
+        count: int | None = None,
+    ) -> None:
+        """What a run has left out, on standard error; `count` says how much was skipped where not all of it is at hand.
+
+        `unknown` are events of types that the program does not know.
+        """
+        warn("skipped", self.skipped.problems, count=count)
+        warn_unknown(
+            [f"`{name}`: {counted(n, 'event')}" for name, n in sorted((unknown or {}).items())],
+            sum((unknown or {}).values()),
         )
-        tell("late", [show_event(i, self.clock) if isinstance(i, Event) else f"revoke {i.id}" for i in session.late])
+        warn("static predicates without facts", self._without_facts())
+        warn("rejected", rejected)
+        problems = [f"rule `{rule}`: {why} ({counted(n, 'time')})" for (rule, why), n in errors.items()]
+        warn("rows that could not be computed", problems)
+
+    def _without_facts(self) -> list[str]:
+        plan, graphs = self.plan, self.graphs
+        empty = [n for n in without_facts(self.facts, plan) if n not in graphs.predicates and n not in plan.queries]
+        meant = graphs.misspelt(empty)
+        printer = Printer()
+        printer.prefixes |= plan.prefixes
+
+        def advice(name: str) -> str:
+            if name in meant:
+                return f"did you mean `{printer.name(meant[name])}`?"
+            return "give its graph with --rdf FILE" if ":" in name else f"give them with --facts {name}=FILE"
+
+        return [f"`{printer.name(name)}`: {advice(name)}" for name in empty]
 
 
-def report(
-    plan: Plan, skipped: Skipped, facts: Facts, graphs: Graphs, rejected: list[str], errors: Mapping[tuple[str, str], int],
-    count: int | None = None, unknown: Mapping[str, int] | None = None,
-) -> None:  # fmt: skip
-    """What a run has left out, on standard error; `count` says how much was skipped where not all of it is at hand.
-
-    `unknown` are events of types that the program does not know.
-    """
-    tell("skipped", skipped.problems, count=count)
-    other = [f"`{name}`: {counted(n, 'event')}" for name, n in sorted((unknown or {}).items())]
-    tell("events of types that the program does not know, passed over", other, count=sum((unknown or {}).values()))
-    empty = [n for n in without_facts(facts, plan) if n not in graphs.predicates and n not in plan.queries]
-    meant = graphs.misspelt(empty)
-    printer = Printer()
-    printer.prefixes |= plan.prefixes
-    shown = printer.name
-    tell("static predicates without facts", [
-        f"`{shown(name)}`: did you mean `{shown(meant[name])}`?" if name in meant
-        else f"`{shown(name)}`: give its graph with --rdf FILE" if ":" in name
-        else f"`{name}`: give them with --facts {name}=FILE"
-        for name in empty
-    ])  # fmt: skip
-    tell("rejected", rejected)
-    problems = [f"rule `{rule}`: {why} ({counted(n, 'time')})" for (rule, why), n in errors.items()]
-    tell("rows that could not be computed", problems)
+def warn_unknown(types: Sequence[str], count: int) -> None:
+    """A warning of the events of types that the program does not know."""
+    warn("events of types that the program does not know, passed over", types, count=count)

@@ -12,7 +12,7 @@ from augury import sinks
 from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
 from augury.clock import Clock, Kind
-from augury.compiled import check_clock
+from augury.compiled import Compiled, check_clock
 from augury.engine import batch
 from augury.engine.changes import Detected
 from augury.entailment import Model
@@ -38,7 +38,7 @@ class Result(sinks.Tabular):
     `result["alarm"]` are the answers of one type. A result is an Arrow stream, as each of these is.
     """
 
-    program: Program
+    program: Compiled
     model: Model
     clock: Clock
 

@@ -1,21 +1,23 @@
-"""What a run is given beside its program and its events: the clock, lengths of time, and what to do with what is wrong.
+"""What a run is given: its program, where events and facts come from, and how it runs.
 
-`Settings` is one frozen value that runs, sessions, Spark and the command line share. Lengths are in microseconds.
+`Settings` and `Task` are frozen values that runs, sessions, Spark and the command line share. Lengths are in microseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from augury.algebra.plan import Plan
 from augury.clock import SECOND, Clock, Kind, read_duration
 from augury.compiled import Compiled
 from augury.errors import RunError
+from augury.knowledge.graphs import Graph
 from augury.limits import NO_LIMITS, Limits
+from augury.sources import OnError, SourceFile
 
 Emit = Literal["early", "final"]
-OnError = Literal["stop", "skip"]
 
 
 @dataclass(frozen=True)
@@ -38,26 +40,34 @@ class Settings:
     limits: Limits = NO_LIMITS
 
     @staticmethod
-    def of(
-        program: Compiled, *, clock: Kind | None = None, emit: str = "early", lateness: Any = None, retention: Any = None,
-        longest: Any = None, revisable: Any = True, changing: str | Iterable[str] = (), on_error: str = "stop",
-        strict: bool = False, limits: Limits | Mapping[str, Any] | None = None,
-    ) -> Settings:  # fmt: skip
-        """Settings as a user writes them: durations as text, such as `10 min`."""
-        _one_of("clock", clock, (None, *get_args(Kind)))
-        _one_of("emission", emit, get_args(Emit))
-        _one_of("way with wrong rows", on_error, get_args(OnError))
+    def of(program: Compiled, **written: Any) -> Settings:
+        """Settings as a user writes them: durations as text, such as `10 min`, and limits as a mapping."""
         tick = program.plan.tick
-        age = revisable if isinstance(revisable, bool) else length(revisable, tick)
-        return Settings(
-            clock, emit, length(lateness, tick), length(retention, tick), length(longest, tick),  # type: ignore[arg-type]
-            True if age is None else age, frozenset([changing] if isinstance(changing, str) else changing),
-            on_error, strict, Limits.of(limits),  # type: ignore[arg-type]
-        )  # fmt: skip
+        read = {name: _READ[name](value, tick) if name in _READ else value for name, value in written.items()}
+        found = Settings(**read)
+        _one_of("clock", found.clock, (None, *get_args(Kind)))
+        _one_of("emission", found.emit, get_args(Emit))
+        _one_of("way with wrong rows", found.on_error, get_args(OnError))
+        return found
 
     def clock_of(self, program: Compiled, first_time: object) -> Clock:
         """The clock of a run: as asked; else logical where the program declares its tick or times are whole numbers."""
         return choose_clock(program, self.clock, first_time)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A program, where its events, facts and graphs come from, and how it runs."""
+
+    program: Compiled
+    events: tuple[SourceFile, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()  # names of predicates, and where their facts are
+    graphs: tuple[Graph, ...] = ()
+    settings: Settings = field(default=Settings())
+
+    @property
+    def plan(self) -> Plan:
+        return self.program.plan
 
 
 def _one_of(what: str, given: object, known: tuple[object, ...]) -> None:
@@ -95,3 +105,23 @@ def length(duration: str | None, tick: int | None = None) -> int | None:
         return read_duration(duration)
     except ValueError as error:
         raise RunError(str(error)) from None
+
+
+def _age(revisable: Any, tick: int | None) -> bool | int:
+    age = revisable if isinstance(revisable, bool) else length(revisable, tick)
+    return True if age is None else age
+
+
+def _names(given: Any, tick: int | None) -> frozenset[str]:
+    return frozenset([given] if isinstance(given, str) else given)
+
+
+# How a setting is read that a user writes in another form.
+_READ: dict[str, Callable[[Any, int | None], Any]] = {
+    "lateness": length,
+    "retention": length,
+    "longest": length,
+    "revisable": _age,
+    "changing": _names,
+    "limits": lambda given, tick: Limits.of(given),
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
         say(coloured(severity, colour) + colon + message + ("\n" + rest if rest else "") + "\n")
 
 
-def tell(what: str, problems: list[str], most: int = 5, count: int | None = None) -> None:
+def warn(what: str, problems: Sequence[str], most: int = 5, count: int | None = None) -> None:
     """A warning with a few examples; there may be more of them than are at hand."""
     number = len(problems) if count is None else count
     if number:

@@ -15,7 +15,13 @@ from augury.errors import RunError
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]…")
-@click.option("--engine", type=click.Choice(["embedded", "spark"]), default="embedded", show_default=True, help="What is measured.")  # fmt: skip
+@click.option(
+    "--engine",
+    type=click.Choice(["embedded", "spark"]),
+    default="embedded",
+    show_default=True,
+    help="What is measured.",
+)
 @click.option("--size", type=click.IntRange(1), help="Events of a stream: 1,000,000 by default, on Spark 2,000,000.")
 @click.option("--repeat", type=click.IntRange(1), default=3, show_default=True, help="Runs, of which the best counts.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as JSON.")

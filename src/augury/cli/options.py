@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import click
 
@@ -17,8 +17,8 @@ from augury.errors import DataError, RunError, Source, counted
 from augury.job import load_functions
 from augury.knowledge.graphs import Graph
 from augury.program import Program
-from augury.settings import Settings, length
-from augury.sources import OnError, SourceFile
+from augury.settings import Settings, Task, length
+from augury.sources import OnError, SourceFile, listed, titles
 from augury.terminal import say, show_diagnostics
 
 files_argument = click.argument("program", nargs=-1, required=True, metavar="FILE...")
@@ -30,9 +30,13 @@ def _keep_folders(context: click.Context, option: click.Parameter, folders: tupl
 
 
 include_option = click.option(
-    "--allow-include", multiple=True, metavar="DIR", expose_value=False, callback=_keep_folders,
+    "--allow-include",
+    multiple=True,
+    metavar="DIR",
+    expose_value=False,
+    callback=_keep_folders,
     help="A folder that programs may include files of, beside their own.",
-)  # fmt: skip
+)
 
 
 def program_files(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,146 +44,185 @@ def program_files(command: Callable[..., Any]) -> Callable[..., Any]:
     return files_argument(include_option(command))
 
 
-events_option = click.option(
-    "--events",
-    multiple=True,
-    required=True,
-    metavar="SRC",
-    help="Events: a path or type=path, a file, a folder or a pattern; CSV, JSON lines, Parquet or Arrow; - is standard input.",
-)
 facts_option = click.option(
     "--facts",
     multiple=True,
     metavar="NAME=SRC",
-    help="Facts of a static predicate: CSV, JSON lines, Parquet, Arrow, or a database and a query (shop.duckdb:SELECT …).",
+    help=f"Facts of a static predicate: {', '.join(titles())}, or a database and a query (shop.duckdb:SELECT …).",
 )
-rdf_option = click.option(
-    "--rdf", multiple=True, metavar="SRC", help="An RDF graph with what RDFS entails: Turtle, N-Triples, N-Quads, TriG, RDF/XML or JSON-LD."
-)  # fmt: skip
-rdf_plain_option = click.option("--rdf-plain", multiple=True, metavar="SRC", help="An RDF graph just as it is.")
 functions_option = click.option(
     "--functions", multiple=True, metavar="FILE.py", help="Python file with functions and aggregates to register."
 )
 policy_option = click.option(
     "--policy", metavar="POLICY", help="recent, chronological or unrestricted, where the program names none."
 )
-clock_option = click.option(
-    "--clock",
-    type=click.Choice(["timestamp", "logical"]),
-    help="What times mean; by default what the first time looks like.",
-)
-time_option = click.option(
-    "--time",
-    default="time",
-    show_default=True,
-    metavar="NAME",
-    help="The column, or key, that holds the time of an event.",
-)
 until_option = click.option(
     "--until", metavar="T", help="Where the clock stands at the end; by default the greatest end of an event."
 )
 as_of_option = click.option("--as-of", metavar="T", help="Answer with what was known by then.")
-retention_option = click.option(
-    "--retention", metavar="D", help="A window for the rules that have no bound, such as 1h."
-)
-null_option = click.option(
-    "--null", "nulls", multiple=True, metavar="TEXT", help="In CSV: how null is written, beside the empty cell."
-)
-limit_option = click.option(
-    "--limit", "limits", multiple=True, metavar="NAME=N",
-    help="What the run may use: rows or bytes of state, pairs, answers or time of a step, such as --limit bytes=2GB.",
-)  # fmt: skip
-strict_option = click.option(
-    "--strict", is_flag=True, help="Refuse events of types that the program does not know; by default they are counted."
-)
-on_error_option = click.option(
-    "--on-error", type=click.Choice(["stop", "skip"]), default="stop", help="What to do with a wrong line of input."
-)
 
 
-def options(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def program_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    return program_files(facts_option(functions_option(command)))
+
+
+# Options that a command gets as one value
+
+
+def gathered(kind: type, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options with which all fields of a kind of values are annotated; the command gets one of them under a name."""
+    annotated = get_type_hints(kind, include_extras=True)
+
     def apply(command: Callable[..., Any]) -> Callable[..., Any]:
-        for decorator in reversed(decorators):
-            command = decorator(command)
-        return command
+        @wraps(command)
+        def gathering(**options: Any) -> Any:
+            own = {field: options.pop(field) for field in annotated}
+            return command(**{name: kind(**own)}, **options)
+
+        found: Callable[..., Any] = gathering
+        for field in reversed(annotated.values()):
+            found = field.__metadata__[0](found)
+        return found
 
     return apply
-
-
-spark_options = options(
-    click.option("--master", default="local[*]", show_default=True, metavar="URL", help="On Spark: where it runs."),
-    click.option("--conf", multiple=True, metavar="K=V", help="On Spark: a setting, such as spark.driver.memory=4g."),
-)
-
-
-program_options = options(program_files, facts_option, functions_option)
 
 
 @dataclass(frozen=True)
 class Given:
     """What a command is given: a program, events, and how it is to run."""
 
-    program: tuple[str, ...]
-    events: tuple[str, ...]
-    facts: tuple[str, ...]
-    rdf: tuple[str, ...]
-    rdf_plain: tuple[str, ...]
-    functions: tuple[str, ...]
-    policy: str | None
-    time: str
-    clock: Kind | None
-    retention: str | None
-    nulls: tuple[str, ...]
-    strict: bool
-    on_error: OnError
-    limits: tuple[str, ...]
+    program: Annotated[tuple[str, ...], program_files]
+    events: Annotated[
+        tuple[str, ...],
+        click.option(
+            "--events",
+            multiple=True,
+            required=True,
+            metavar="SRC",
+            help="Events: a path or type=path, a file, a folder or a pattern; "
+            f"{listed(titles(), 'or')}; - is standard input.",
+        ),
+    ]
+    facts: Annotated[tuple[str, ...], facts_option]
+    rdf: Annotated[
+        tuple[str, ...],
+        click.option(
+            "--rdf",
+            multiple=True,
+            metavar="SRC",
+            help="An RDF graph with what RDFS entails: Turtle, N-Triples, N-Quads, TriG, RDF/XML or JSON-LD.",
+        ),
+    ]
+    rdf_plain: Annotated[
+        tuple[str, ...], click.option("--rdf-plain", multiple=True, metavar="SRC", help="An RDF graph just as it is.")
+    ]
+    functions: Annotated[tuple[str, ...], functions_option]
+    policy: Annotated[str | None, policy_option]
+    time: Annotated[
+        str,
+        click.option(
+            "--time",
+            default="time",
+            show_default=True,
+            metavar="NAME",
+            help="The column, or key, that holds the time of an event.",
+        ),
+    ]
+    clock: Annotated[
+        Kind | None,
+        click.option(
+            "--clock",
+            type=click.Choice(["timestamp", "logical"]),
+            help="What times mean; by default what the first time looks like.",
+        ),
+    ]
+    retention: Annotated[
+        str | None,
+        click.option("--retention", metavar="D", help="A window for the rules that have no bound, such as 1h."),
+    ]
+    nulls: Annotated[
+        tuple[str, ...],
+        click.option(
+            "--null", "nulls", multiple=True, metavar="TEXT", help="In CSV: how null is written, beside the empty cell."
+        ),
+    ]
+    strict: Annotated[
+        bool,
+        click.option(
+            "--strict",
+            is_flag=True,
+            help="Refuse events of types that the program does not know; by default they are counted.",
+        ),
+    ]
+    on_error: Annotated[
+        OnError,
+        click.option(
+            "--on-error",
+            type=click.Choice(["stop", "skip"]),
+            default="stop",
+            help="What to do with a wrong line of input.",
+        ),
+    ]
+    limits: Annotated[
+        tuple[str, ...],
+        click.option(
+            "--limit",
+            "limits",
+            multiple=True,
+            metavar="NAME=N",
+            help="What the run may use: rows or bytes of state, pairs, answers or time of a step, such as --limit bytes=2GB.",
+        ),
+    ]
 
     @cached_property
     def compiled(self) -> Program:
         return compiled(self.program, self.facts, self.functions, self.policy)
 
     @cached_property
-    def sources(self) -> list[SourceFile]:
-        return [SourceFile.parse(source, self.time, self.nulls) for source in self.events]
+    def sources(self) -> tuple[SourceFile, ...]:
+        return tuple(SourceFile.parse(source, self.time, self.nulls) for source in self.events)
 
-    @property
-    def fact_sources(self) -> list[tuple[str, str]]:
-        return fact_sources(self.facts)
+    def task(self, **more: Any) -> Task:
+        """All of it, with settings that the command has beside these."""
+        graphs = (*map(Graph, self.rdf), *(Graph(path, entailment=False) for path in self.rdf_plain))
+        return Task(self.compiled, self.sources, tuple(fact_sources(self.facts)), graphs, self._settings(more))
 
-    @property
-    def graphs(self) -> list[Graph]:
-        return [*map(Graph, self.rdf), *(Graph(path, entailment=False) for path in self.rdf_plain)]
-
-    def settings(self, **more: Any) -> Settings:
+    def _settings(self, more: dict[str, Any]) -> Settings:
         """How the program runs; what is wrong with a duration names its option."""
         wrong = next((one for one in self.limits if "=" not in one), None)
         if wrong is not None:
             raise DataError(
                 f"a limit has a name and a number, not {wrong!r}", "--limit", "such as --limit rows=1000000"
             )
+        written = {name: getattr(self, name) for name in ("clock", "retention", "on_error", "strict")} | more
         for option in ("lateness", "longest", "retention"):
             try:
-                length(self.retention if option == "retention" else more.get(option), self.compiled.plan.tick)
+                length(written.get(option), self.compiled.plan.tick)
             except RunError as error:
                 raise DataError(error.message, f"--{option}") from None
-        return Settings.of(
-            self.compiled, clock=self.clock, retention=self.retention, on_error=self.on_error, strict=self.strict,
-            limits=dict(one.split("=", 1) for one in self.limits), **more,
-        )  # fmt: skip
+        return Settings.of(self.compiled, limits=dict(one.split("=", 1) for one in self.limits), **written)
 
 
-def given_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a program and its events, which the command gets as one value."""
+given_options = gathered(Given, "given")
 
-    @wraps(command)
-    def gathered(**options: Any) -> Any:
-        own = {field.name: options.pop(field.name) for field in fields(Given)}
-        return command(Given(**own), **options)
 
-    return options(
-        program_files, events_option, facts_option, rdf_option, rdf_plain_option, functions_option, policy_option,
-        time_option, clock_option, retention_option, null_option, strict_option, on_error_option, limit_option,
-    )(gathered)  # fmt: skip
+@dataclass(frozen=True)
+class Cluster:
+    """Where Spark runs, and how it is set up."""
+
+    master: Annotated[
+        str,
+        click.option("--master", default="local[*]", show_default=True, metavar="URL", help="On Spark: where it runs."),
+    ]
+    conf: Annotated[
+        tuple[str, ...],
+        click.option(
+            "--conf", multiple=True, metavar="K=V", help="On Spark: a setting, such as spark.driver.memory=4g."
+        ),
+    ]
+
+
+spark_options = gathered(Cluster, "cluster")
 
 
 def program_sources(paths: Iterable[str]) -> list[Source]:

@@ -5,22 +5,87 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Annotated
 
 import click
 
 from augury import sinks
-from augury.cli.options import Given, as_of_option, given_options, say_warnings, spark_options, until_option
+from augury.cli.options import (
+    Cluster,
+    Given,
+    as_of_option,
+    gathered,
+    given_options,
+    say_warnings,
+    spark_options,
+    until_option,
+)
 from augury.errors import RunError
-from augury.job import Follower, Job, check_registered, report
+from augury.job import Follower, Job, LeftOut, check_registered, unread
 from augury.run import ENGINES, Result
-from augury.settings import Settings
+from augury.settings import Task
 from augury.sinks import FORMATS, Format, check_folder, make_folder
 from augury.sources import SourceFile
 from augury.terminal import is_terminal, progress, say, working
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where answers are written to, and in which form."""
+
+    output: Annotated[
+        str, click.option("--output", default="-", metavar="DEST", help="Where to write; - is standard output.")
+    ]
+    format_: Annotated[
+        Format | None,
+        click.option(
+            "--format",
+            "format_",
+            type=click.Choice(FORMATS),
+            help="By default a table on a terminal, else by the name of the output, else JSON lines.",
+        ),
+    ]
+    trace: Annotated[
+        bool,
+        click.option(
+            "--no-trace",
+            "trace",
+            flag_value=False,
+            default=True,
+            help="Leave out the ids of the events behind an answer.",
+        ),
+    ]
+
+    @cached_property
+    def format(self) -> Format:
+        named = self.format_ or sinks.format_of(self.output)
+        return named or ("table" if self.output == "-" and is_terminal() else "jsonl")
+
+    def check(self, given: Given) -> None:
+        """Refuses what cannot be written."""
+        outputs = given.compiled.plan.outputs
+        check_output(self.output, given.events, self.format == "parquet")
+        if self.format == "arrow" and self.output == "-" and is_terminal():
+            raise click.UsageError("Arrow is not for a terminal: --output FILE")
+        if self.format == "parquet":
+            if self.output == "-":
+                raise click.UsageError("Parquet is written to a folder: --output DEST")
+            check_folder(self.output, outputs if len(outputs) > 1 else ())
+
+    def write(self, answers: sinks.Answers) -> None:
+        sinks.write(answers, self.format, self.output, sys.stdout, trace=self.trace, width=width(self.output))
+
+    def show(self, answers: sinks.Answers, missing: Callable[[], list[str]]) -> None:
+        """Writes the answer of a run; on a terminal, that there is none, and what was missing."""
+        if len(answers) or self.format != "table":
+            self.write(answers)
+        else:
+            types = missing()
+            say("nothing was detected" + (f"; there was no event of type {', '.join(types)}" if types else ""))
 
 
 @click.command()
@@ -47,62 +112,49 @@ from augury.terminal import is_terminal, progress, say, working
 @click.option(
     "--lateness", metavar="D", help="How late an event may come, in the order of the input; what is later is put aside."
 )
-@click.option("--output", default="-", metavar="DEST", help="Where to write; - is standard output.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(FORMATS),
-    help="By default a table on a terminal, else by the name of the output, else JSON lines.",
-)
-@click.option(
-    "--no-trace", "trace", flag_value=False, default=True, help="Leave out the ids of the events behind an answer."
-)
+@gathered(Output, "output")
 def run(
-    given: Given, until: str | None, as_of: str | None, engine: str | None, master: str, conf: tuple[str, ...],
-    partitions: int | None, show_changes: bool, emit: Literal["early", "final"], lateness: str | None, output: str,
-    format_: Format | None, trace: bool,
-) -> None:  # fmt: skip
+    given: Given,
+    until: str | None,
+    as_of: str | None,
+    engine: str | None,
+    cluster: Cluster,
+    partitions: int | None,
+    show_changes: bool,
+    emit: str,
+    lateness: str | None,
+    output: Output,
+) -> None:
     """Run a program over events and write what it derives."""
     if show_changes and as_of is not None:
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
-    compiled, sources = given.compiled, given.sources
-    say_warnings(compiled)
-    format_ = format_ or _format_of(output)
-    check_output(output, given.events, format_ == "parquet")
-    if format_ == "arrow" and output == "-" and is_terminal():
-        raise click.UsageError("Arrow is not for a terminal: --output FILE")
-    if format_ == "parquet":
-        if output == "-":
-            raise click.UsageError("Parquet is written to a folder: --output DEST")
-        check_folder(output, compiled.plan.outputs if len(compiled.plan.outputs) > 1 else ())
+    say_warnings(given.compiled)
+    output.check(given)
     needs_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
-    settings = given.settings(emit=emit, lateness=lateness)
-    chosen = choose_engine(engine, [option for option, given in needs_order.items() if given], sources)
+    task = given.task(emit=emit, lateness=lateness)
+    chosen = choose_engine(engine, [option for option, needed in needs_order.items() if needed], task.events)
     if chosen == "spark":
-        run_on_spark(given, settings, master, conf, partitions, until, output, format_, trace)
+        run_on_spark(task, cluster, partitions, until, output)
         return
     if not given.functions:  # whose Python may use pandas
         without_pandas()
-    if show_changes and format_ == "parquet":
+    if show_changes and output.format == "parquet":
         raise click.UsageError("--changes are told as a table, JSON lines, CSV or Arrow")
-    if show_changes and chosen == "embedded" and _is_live(sources, output, format_):
-        follow(given, settings, until, trace)
+    if show_changes and chosen == "embedded" and _is_live(task, output):
+        follow(task, until, output)
         return
     with progress("reading events") as shown:
-        job = Job(
-            compiled, sources, given.fact_sources, given.graphs, settings,
-            in_order=show_changes or lateness is not None, progress=lambda rows: shown(f"reading events: {rows:,}"),
-        )  # fmt: skip
+        in_order = show_changes or lateness is not None
+        job = Job(task, in_order, progress=lambda rows: shown(f"reading events: {rows:,}"))
     if show_changes:
         replayed = job.replay(until, chosen)
-        told = sinks.answers_of(replayed.changes, compiled.plan, job.clock, changes=True)
-        sinks.write(told, format_, output, sys.stdout, trace=trace, width=width(output))
+        output.write(sinks.answers_of(replayed.changes, task.plan, job.clock, changes=True))
         job.report(replayed.model)
         return
     model = job.evaluate(until, as_of, chosen)
     with working("writing answers"):
-        answers = Result(compiled, model, job.clock).as_answers()
-    _show(answers, format_, output, trace, job.missing)
+        answers = Result(task.program, model, job.clock).as_answers()
+    output.show(answers, job.missing)
     job.report(model)
 
 
@@ -125,28 +177,18 @@ def without_pandas() -> None:
             sys.meta_path.remove(Hidden)
 
 
-def _is_live(sources: list[SourceFile], output: str, format_: Format) -> bool:
+def _is_live(task: Task, output: Output) -> bool:
     """Whether changes can be told while the events come: as lines, of one source that need not end."""
-    return [source.path for source in sources] == ["-"] and output == "-" and format_ == "jsonl"
+    paths = [source.path for source in task.events]
+    return paths == ["-"] and output.output == "-" and output.format == "jsonl"
 
 
-def follow(given: Given, settings: Settings, until: str | None, trace: bool) -> None:
+def follow(task: Task, until: str | None, output: Output) -> None:
     """Tells how the answer changes as events come in on standard input, without waiting for its end."""
-    program = given.compiled
-    job = Follower(program, given.fact_sources, given.graphs, settings)
-    for changes in job.changes(given.sources[0], until):
-        told = sinks.answers_of(changes, program.plan, job.clock, changes=True)
-        sinks.write(told, "jsonl", "-", sys.stdout, trace=trace)
+    job = Follower(task)
+    for changes in job.changes(until):
+        output.write(sinks.answers_of(changes, task.plan, job.clock, changes=True))
     job.report()
-
-
-def _show(answers: sinks.Answers, format_: Format, output: str, trace: bool, missing: Callable[[], list[str]]) -> None:
-    """Writes the answer of a run."""
-    if len(answers) or format_ != "table":
-        sinks.write(answers, format_, output, sys.stdout, trace=trace, width=width(output))
-    else:
-        types = missing()
-        say("nothing was detected" + (f"; there was no event of type {', '.join(types)}" if types else ""))
 
 
 def width(output: str) -> int | None:
@@ -167,9 +209,7 @@ def choose_engine(asked: str | None, in_order: list[str], sources: Iterable[Sour
         return asked or "embedded"
     given = list(sources)
     if given and not any(source.remote for source in given):
-        packed = sum(
-            s.size for s in given if s.compression or (s.path != "-" and s.files()[0].form() in ("parquet", "arrow"))
-        )
+        packed = sum(s.size for s in given if s.packed)
         plain = sum(s.size for s in given) - packed
         if plain / _SMALL + packed / _SMALL_PACKED <= 1:
             say("running in this process, since the events are few; --engine spark runs on Spark")
@@ -188,40 +228,35 @@ def check_output(output: str, events: Iterable[str], folder: bool) -> None:
     target = Path(output).resolve()
     for text in events:
         given = Path(SourceFile.parse(text).path).resolve()
-        if target == given or (given in target.parents and given.is_dir()) or (folder and target in given.parents and target.is_dir()):  # fmt: skip
+        inside, around = given in target.parents and given.is_dir(), target in given.parents and target.is_dir()
+        if target == given or inside or (folder and around):
             raise RunError(f"the output {output} is an input, too", hint="write to another place")
 
 
-def run_on_spark(
-    given: Given, settings: Settings, master: str, conf: Iterable[str], partitions: int | None, until: str | None,
-    output: str, format_: Format, trace: bool,
-) -> None:  # fmt: skip
+def run_on_spark(task: Task, cluster: Cluster, partitions: int | None, until: str | None, output: Output) -> None:
     """`augury run` on Spark."""
-    program, plan = given.compiled, given.compiled.plan
-    check_registered(plan)
+    check_registered(task.plan)
     with TemporaryDirectory(prefix="augury-") as folder:
-        sources = [_spooled(source, Path(folder)) for source in given.sources]
-        for source in sources:
+        task = replace(task, events=tuple(_spooled(source, Path(folder)) for source in task.events))
+        for source in task.events:
             source.check()
         with working("starting Spark"):
             from augury.spark.starting import open_session
 
-            spark = open_session(master, conf)
+            spark = open_session(cluster.master, cluster.conf)
             from augury.spark.job import SparkJob
+            from augury.spark.pipeline import Execution
         with working("reading events"):
-            job = SparkJob(
-                spark, program, sources, given.fact_sources, given.graphs, settings, until=until, partitions=partitions,
-                trace=trace,
-            )  # fmt: skip
+            job = SparkJob(spark, task, until, Execution(partitions=partitions, trace=output.trace))
         with working("evaluating on Spark"):
-            if format_ == "parquet":
-                errors = job.write(make_folder(output))
+            if output.format == "parquet":
+                errors = job.write(make_folder(output.output))
             else:
                 found = job.evaluate()
                 errors = found.errors
-        if format_ != "parquet":
-            _show(found.answers(plan, job.clock), format_, output, trace, job.missing)
-        report(plan, job.skipped, job.facts, job.graphs, [], errors, unknown=job.unknown)
+        if output.format != "parquet":
+            output.show(found.answers(task.plan, job.clock), lambda: unread(task.plan, job.types()))
+        LeftOut(task.plan, job.skipped, job.facts, job.graphs).report(errors, unknown=job.unknown)
 
 
 def _spooled(source: SourceFile, folder: Path) -> SourceFile:
@@ -232,10 +267,6 @@ def _spooled(source: SourceFile, folder: Path) -> SourceFile:
     path = folder / f"input.{source.form(data[:16])}"
     path.write_bytes(data)
     return replace(source, path=str(path), shown=source.place)
-
-
-def _format_of(output: str) -> Format:
-    return sinks.format_of(output) or ("table" if output == "-" and is_terminal() else "jsonl")
 
 
 def spark_problem() -> RunError | None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Literal
 
 import click
 
-from augury.cli.options import Given, given_options, spark_options
+from augury.cli.options import Cluster, Given, given_options, spark_options
 from augury.cli.run import check_output, spark_problem
 from augury.errors import RunError
-from augury.job import check_registered, report
-from augury.terminal import progress, say, tell, working
+from augury.job import LeftOut, check_registered, warn_unknown
+from augury.terminal import progress, say, warn, working
 
 
 @click.command()
@@ -41,17 +40,24 @@ from augury.terminal import progress, say, tell, working
 )
 @spark_options
 def stream(
-    given: Given, checkpoint: str, output: str, format_: Literal["jsonl", "csv", "parquet"], lateness: str,
-    late: str | None, longest: str | None, emit: Literal["early", "final"], trigger: str, buckets: int | None, master: str,
-    conf: tuple[str, ...],
-) -> None:  # fmt: skip
+    given: Given,
+    checkpoint: str,
+    output: str,
+    format_: Literal["jsonl", "csv", "parquet"],
+    lateness: str,
+    late: str | None,
+    longest: str | None,
+    emit: str,
+    trigger: str,
+    buckets: int | None,
+    cluster: Cluster,
+) -> None:
     """Run a program over events as they come, on Spark.
 
     SRC is a folder, or a pattern in quotes, to which files are added, or - for JSON lines on standard input. Each batch
     writes a folder DEST/batch=N; a run that was stopped or killed goes on from its checkpoint.
     """
-    compiled = given.compiled
-    check_registered(compiled.plan)
+    check_registered(given.compiled.plan)
     failed = spark_problem()
     if failed is not None:
         raise RunError(failed.message, failed.hint.partition(";")[0])
@@ -59,40 +65,30 @@ def stream(
         raise click.UsageError("standard output takes JSON lines; name a folder with --output")
     for destination in (output, late or "-"):
         check_output(destination, given.events, folder=True)
-    from augury.spark import live
+    from augury.spark.checkpoint import StreamOptions
     from augury.spark.lock import held
     from augury.spark.starting import open_session
 
-    settings = given.settings(emit=emit, lateness=lateness, longest=longest)
-    order = live.Order(
-        compiled, given.sources, given.fact_sources, given.graphs, Path(checkpoint), output, format_, settings, late, trigger,
-    )  # fmt: skip
-    parts = buckets or live.remembered(order.checkpoint).get("buckets") or 2 * (os.cpu_count() or 1)
-    live.check(order, parts)
-    order = order.ready()
-    with held(order.checkpoint) as log:
+    task = given.task(emit=emit, lateness=lateness, longest=longest)
+    options = StreamOptions(task, Path(checkpoint), output, format_, late, trigger, buckets)
+    options.check()
+    options = options.ready()
+    with held(options.checkpoint) as log:
         with working("starting Spark"):
-            spark = open_session(master, conf, streaming_buckets=parts, log=log)
-        running = live.Live(spark, order, parts, say)
+            spark = open_session(cluster.master, cluster.conf, streaming_buckets=options.buckets, log=log)
+            from augury.spark.stream_job import StreamJob
+        job = StreamJob(spark, options, say)
         try:
             with progress("waiting for events") as show:
-                running.run(show)
+                job.run(show)
         except KeyboardInterrupt:
             raise click.exceptions.Abort from None
         finally:
-            counts = running.tally
+            counts = job.tally
             if sys.stderr.isatty():
                 say(str(counts))
-            report(
-                compiled.plan,
-                running.skipped,
-                running.pipeline.facts,
-                running.graphs,
-                [],
-                counts.errors,
-                counts.skipped,
-            )
-            passed = [f"`{name}`" for name in sorted(counts.types)]
-            tell("events of types that the program does not know, passed over", passed, count=counts.unknown)
+            left_out = LeftOut(task.plan, job.skipped, job.facts, job.graphs)
+            left_out.report(counts.errors, count=counts.skipped)
+            warn_unknown([f"`{name}`" for name in sorted(counts.types)], counts.unknown)
             if late is None:
-                tell("late", counts.examples, count=counts.late)
+                warn("late", counts.examples, count=counts.late)

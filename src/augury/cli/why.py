@@ -38,9 +38,9 @@ def why(given: Given, until: str | None, as_of: str | None, wanted: str, every: 
     plan = given.compiled.plan
     everything = replace(plan, outputs=tuple(dict.fromkeys(rule.type for rule in plan.rules)))
     compiled = replace(given.compiled, plan=everything)  # one may ask for any derived event
-    job = Job(compiled, given.sources, given.fact_sources, given.graphs, given.settings())
+    job = Job(replace(given.task(), program=compiled))
     model = job.evaluate(until, as_of, engine="embedded")
-    found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.program.plan.prefixes)]
+    found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.plan.prefixes)]
     if not found:
         missing = _not_detected(wanted, model, job)
         if isinstance(model, Answer):
@@ -72,10 +72,10 @@ def _matches(event: Event, wanted: str, clock: Clock, prefixes: Mapping[str, str
 
 
 def _not_detected(wanted: str, model: Model, job: Job) -> RunError:
-    type = read_atom(wanted.partition("@")[0].strip(), job.program.plan.prefixes)[0]
+    type = read_atom(wanted.partition("@")[0].strip(), job.plan.prefixes)[0]
     others = [show_event(e, job.clock) for e in model.all_events if e.type == type]
-    if not any(rule.type == type for rule in job.program.plan.rules):
-        known = ", ".join(sorted({rule.type for rule in job.program.plan.rules}))
+    if not any(rule.type == type for rule in job.plan.rules):
+        known = ", ".join(sorted({rule.type for rule in job.plan.rules}))
         return RunError(f"no rule derives `{type}`", f"the program derives {known}")
     if not others:
         return RunError(f"no `{type}` was detected")

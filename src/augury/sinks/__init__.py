@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, TextIO
 
 from augury.sinks import arrow, csv, jsonl, parquet, pretty
-from augury.sinks.answers import Answers, Part, answers_of, ordered
+from augury.sinks.answers import Answers, Part, answers_of, known_output, ordered
 from augury.sinks.destination import opened, write_text
 from augury.sinks.jsonl import event_as_json
 from augury.sinks.names import RESERVED, attribute_names, column_names
@@ -26,7 +26,7 @@ ENDINGS: dict[str, Format] = {
 
 __all__ = [
     "ENDINGS", "FORMATS", "RESERVED", "Answers", "Column", "Format", "Part", "Tabular", "answers_of", "attribute_names", "check_folder",
-    "column_names", "column_of", "event_as_json", "format_of", "in_order", "make_folder", "opened", "ordered", "show_table", "write", "write_text",
+    "column_names", "column_of", "event_as_json", "format_of", "in_order", "known_output", "make_folder", "opened", "ordered", "show_table", "write", "write_text",
 ]  # fmt: skip
 
 

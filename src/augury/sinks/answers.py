@@ -136,12 +136,7 @@ class Answers:
         return sum(len(part) for part in self.parts)
 
     def known(self, type: str) -> str:
-        """The name of an output; another one is an error."""
-        if type not in self.plan.outputs:
-            close = nearest(type, self.plan.outputs)
-            there = f"did you mean `{close}`?" if close else f"there is {', '.join(self.plan.outputs) or 'none'}"
-            raise RunError(f"`{type}` is not an output of the program", hint=there)
-        return type
+        return known_output(type, self.plan.outputs)
 
     def chunks(self, type: str | None = None, trace: bool = True) -> Iterator[Chunk]:
         """The answers in order, of one type or of all, some at a time: as many as have traces that fit."""
@@ -232,6 +227,15 @@ class Answers:
             else:
                 found.append((name, shape, dict(makers.keys())))
         return found
+
+
+def known_output(type: str, outputs: Sequence[str]) -> str:
+    """The name of an output; another one is an error."""
+    if type not in outputs:
+        close = nearest(type, outputs)
+        there = f"did you mean `{close}`?" if close else f"there is {', '.join(outputs) or 'none'}"
+        raise RunError(f"`{type}` is not an output of the program", hint=there)
+    return type
 
 
 _Place = tuple[str, Shape, dict[str, int]]  # the name and the shape of a column, and the attribute of each type in it

@@ -6,14 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.model import Value, to_json
 from augury.sinks.answers import Answers, Piece
-from augury.sinks.texts import data_of, has_any, joined, numbers, spread, times
-from augury.sinks.values import Column, text_array
+from augury.sinks.texts import column_texts, data_of, has_any, joined, times
+from augury.sinks.values import text_array
 
 
 def lines(answers: Answers, trace: bool = True) -> Iterator[Any]:
@@ -31,20 +29,11 @@ def _lines(piece: Piece, places: list[tuple[str, dict[str, int]]], answers: Answ
     cells.append(_cell(part.type))
     for _, at in places:
         i = at.get(part.type, len(columns))
-        cells.append(_texts(columns[i]) if i < len(columns) else "")
+        cells.append(column_texts(columns[i], _cell, "") if i < len(columns) else "")
     cells += [times(piece.start, answers.clock), times(piece.end, answers.clock), _quoted(piece.ids)]
     if piece.trace is not None:
         cells.append(_quoted(pc.binary_join(piece.trace, " ")))
     return joined(*(text for cell in cells[:-1] for text in (cell, ",")), cells[-1], "\n")
-
-
-def _texts(column: Column) -> Any:
-    values = column.values
-    if not isinstance(values, np.ndarray):
-        assert column.place is not None
-        return spread(text_array([_cell(v) for v in values]), column.place)
-    found = numbers(values)
-    return found if column.null is None else pc.if_else(pa.array(column.null), "", found)
 
 
 def _cell(value: Value) -> str:

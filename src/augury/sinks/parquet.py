@@ -26,7 +26,9 @@ def check_folder(destination: str, types: Iterable[str] = ()) -> None:
         if entry.is_dir() and entry.name in inside:
             check_folder(str(entry))
         elif not _WRITTEN.fullmatch(entry.name):
-            raise DataError(f"has other files, such as {entry.name}, and would be written anew", destination, "name a new folder")  # fmt: skip
+            raise DataError(
+                f"has other files, such as {entry.name}, and would be written anew", destination, "name a new folder"
+            )
 
 
 def make_folder(destination: str) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len, chop_cells
 
 from augury.model import show_value
 from augury.sinks.answers import Answers, Piece
-from augury.sinks.texts import joined, numbers, spread, times
-from augury.sinks.values import Column, text_array
+from augury.sinks.texts import column_texts, joined, times
 
 _GAP = "  "
 _IDS = 12  # how many ids of a trace are shown where the room for them has no bound
@@ -58,23 +56,15 @@ def _cells(piece: Piece, answers: Answers) -> list[Any]:
     """Sign, start, end and event as texts; then the first ids of each trace, and how many it has."""
     args: list[Any] = []
     for column in piece.columns:
-        args += [", ", _shown(column)] if args else [_shown(column)]
+        shown = column_texts(column, show_value, show_value(None))
+        args += [", ", shown] if args else [shown]
     count = len(piece)
     event = joined(f"{piece.part.type}(", *args, ")") if args else pa.repeat(f"{piece.part.type}()", count)
-    found = [pa.repeat(_SIGNS[piece.part.op], count), times(piece.start, answers.clock), times(piece.end, answers.clock), event]  # fmt: skip
+    signs = pa.repeat(_SIGNS[piece.part.op], count)
+    found = [signs, times(piece.start, answers.clock), times(piece.end, answers.clock), event]
     if piece.trace is not None:
         found += [pc.list_slice(piece.trace, 0, 10 * _IDS), pc.list_value_length(piece.trace)]
     return found
-
-
-def _shown(column: Column) -> Any:
-    values = column.values
-    if isinstance(values, np.ndarray) and column.null is None:
-        return numbers(values)
-    if column.place is None:
-        column = Column(column.list(), np.arange(len(column)))
-    assert column.place is not None
-    return spread(text_array([show_value(v) for v in column.values]), column.place)
 
 
 def _cut(ids: list[str], count: int, room: int | None) -> str:

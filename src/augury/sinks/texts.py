@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -55,7 +56,11 @@ def numbers(values: Array) -> Any:
         return pc.cast(pa.array(values), pa.string())
     if whole.all():
         return joined(pc.cast(pa.array(values.astype(np.int64)), pa.string()), ".0")
-    ways = [(np.flatnonzero(short), numbers), (np.flatnonzero(whole), numbers), (np.flatnonzero(~short & ~whole), _one_by_one)]  # fmt: skip
+    ways = [
+        (np.flatnonzero(short), numbers),
+        (np.flatnonzero(whole), numbers),
+        (np.flatnonzero(~short & ~whole), _one_by_one),
+    ]
     place = np.empty(len(values), np.int64)
     place[np.concatenate([rows for rows, _ in ways])] = np.arange(len(values))
     return pa.concat_arrays([write(values[rows]) for rows, write in ways if len(rows)]).take(pa.array(place))
@@ -89,19 +94,19 @@ def stamps(values: Array, clock: Clock) -> Any:
     return joined(day, fraction, "Z")
 
 
-def spread(few: Any, place: Array) -> Any:
-    """The texts of rows, of which each different one is there once."""
-    return few.take(pa.array(place))
+def column_texts(column: Column, write: Callable[[Value], str], null: str) -> Any:
+    """The values of a column as texts: each different one is written once; numbers as they are, and null as it is said."""
+    values = column.values
+    if not isinstance(values, np.ndarray):
+        assert column.place is not None
+        return text_array([write(v) for v in values]).take(pa.array(column.place))
+    found = numbers(values)
+    return found if column.null is None else pc.if_else(pa.array(column.null), null, found)
 
 
 def json_texts(column: Column) -> Any:
     """The values of a column as JSON."""
-    values = column.values
-    if not isinstance(values, np.ndarray):
-        assert column.place is not None
-        return spread(text_array([json_text(v) for v in values]), column.place)
-    found = numbers(values)
-    return found if column.null is None else pc.if_else(pa.array(column.null), "null", found)
+    return column_texts(column, json_text, "null")
 
 
 def json_text(value: Value) -> str:

@@ -6,22 +6,23 @@ Python. They give `Sheet`s and `Items` (`sheet.py`), whose columns are `cells.py
 """
 
 from augury.columns.column import Coded, Column
-from augury.sources.files import ENDINGS, SourceFile, read
+from augury.sources.files import ENDINGS, FORMATS, SourceFile, listed, read, titles
 from augury.sources.heading import EventHeading, FactHeading, Names
 from augury.sources.history import Batch, History
 from augury.sources.objects import item_from
 from augury.sources.problems import OnError, Skipped
-from augury.sources.reader import Known, Reader, first_time, read_history
+from augury.sources.reader import EventTypes, Reader, first_time, read_history
 
 __all__ = [
     "ENDINGS",
+    "FORMATS",
     "Batch",
     "Coded",
     "Column",
     "EventHeading",
+    "EventTypes",
     "FactHeading",
     "History",
-    "Known",
     "Names",
     "OnError",
     "Reader",
@@ -29,6 +30,8 @@ __all__ = [
     "SourceFile",
     "first_time",
     "item_from",
+    "listed",
     "read",
     "read_history",
+    "titles",
 ]

@@ -59,15 +59,15 @@ class Cells(ABC):
     def cell(self, row: int) -> Any:
         """A cell as it was read; None where it is empty."""
 
-    def first(self, telling: Callable[[Any], object]) -> tuple[int, object] | None:
-        """What the first cell tells that tells something, after its row."""
+    def first(self, read: Callable[[Any], object]) -> tuple[int, object] | None:
+        """What is read of the first cell of which something is, after its row."""
         for row in self._rows():
             try:
-                told = telling(self.cell(row))
+                found = read(self.cell(row))
             except DataError:  # a cell that cannot be read
                 continue
-            if told is not None:
-                return row, told
+            if found is not None:
+                return row, found
         return None
 
     def _rows(self) -> Iterable[int]:
@@ -167,17 +167,25 @@ def is_list(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-class ArrowCells(Cells):
-    """A column of an Arrow table; a date is its midnight, what has no zone is UTC."""
+class ArrayCells(Cells):
+    """Cells that are an array of Arrow."""
 
-    def __init__(self, array: Any) -> None:
-        self.array = _without_views(array)
+    array: Any
 
     def __len__(self) -> int:
         return len(self.array)
 
     def _rows(self) -> Iterable[int]:
-        return _valid_rows(self.array)
+        if not self.array.null_count:
+            return range(len(self.array))
+        return np.flatnonzero(_array(self.array.is_valid(), bool)).tolist()
+
+
+class ArrowCells(ArrayCells):
+    """A column of an Arrow table; a date is its midnight, what has no zone is UTC."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = _without_views(array)
 
     def some(self, rows: Array) -> ArrowCells:
         return ArrowCells(self.array.take(pa.array(rows)))
@@ -266,13 +274,6 @@ def _viewless(kind: Any) -> Any:
             return pa.list_(item, kind.list_size)
         return pa.large_list(item) if t.is_large_list(kind) else pa.list_(item)
     return kind
-
-
-def _valid_rows(array: Any) -> Iterable[int]:
-    """The rows of an array that are not null."""
-    if not array.null_count:
-        return range(len(array))
-    return np.flatnonzero(_array(array.is_valid(), bool)).tolist()
 
 
 def arrow_column(array: Any) -> Column:
@@ -422,21 +423,15 @@ def _all_plain(texts: Any, pattern: str) -> bool:
 # Text
 
 
-class TextCells(Cells):
+class TextCells(ArrayCells):
     """A column of a table of text, such as CSV; the `nulls` are what an empty cell is written as. `kind` is that of the
     column where no type is declared, found by all of its cells, also those in other parts of the table."""
 
     def __init__(self, array: Any, kind: str | None = None) -> None:
         self.array, self.kind = array, kind
 
-    def __len__(self) -> int:
-        return len(self.array)
-
     def some(self, rows: Array) -> TextCells:
         return TextCells(self.array.take(pa.array(rows)), self.kind)
-
-    def _rows(self) -> Iterable[int]:
-        return _valid_rows(self.array)
 
     def cell(self, row: int) -> Any:
         return self.array[row].as_py()

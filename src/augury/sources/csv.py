@@ -106,10 +106,14 @@ def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nul
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(block.data),
-            pyarrow.csv.ReadOptions(column_names=[str(i) for i in range(len(names))], use_threads=False, block_size=max(len(block.data), 1)),
+            pyarrow.csv.ReadOptions(
+                column_names=[str(i) for i in range(len(names))], use_threads=False, block_size=max(len(block.data), 1)
+            ),
             pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=b'"' in block.data),
-            pyarrow.csv.ConvertOptions(column_types={str(i): pa.string() for i in range(len(names))}, strings_can_be_null=False),
-        )  # fmt: skip
+            pyarrow.csv.ConvertOptions(
+                column_types={str(i): pa.string() for i in range(len(names))}, strings_can_be_null=False
+            ),
+        )
     except pa.ArrowException:
         return _one_by_one(block, names, separator, place, nulls)
     cells: list[Cells] = [TextCells(_without(column.combine_chunks(), nulls)) for column in table.columns]

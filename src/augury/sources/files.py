@@ -1,14 +1,14 @@
-"""Files, folders, patterns and standard input, by what their names say. A format is one row of `FORMATS`."""
+"""Files, folders, patterns and standard input, by what their names say. A format is one row of `FORMATS`, at the end."""
 
 from __future__ import annotations
 
 import glob
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,17 +19,7 @@ from augury.sources.heading import NAMES, Names
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
 
-Form = Literal["csv", "jsonl", "parquet", "arrow"]
-FORMATS: dict[Form, tuple[Callable[..., Iterator[Sheet | Items]], tuple[str, ...]]] = {
-    "csv": (csv.read, (".csv", ".tsv")),
-    "jsonl": (jsonl.read, (".jsonl", ".ndjson", ".json")),
-    "parquet": (parquet.read, (".parquet",)),
-    "arrow": (parquet.read_arrow, (".arrow", ".feather", ".ipc")),
-}
-ENDINGS: dict[str, Form] = {ending: form for form, (_, endings) in FORMATS.items() for ending in endings}
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_KNOWN = "CSV, JSON lines, Parquet nor Arrow"
-_HINT = "name it .csv, .jsonl, .parquet or .arrow; .gz, .bz2 or .zst may follow"
 
 
 @dataclass(frozen=True)
@@ -75,8 +65,13 @@ class SourceFile:
     def compression(self) -> str | None:
         return next((name for ending, name in COMPRESSED.items() if self.path.endswith(ending)), None)
 
-    def form(self, start: bytes = b"") -> Form:
-        """The form that the name says; of standard input, the one that its beginning looks like."""
+    @property
+    def packed(self) -> bool:
+        """Whether its bytes are few for what they hold."""
+        return bool(self.compression) or (self.path != "-" and FORMATS[self.files()[0].form()].binary)
+
+    def form(self, start: bytes = b"") -> str:
+        """The name of the format that the name says; of standard input, the one that its beginning looks like."""
         plain = self.path
         for ending in COMPRESSED:
             plain = plain.removesuffix(ending)
@@ -85,10 +80,9 @@ class SourceFile:
                 return form
         if self.path == "-":
             begin = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-            if begin[:4] == b"PAR1" or begin[:6] == b"ARROW1":
-                return "parquet" if begin[:4] == b"PAR1" else "arrow"
-            return "jsonl" if begin[:1] in (b"{", b"[") else "csv"
-        raise DataError(f"is neither {_KNOWN} by its name", self.place, _HINT)
+            return next((f.name for f in FORMATS.values() if begin.startswith(f.beginnings)), "csv")
+        hint = f"name it {listed(usual_endings(), 'or')}; {listed(list(COMPRESSED), 'or')} may follow"
+        raise DataError(f"is neither {listed(titles(), 'nor')} by its name", self.place, hint)
 
     def check(self) -> None:
         """Refuses a path where nothing is, or of which nothing can be said."""
@@ -112,9 +106,8 @@ class SourceFile:
             return [self]
         inside = [p for p in sorted(path.rglob("*")) if p.is_file() and is_data(p) and not _hidden(p, path)]
         if not inside:
-            raise DataError(
-                "is a directory without data", self.place, "it needs files named .csv, .jsonl, .parquet or .arrow"
-            )
+            hint = f"it needs files named {listed(usual_endings(), 'or')}"
+            raise DataError("is a directory without data", self.place, hint)
         return self._of_one_form(
             [replace(self, path=str(p), shown=f"{self.place.rstrip('/')}/{p.relative_to(path)}") for p in inside]
         )
@@ -122,8 +115,9 @@ class SourceFile:
     def _of_one_form(self, found: list[SourceFile]) -> list[SourceFile]:
         forms = sorted({file.form() for file in found})
         if len(forms) > 1:
-            raise DataError(f"is a directory with files of several kinds: {', '.join(forms)}" if not self.pattern else f"matches files of several kinds: {', '.join(forms)}",
-                            self.place, f"name those that you mean: --events '{found[0].path}'")  # fmt: skip
+            what = "matches" if self.pattern else "is a directory with"
+            hint = f"name those that you mean: --events '{found[0].path}'"
+            raise DataError(f"{what} files of several kinds: {', '.join(forms)}", self.place, hint)
         return found
 
     @property
@@ -161,18 +155,13 @@ class SourceFile:
 
     def _read(self, plan: Plan | None) -> Iterator[Sheet | Items]:
         with self._opened() as stream:
-            form = self.form(stream.peek(8)) if self.path == "-" else self.form()
-            if form == "csv":
-                unnamed = None if plan is None else lambda cells, place: headerless(cells, self, plan)
-                yield from csv.read(stream, self.place, self.nulls, unnamed)
-            elif form == "jsonl":
-                yield from jsonl.read(stream, self.place)
-            elif self.path == "-" or self.compression:  # these want to be looked at from both ends
+            form = FORMATS[self.form(stream.peek(8)) if self.path == "-" else self.form()]
+            if form.binary and (self.path == "-" or self.compression):  # it wants to be looked at from both ends
                 data = stream.read()
                 if data:
-                    yield from FORMATS[form][0](pa.BufferReader(data), self.place)
-            elif Path(self.path).stat().st_size:
-                yield from FORMATS[form][0](stream, self.place)
+                    yield from form.read(pa.BufferReader(data), self, plan)
+            elif not form.binary or Path(self.path).stat().st_size:
+                yield from form.read(stream, self, plan)
 
     def _unreadable(self, error: Exception) -> DataError:
         said = getattr(error, "strerror", None) or str(error).splitlines()[0]
@@ -186,7 +175,7 @@ class SourceFile:
         try:
             if self.compression:
                 return pa.input_stream(self.path, compression=self.compression, buffer_size=1 << 20)
-            return pa.OSFile(self.path) if self.form() in ("parquet", "arrow") else open(self.path, "rb")
+            return pa.OSFile(self.path) if FORMATS[self.form()].binary else open(self.path, "rb")
         except FileNotFoundError:
             raise DataError("no such file", self.place) from None
         except OSError as error:
@@ -249,14 +238,18 @@ def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[s
     if not known or {c.lower() for c in cells} & {c.lower() for c in (*names.all, *(n for own in known for n in own))}:
         return None
     if any(own != known[0] for own in known):
-        raise DataError("has no header, and its events do not have the same attributes", f"{source.place}:1",
-                        f"give it a first line with the names of its columns: {names.type},…,{names.time}")  # fmt: skip
+        hint = f"give it a first line with the names of its columns: {names.type},…,{names.time}"
+        raise DataError("has no header, and its events do not have the same attributes", f"{source.place}:1", hint)
     head = [*([names.type] if source.type is None else []), *known[0]]
     for more in ([names.time], [names.start, names.end], [names.start, names.end, names.id]):
         if len(cells) == len(head) + len(more):
             return head + more
-    raise DataError(f"has no header, and {len(cells)} fields where `{types[0]}` has {len(head) + 1}", f"{source.place}:1",
-                    f"the order is {', '.join([*head, names.time])}; or give it a first line with the names of its columns")  # fmt: skip
+    order = ", ".join([*head, names.time])
+    raise DataError(
+        f"has no header, and {len(cells)} fields where `{types[0]}` has {len(head) + 1}",
+        f"{source.place}:1",
+        f"the order is {order}; or give it a first line with the names of its columns",
+    )
 
 
 def read(
@@ -271,3 +264,56 @@ def read(
     if not found.remote and found.path != "-":
         found.check()
     return found
+
+
+# The formats
+
+
+@dataclass(frozen=True)
+class Format:
+    """A row: what a format is called, how its files are named and begin, and how one is read.
+
+    A `binary` one is a table that is packed itself, and is looked at from both ends.
+    """
+
+    name: str
+    title: str
+    endings: tuple[str, ...]
+    read: Callable[[Any, SourceFile, Plan | None], Iterator[Sheet | Items]]
+    beginnings: tuple[bytes, ...] = ()  # by which standard input is known
+    binary: bool = False
+
+
+def _csv(stream: Any, source: SourceFile, plan: Plan | None) -> Iterator[Sheet]:
+    unnamed = None if plan is None else lambda cells, place: headerless(cells, source, plan)
+    return csv.read(stream, source.place, source.nulls, unnamed)
+
+
+def _plain(read: Callable[[Any, str], Iterator[Any]]) -> Callable[[Any, SourceFile, Plan | None], Iterator[Any]]:
+    """A format that needs to know nothing of the program."""
+    return lambda stream, source, plan: read(stream, source.place)
+
+
+FORMATS: dict[str, Format] = {
+    row.name: row
+    for row in (
+        Format("csv", "CSV", (".csv", ".tsv"), _csv),
+        Format("jsonl", "JSON lines", (".jsonl", ".ndjson", ".json"), _plain(jsonl.read), (b"{", b"[")),
+        Format("parquet", "Parquet", (".parquet",), _plain(parquet.read), (b"PAR1",), binary=True),
+        Format("arrow", "Arrow", (".arrow", ".feather", ".ipc"), _plain(parquet.read_arrow), (b"ARROW1",), binary=True),
+    )
+}
+ENDINGS: dict[str, str] = {ending: row.name for row in FORMATS.values() for ending in row.endings}
+
+
+def titles() -> list[str]:
+    return [row.title for row in FORMATS.values()]
+
+
+def usual_endings() -> list[str]:
+    return [row.endings[0] for row in FORMATS.values()]
+
+
+def listed(words: Sequence[str], last: str) -> str:
+    """`CSV, JSON lines or Parquet`."""
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"

@@ -46,8 +46,11 @@ def missing_column(type: str, missing: str, known: Iterable[str], place: str = "
     """What is said of a column that is declared and not there."""
     listed = list(known)
     close = nearest(missing, listed)
-    return DataError(f"`{type}` has no column `{missing}`", place,
-                     f"there is `{close}`" if close else f"the columns are {', '.join(listed)}")  # fmt: skip
+    return DataError(
+        f"`{type}` has no column `{missing}`",
+        place,
+        f"there is `{close}`" if close else f"the columns are {', '.join(listed)}",
+    )
 
 
 def declares_type(type: str | None, plan: Plan, names: Names) -> bool:
@@ -86,8 +89,11 @@ class EventHeading:
         """Refuses a table of one type whose rows name types of their own: both cannot be meant."""
         column = self.names.type
         if self.type is not None and column in self.columns and column not in self.own(self.type, plan):
-            raise DataError(f"has a column `{column}`, but all its events are to be `{self.type}`", self.place,
-                            f"leave out `{self.type}`, and each row is of the type that it names; if it is an attribute, declare it: `event {self.type}(…, {column}: string).`")  # fmt: skip
+            raise DataError(
+                f"has a column `{column}`, but all its events are to be `{self.type}`",
+                self.place,
+                f"leave out `{self.type}`, and each row is of the type that it names; if it is an attribute, declare it: `event {self.type}(…, {column}: string).`",
+            )
 
     def own(self, type: str, plan: Plan) -> set[str]:
         """The attributes of a declared type: no column of such a name says anything else of its events."""

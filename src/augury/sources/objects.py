@@ -75,8 +75,10 @@ def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: Names) -> tup
         return _converted(name, item["args"], plan)
     if attributes is None:
         if any(key not in names.all for key in item) and is_known(name, plan):
-            raise DataError(f"`{name}` has attributes by name, but the program does not declare it",
-                            hint=f"declare `event {name}(…).`, or give `args` as a list")  # fmt: skip
+            raise DataError(
+                f"`{name}` has attributes by name, but the program does not declare it",
+                hint=f"declare `event {name}(…).`, or give `args` as a list",
+            )
         return ()
     missing = next((a.name for a in attributes if a.name not in item), None)
     if missing is not None:

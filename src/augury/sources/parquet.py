@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -20,52 +20,47 @@ def sheet_of(table: Any, place: str, before: int = 0) -> Sheet:
     return Sheet(tuple(table.column_names), list(cells), table.num_rows, place, lambda row: before + row + 1, place)
 
 
+def sheets_of(batches: Iterable[Any], schema: Any, place: str) -> Iterator[Sheet]:
+    """The parts of a table; where it has no rows at all, one part that has its columns."""
+    rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            yield sheet_of(batch, place, rows)
+            rows += batch.num_rows
+    if not rows:
+        yield sheet_of(pa.Table.from_batches([], schema), place)
+
+
 def read(stream: Any, place: str) -> Iterator[Sheet]:
     """The row groups of a Parquet file, some hundred thousand rows at a time."""
     import pyarrow.parquet as pq
 
-    yield from _checked(
-        lambda: pq.ParquetFile(stream).iter_batches(_ROWS, use_threads=False),
-        lambda: pq.ParquetFile(stream).schema_arrow,
-        "a Parquet",
-        place,
-    )
+    def opened() -> tuple[Iterable[Any], Any]:
+        file = pq.ParquetFile(stream)
+        return file.iter_batches(_ROWS, use_threads=False), file.schema_arrow
+
+    return _checked(opened, "a Parquet", place)
 
 
 def read_arrow(stream: Any, place: str) -> Iterator[Sheet]:
     """The record batches of a file of Arrow, in either of its forms."""
     import pyarrow.ipc
 
-    def batches() -> Iterator[Any]:
+    def opened() -> tuple[Iterable[Any], Any]:
         try:
             file = pyarrow.ipc.open_file(stream)
         except pa.ArrowInvalid:
             stream.seek(0)
-            yield from pyarrow.ipc.open_stream(stream)
-        else:
-            for i in range(file.num_record_batches):
-                yield file.get_batch(i)
+            reader = pyarrow.ipc.open_stream(stream)
+            return reader, reader.schema
+        return map(file.get_batch, range(file.num_record_batches)), file.schema
 
-    def schema() -> Any:
-        try:
-            return pyarrow.ipc.open_file(stream).schema
-        except pa.ArrowInvalid:
-            stream.seek(0)
-            return pyarrow.ipc.open_stream(stream).schema
-
-    yield from _checked(batches, schema, "an Arrow", place)
+    return _checked(opened, "an Arrow", place)
 
 
-def _checked(batches: Any, schema: Any, form: str, place: str) -> Iterator[Sheet]:
-    """The parts of a table; where it has no rows at all, one part that has its columns."""
-    rows = 0
+def _checked(opened: Callable[[], tuple[Iterable[Any], Any]], form: str, place: str) -> Iterator[Sheet]:
     try:
-        for batch in batches():
-            if batch.num_rows:
-                yield sheet_of(batch, place, rows)
-                rows += batch.num_rows
-        if not rows:
-            yield sheet_of(pa.Table.from_batches([], schema()), place)
+        yield from sheets_of(*opened(), place)
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise

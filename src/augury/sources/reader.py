@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"\s*-?[0-9]+\s*")
 _type = type
 
 
-class Known:
+class EventTypes:
     """The event types of a program. A type that it does not know is passed over, unless it looks misspelt."""
 
     def __init__(self, plan: Plan, strict: bool = False) -> None:
@@ -82,10 +82,14 @@ class Reader:
     """Reads events for a program. The clock is chosen by the first time that it meets."""
 
     def __init__(
-        self, plan: Plan, clock: Clock | Callable[[object], Clock], skipped: Skipped | None = None, strict: bool = False,
+        self,
+        plan: Plan,
+        clock: Clock | Callable[[object], Clock],
+        skipped: Skipped | None = None,
+        strict: bool = False,
         progress: Callable[[int], None] | None = None,
-    ) -> None:  # fmt: skip
-        self.plan, self.skipped, self.known = plan, skipped or Skipped(), Known(plan, strict)
+    ) -> None:
+        self.plan, self.skipped, self.known = plan, skipped or Skipped(), EventTypes(plan, strict)
         self._clock = clock
         self.row = 0  # the place of the next row in the order of arrival
         self.progress = progress
@@ -334,9 +338,16 @@ class Reader:
         return [v or None for v in values], index  # type: ignore[misc]
 
     def _revocations(
-        self, history: History, heading: EventHeading, types: list[str | None], index: Array, ops: list[str | None] | None,
-        ids: list[str | None] | None, known: Array | None, order: Array,
-    ) -> Array | None:  # fmt: skip
+        self,
+        history: History,
+        heading: EventHeading,
+        types: list[str | None],
+        index: Array,
+        ops: list[str | None] | None,
+        ids: list[str | None] | None,
+        known: Array | None,
+        order: Array,
+    ) -> Array | None:
         """Takes in the rows that revoke; which rows are left, None for all."""
         if ops is None or not any(op not in (None, "insert") for op in ops):
             return None
@@ -451,8 +462,8 @@ def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
             return item.end
         if isinstance(item, dict):
             for key in (names.time, "time", names.end, names.start):
-                if (told := telling(item.get(key))) is not None:
-                    return told
+                if (hint := clock_hint(item.get(key))) is not None:
+                    return hint
                 said = _said(item.get(key)) if said is None else said
     return said
 
@@ -460,14 +471,14 @@ def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
 def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
     names = heading.names
     columns = [sheet[n] for n in (names.time, names.end, names.start) if n in sheet.names]
-    for tells in (telling, _said):
-        found = [first for cells in columns if (first := cells.first(tells))]
+    for hint in (clock_hint, _said):
+        found = [first for cells in columns if (first := cells.first(hint))]
         if found:
             return min(found, key=lambda one: one[0])[1]
     return None
 
 
-def telling(time: Any) -> object:
+def clock_hint(time: Any) -> object:
     """What a time tells of the clock: a number is one, however it is written. What is no time on any clock tells nothing."""
     if isinstance(time, np.generic):
         time = from_numpy(time)

@@ -89,4 +89,13 @@ def with_kinds(sheets: list[Sheet]) -> list[Sheet]:
         n: [c.array for s in sheets if n in s.names and isinstance(c := s[n], TextCells) and len(c)] for n in names
     }
     kinds = {name: kind_of_text(parts) for name, parts in arrays.items()}
-    return [replace(s, cells=[TextCells(c.array, kinds[n]) if isinstance(c, TextCells) else c for n, c in zip(s.names, s.cells, strict=True)]) for s in sheets]  # fmt: skip
+    return [
+        replace(
+            s,
+            cells=[
+                TextCells(c.array, kinds[n]) if isinstance(c, TextCells) else c
+                for n, c in zip(s.names, s.cells, strict=True)
+            ],
+        )
+        for s in sheets
+    ]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from augury.errors import DataError
 from augury.sources.cells import Cells, PlainCells
 from augury.sources.heading import no_columns_twice
-from augury.sources.parquet import sheet_of
+from augury.sources.parquet import sheet_of, sheets_of
 from augury.sources.sheet import Sheet
 
 
@@ -37,14 +37,8 @@ def sheets(given: Any, place: str) -> Iterator[Sheet]:
     if _is_pandas(given):
         yield _pandas(given, place)
         return
-    rows = 0
     reader = _reader(given, place)
-    for batch in reader:
-        if batch.num_rows:
-            yield sheet_of(batch, place, rows)
-            rows += batch.num_rows
-    if not rows:
-        yield sheet_of(pa.Table.from_batches([], reader.schema), place)
+    yield from sheets_of(reader, reader.schema, place)
 
 
 def _reader(given: Any, place: str) -> Any:
@@ -68,9 +62,8 @@ def _pandas(frame: Any, place: str) -> Sheet:
     """The columns of a DataFrame, without its index; one of mixed objects is read object by object."""
     names = [str(c) for c in frame.columns]
     no_columns_twice(names, place)
-    if not any(
-        _has_nested(frame[c]) for c in frame.columns
-    ):  # of what is nested without end Arrow would make an end of the process
+    # Of what is nested without end Arrow would make an end of the process.
+    if not any(_has_nested(frame[c]) for c in frame.columns):
         try:
             return sheet_of(pa.Table.from_pandas(frame, preserve_index=False).rename_columns(names), place)
         except (pa.ArrowException, UnicodeEncodeError, OverflowError):

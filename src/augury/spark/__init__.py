@@ -11,6 +11,7 @@ from augury.errors import RunError
 from augury.model import Fact
 from augury.program import Program, compile
 from augury.settings import Settings
+from augury.sources.heading import Names
 
 if TYPE_CHECKING:
     from augury.spark.batch import Detections
@@ -57,27 +58,19 @@ def detect(
     cuts keyed stages into slices of time. A DataFrame of facts with more rows than `broadcast` is joined with the events
     that ask for them.
     """
-    from augury.sources.heading import Names
     from augury.spark.batch import Detections
-    from augury.spark.pipeline import Pipeline
+    from augury.spark.pipeline import Execution, Pipeline
 
+    names = Names(type, time, start, end, id, op)
+    execution = Execution(names, trace, broadcast=broadcast, partitions=partitions, skew=skew)
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(
         compiled, clock=clock, retention=retention, longest=longest, on_error=on_error, strict=strict, limits=limits
     )
-    pipeline = Pipeline(
-        compiled,
-        events,
-        settings,
-        facts=facts,
-        rdf=rdf,
-        names=Names(type, time, start, end, id, op),
-        trace=trace,
-        many=broadcast,
-    )
+    pipeline = Pipeline(compiled, events, settings, execution, facts=facts, rdf=rdf)
     if any(source.frame.isStreaming for source in pipeline.sources):
         raise RunError("these DataFrames are streams", hint="detect_stream(…) detects in streams")
-    return Detections(pipeline, until, partitions, skew)
+    return Detections(pipeline, until)
 
 
 def detect_stream(
@@ -110,10 +103,10 @@ def detect_stream(
     `lateness` says how late an event or a revocation may come; what is later goes to `.late`. With emit="final" an answer
     is given once nothing can change it; with "early" at once, and rows with op "retract" take answers back.
     """
-    from augury.sources.heading import Names
-    from augury.spark.pipeline import Pipeline
+    from augury.spark.pipeline import Execution, Pipeline
     from augury.spark.stream import Stream
 
+    execution = Execution(Names(type, time, start, end, id, op), trace, broadcast=broadcast, buckets=buckets)
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(
         compiled,
@@ -126,21 +119,12 @@ def detect_stream(
         strict=strict,
         limits=limits,
     )
-    pipeline = Pipeline(
-        compiled,
-        events,
-        settings,
-        facts=facts,
-        rdf=rdf,
-        names=Names(type, time, start, end, id, op),
-        trace=trace,
-        many=broadcast,
-    )
+    pipeline = Pipeline(compiled, events, settings, execution, facts=facts, rdf=rdf)
     if not all(source.frame.isStreaming for source in pipeline.sources):
         raise RunError(
             "these DataFrames are no streams", hint="detect(…) detects in a history; spark.readStream makes a stream"
         )
-    return Stream(pipeline, buckets)
+    return Stream(pipeline)
 
 
 def _compiled(program: Program | str | Path, policy: str | None, facts: Any) -> Program:

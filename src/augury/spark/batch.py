@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -14,7 +15,6 @@ from augury.algebra.nodes import Instant, Rule, walk
 from augury.algebra.plan import Plan
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
 from augury.spark import host
-from augury.spark.host import Work
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 
 SLICES = 16  # a slice is so many times as long as its answers can be
@@ -27,9 +27,8 @@ class Detections(Outputs):
     types that the program does not know; `errors` what could not be computed.
     """
 
-    def __init__(self, pipeline: Pipeline, until: Any, partitions: int | None, skew: bool) -> None:
+    def __init__(self, pipeline: Pipeline, until: Any = None) -> None:
         super().__init__(pipeline)
-        self._partitions, self.skew = partitions, skew
         self.until = None if until is None else pipeline.clock.read(until)
 
     def __getitem__(self, type: str) -> DataFrame:
@@ -38,7 +37,7 @@ class Detections(Outputs):
     @cached_property
     def events(self) -> DataFrame:
         """All answers in one DataFrame: type, arguments as JSON, start, end, id, trace."""
-        return self.pipeline.told(self.mixed(self.pipeline.plan.outputs), changes=False)
+        return self.pipeline.as_json(self.mixed(self.pipeline.plan.outputs), changes=False)
 
     @cached_property
     def wide(self) -> DataFrame:
@@ -51,14 +50,14 @@ class Detections(Outputs):
 
     @cached_property
     def partitions(self) -> int:
-        return self._partitions or partitions_of(self.pipeline.spark)
+        return self.pipeline.execution.partitions or partitions_of(self.pipeline.spark)
 
     # Stages
 
     def mixed(self, outputs: tuple[str, ...]) -> DataFrame:
         """The answers of some types, in the layout."""
         pipeline = self.pipeline
-        spread = stages(pipeline.plan_for(outputs), pipeline.longest, pipeline.slices)
+        spread = stages(pipeline.plan_for(outputs), pipeline.longest)
         found: DataFrame | None = None
         for stage in spread.stages:
             found = self._run(spread, stage, found)
@@ -83,8 +82,10 @@ class Detections(Outputs):
             return found.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
         if not any(_ends_ahead(rule) for rule in plan.rules):
             return found
-        ends = [self.pipeline.checked(s) for s in self.pipeline.sources]
-        now = reduce(DataFrame.unionByName, [e.where(~F.col("revoke")) if self.pipeline.ops else e for e in ends]).agg(F.max("end").alias("now"))  # fmt: skip
+        events = reduce(DataFrame.unionByName, [self.pipeline.checked(s) for s in self.pipeline.sources])
+        if self.pipeline.ops:
+            events = events.where(~F.col("revoke"))
+        now = events.agg(F.max("end").alias("now"))
         ahead = found.crossJoin(F.broadcast(now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
         return ahead.drop("now")
 
@@ -92,19 +93,15 @@ class Detections(Outputs):
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
         pipeline = self.pipeline
         frame = self._inputs(spread, stage, before)
-        plan = spread.plan_of(stage)
         length = stage.longest if stage.how == "slices" else None
-        if stage.how == "key" and self.skew:
+        if stage.how == "key" and pipeline.execution.skew:
             length = can_slice(spread, stage, pipeline.longest)
         size = None if length is None else SLICES * max(1, pipeline.clock.length(length))
+        work = pipeline.work(spread, stage, "final")
         if size is not None:
             assert length is not None
             frame = self._sliced(frame, size, pipeline.clock.length(length))
-            plan = sliced(plan)
-        work = Work(
-            plan, pipeline.clock, pipeline.layout, pipeline.shipped, pipeline.retention, pipeline.longest,
-            pipeline.trace, size, forward=pipeline.forwarded(spread, stage), limits=pipeline.settings.limits,
-        )  # fmt: skip
+            work = replace(work, plan=sliced(work.plan), slice=size)
         if stage.how == "one":
             frame = frame.repartition(1)
         else:
@@ -141,8 +138,8 @@ class Detections(Outputs):
     @cached_property
     def _revoked(self) -> DataFrame:
         pipeline = self.pipeline
-        found = [pipeline.checked(s).where(F.col("revoke")).select("id") for s in pipeline.sources if s.has(pipeline.names.op)]  # fmt: skip
-        return reduce(DataFrame.unionByName, found).distinct()
+        found = [pipeline.checked(s) for s in pipeline.sources if s.has(pipeline.names.op)]
+        return reduce(DataFrame.unionByName, found).where(F.col("revoke")).select("id").distinct()
 
     def _sliced(self, frame: DataFrame, size: int, length: int) -> DataFrame:
         """Every event in all slices to whose answers it may belong."""

@@ -6,28 +6,30 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import Clause, Compare, Condition, Holds, Unless, condition_vars
-from augury.algebra.plan import Predicate
-from augury.algebra.terms import Const, Expr, Var, variables
-from augury.spark.demand import in_order
-from augury.spark.relation import (
-    NUMBERS,
-    NotJoined,
-    Relation,
-    columns,
-    comparable,
-    constant,
-    differ,
-    lifted,
-    same,
-    sql,
-    wider,
+from augury.algebra.nodes import (
+    AnyOf,
+    Clause,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    condition_vars,
 )
+from augury.algebra.plan import Predicate
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, variables
+from augury.spark.casts import canonical
+from augury.spark.demand import in_order
+from augury.spark.layout import NUMBERS, common_kind, sql_type
+from augury.spark.relation import NotJoined, Relation, columns, comparable, constant, differ, same
 
 _ORDER: dict[str, Callable[[Any, Any], Column]] = {
     "<": operator.lt,
@@ -41,6 +43,11 @@ def calls(clause: Clause) -> list[Predicate]:
     return [(c.name, len(c.args)) for c in clause.body if isinstance(c, Holds | Unless)]
 
 
+def places(clause: Clause) -> list[tuple[int, Predicate]]:
+    """The conditions of a body that join, with what they ask for."""
+    return [(i, (c.name, len(c.args))) for i, c in enumerate(clause.body) if isinstance(c, Holds)]
+
+
 # Kinds
 
 
@@ -50,7 +57,9 @@ def kinds_of(
     """The kinds of all arguments: of facts as given, of answers what clauses put into their heads."""
     listed = [c for own in clauses.values() for c in own]
     everything = {goal, *clauses, *given, *(call for c in listed for call in calls(c))}
-    found: dict[Predicate, list[str | None]] = {p: list(given[p].kinds) if p in given else [None] * p[1] for p in everything}  # fmt: skip
+    found: dict[Predicate, list[str | None]] = {
+        p: list(given[p].kinds) if p in given else [None] * p[1] for p in everything
+    }
     changed = True
     while changed:
         changed = False
@@ -58,7 +67,7 @@ def kinds_of(
             own = _variable_kinds(clause, found)
             mine = found[clause.name, len(clause.args)]
             for i, arg in enumerate(clause.args):
-                new = wider(mine[i], _kind(arg, own))
+                new = common_kind(mine[i], _kind(arg, own))
                 if new != mine[i]:
                     mine[i], changed = new, True
     return {p: tuple(kind or "json" for kind in kinds) for p, kinds in found.items()}
@@ -71,13 +80,13 @@ def _variable_kinds(clause: Clause, known: Mapping[Predicate, Sequence[str | Non
         if isinstance(condition, Holds):
             for arg, kind in zip(condition.args, known[condition.name, len(condition.args)], strict=True):
                 if isinstance(arg, Var):
-                    found[arg.name] = wider(found.get(arg.name), kind)
+                    found[arg.name] = common_kind(found.get(arg.name), kind)
     for _ in clause.body:  # as often as one variable may be bound by another
         for condition in clause.body:
             if isinstance(condition, Compare) and condition.op == "=":
                 for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
                     if isinstance(side, Var):
-                        found[side.name] = wider(found.get(side.name), _kind(other, found))
+                        found[side.name] = common_kind(found.get(side.name), _kind(other, found))
     return found
 
 
@@ -87,7 +96,10 @@ def _kind(expr: Expr, known: Mapping[str, str | None]) -> str | None:
             return known.get(expr.name)
         case Const():
             return None if expr.value is None else constant(expr.value)[1]
-    return None
+        case Wild() | Build() | Apply() | Moment() | Aggregate() | Prev():
+            return None
+        case _:
+            assert_never(expr)
 
 
 # Bodies
@@ -139,12 +151,17 @@ class Body:
         head = self.kinds[clause.name, len(clause.args)]
         assert rows is not None
         values = [rows.value(arg) for arg in clause.args]
-        made = [lifted(v, k, target).cast(sql(target)) for (v, k), target in zip(values, head, strict=True)]
+        made = [canonical(v, k, target).cast(sql_type(target)) for (v, k), target in zip(values, head, strict=True)]
         return rows.frame.select(*(m.alias(c) for m, c in zip(made, columns(len(head)), strict=True)))
 
     def _step(
-        self, rows: _Rows | None, condition: Condition, at: int, read: Callable[[int, Predicate], Relation], later: set[str]
-    ) -> _Rows:  # fmt: skip
+        self,
+        rows: _Rows | None,
+        condition: Condition,
+        at: int,
+        read: Callable[[int, Predicate], Relation],
+        later: set[str],
+    ) -> _Rows:
         match condition:
             case Holds():
                 relation = read(at, (condition.name, len(condition.args)))
@@ -157,7 +174,10 @@ class Body:
                 return _Rows(rows.frame.join(facts, _all(where), "left_anti"), rows.names, rows.kinds)
             case Compare():
                 return self._compare(rows or self._one_row(), condition)
-        raise AssertionError(condition)
+            case AnyOf() | Relates() | Spans() | Relative() | NoneInside():
+                raise AssertionError(condition)  # such clauses are not joined
+            case _:
+                assert_never(condition)
 
     def _one_row(self) -> _Rows:
         return _Rows(self.spark.range(1).select(F.lit(1).alias("one")), {}, {})
@@ -193,7 +213,11 @@ class Body:
         frame = relation.frame.where(_all(where)) if where else relation.frame
         names = {v: f"a{self.fresh}_{i}" for v, i in places.items() if v in wanted}
         picked = [F.col(f"c{places[v]}").alias(name) for v, name in names.items()]
-        return frame.select(*(picked or [F.lit(1).alias(f"a{self.fresh}")])), names, {v: relation.kinds[places[v]] for v in names}  # fmt: skip
+        return (
+            frame.select(*(picked or [F.lit(1).alias(f"a{self.fresh}")])),
+            names,
+            {v: relation.kinds[places[v]] for v in names},
+        )
 
     def _compare(self, rows: _Rows, condition: Compare) -> _Rows:
         if condition.op == "=":

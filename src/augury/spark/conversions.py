@@ -11,8 +11,9 @@ first, since an expression in a branch that is not taken costs nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -40,6 +41,20 @@ _NAN = r"(?i)\A[+-]*nan\z"
 def stripped(text: Column) -> Column:
     """Text without white space around it."""
     return F.regexp_replace(text, rf"\A{_SPACE}+|{_SPACE}+\z", "")
+
+
+def literal_map(table: Mapping[str, Any]) -> Column:
+    """A table as a map of Spark's."""
+    return F.create_map(*(F.lit(x) for pair in table.items() for x in pair))
+
+
+def first_problem(wrong: Sequence[tuple[Column, Column | str]]) -> Column:
+    """What is wrong with a row: the text of the first condition that holds; null where none does."""
+    (condition, text), *others = wrong
+    found = F.when(condition, text)
+    for condition, text in others:
+        found = found.when(condition, text)
+    return found
 
 
 # From text
@@ -171,8 +186,7 @@ def iri_of_text(text: Column, prefixes: Prefixes) -> Column:
     """An IRI in full, where it is written with a prefix."""
     if not prefixes:
         return text
-    spaces = F.create_map(*(F.lit(x) for pair in prefixes.items() for x in pair))
-    space = F.try_element_at(spaces, F.substring_index(text, ":", 1))
+    space = F.try_element_at(literal_map(prefixes), F.substring_index(text, ":", 1))
     whole = F.concat(space, F.substr(text, F.instr(text, ":") + 1))
     return F.when(text.contains(":") & space.isNotNull(), whole).otherwise(text)
 
@@ -182,17 +196,17 @@ def iri_of_text(text: Column, prefixes: Prefixes) -> Column:
 
 def _int_of_json(value: Column, is_a: Column) -> Column:
     number = finite(F.try_variant_get(value, "$", "double"))
-    whole = F.when(_decimal(is_a) & (number == F.floor(number)), number.try_cast("bigint"))
+    whole = F.when(is_decimal(is_a) & (number == F.floor(number)), number.try_cast("bigint"))
     return F.when(is_a == "BIGINT", F.try_variant_get(value, "$", "bigint")).otherwise(whole)
 
 
-def _decimal(is_a: Column) -> Column:
+def is_decimal(is_a: Column) -> Column:
     """A number that is not whole, or was not written so. Beyond 64 bits a whole one is decimal, too, and is refused."""
     return (is_a == "DOUBLE") | (is_a.startswith("DECIMAL") & ~is_a.rlike(r"\ADECIMAL\((19|[23][0-9]),0\)"))
 
 
 def _float_of_json(value: Column, is_a: Column) -> Column:
-    return F.when((is_a == "BIGINT") | _decimal(is_a), finite(F.try_variant_get(value, "$", "double")))
+    return F.when((is_a == "BIGINT") | is_decimal(is_a), finite(F.try_variant_get(value, "$", "double")))
 
 
 def _number_of_json(value: Column, is_a: Column) -> Column:
@@ -337,6 +351,20 @@ def from_json(type: str, value: Column, prefixes: Prefixes) -> Column:
     read = CONVERSIONS[type].json
     assert read is not None, type
     return read(value, F.schema_of_variant(value), prefixes)
+
+
+def from_column(kind: str, column: Column, given: T.DataType, prefixes: Prefixes) -> Column:
+    """A typed column as the layout keeps values of a kind."""
+    if kind.startswith("nested:"):
+        return F.nullif(nested(column, kind.removeprefix("nested:")), F.lit(""))
+    match kind:
+        case "json":
+            return F.to_json(column) if isinstance(given, T.ArrayType) else column.cast("string")
+        case "iri":
+            return iri_of_text(column.cast("string"), prefixes)
+        case "float" | "number" if isinstance(given, T.FloatType | T.DoubleType):
+            return column.cast("double")
+    return CONVERSIONS[kind].column(column, given)
 
 
 def misread_text(type: str, cell: Column, value: Column) -> Column:

@@ -21,7 +21,7 @@ from augury.errors import DataError
 from augury.sources import csv
 from augury.sources.files import SourceFile, headerless
 from augury.sources.heading import EventHeading
-from augury.sources.reader import Known, telling
+from augury.sources.reader import EventTypes, clock_hint
 from augury.sources.types import KINDS
 from augury.spark.conversions import CONVERSIONS, PLAIN, all_plain, from_text, misread_text
 from augury.spark.inputs import PATH, PROBLEM, ROW, Part, Source
@@ -64,11 +64,16 @@ class Table:
         names = self.names if streaming else [f"c{i}" for i in range(len(self.names))]
         schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in (*names, _CORRUPT))
         options: dict[str, str | bool] = {
-            "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "sep": self.separator, "quote": '"', "escape": '"',
-            "header": self.named, "multiLine": look.multiline,
+            "mode": "PERMISSIVE",
+            "columnNameOfCorruptRecord": _CORRUPT,
+            "sep": self.separator,
+            "quote": '"',
+            "escape": '"',
+            "header": self.named,
+            "multiLine": look.multiline,
             # In a stream files come that nobody has seen: Spark compares their headers with the first one.
             "enforceSchema": not streaming,
-        }  # fmt: skip
+        }
         frame = reader.schema(schema).options(**options).csv(paths[0] if streaming else paths)  # type: ignore[arg-type]
         cells = [self._cell(F.col(f"`{name}`")).alias(f"c{i}") for i, name in enumerate(names)]
         return frame.select(*cells, F.col("_metadata.file_path").alias(PATH), F.col(f"`{_CORRUPT}`"))
@@ -129,13 +134,17 @@ def look(spark: SparkSession, tables: Mapping[Table, Sequence[str]]) -> Look:
     line = F.col("value")
     quoted, table = F.contains(line, F.lit('"')), next(iter(tables))
     quotes = F.length(line) - F.length(F.translate(line, '"', ""))
-    told = [F.max(quoted & (quotes % 2 == 1)), F.min(F.is_valid_utf8(line)), F.max(quoted)]
+    aggregates = [F.max(quoted & (quotes % 2 == 1)), F.min(F.is_valid_utf8(line)), F.max(quoted)]
     if len(tables) == 1 and table.source.type is None:
         at = table.names.index(table.source.names.type)
-        cell = F.substring_index(line, table.separator, 1) if at == 0 else F.split_part(line, F.lit(table.separator), F.lit(at + 1))  # fmt: skip
-        told.append(F.slice(F.collect_set(cell), 1, _MOST_TYPES))
+        cell = (
+            F.substring_index(line, table.separator, 1)
+            if at == 0
+            else F.split_part(line, F.lit(table.separator), F.lit(at + 1))
+        )
+        aggregates.append(F.slice(F.collect_set(cell), 1, _MOST_TYPES))
     lines = spark.read.text([path for paths in tables.values() for path in paths])
-    odd, valid, any_quoted, *types = lines.agg(*told).collect()[0]
+    odd, valid, any_quoted, *types = lines.agg(*aggregates).collect()[0]
     known = types and not any_quoted and len(types[0]) < _MOST_TYPES
     return Look(bool(odd), valid is not False, frozenset(types[0]) if known else None)
 
@@ -150,7 +159,7 @@ class Tables:
     ) -> None:
         self.found, self.plan, self.look, self.streaming = found, plan, look, streaming
         self.source = found[0][0].source
-        self.known = Known(plan, strict)
+        self.known = EventTypes(plan, strict)
 
     def sources(self, numbers: bool) -> list[Source]:
         return [self._source(table, frame, numbers) for table, frame in self.found]
@@ -232,10 +241,18 @@ class Tables:
         aside = {names.known, *(() if mixed else (names.type,))}
         roles = [n for n in dict.fromkeys(names.all) if n in table.names and n not in aside]
         return Source(
-            self._converted(table, frame, made, args, roles), parts, names, mixed, frozenset(self.known.arities),
-            self.plan.prefixes, refused, numbers, None if self.streaming else first_time(table, frame), unknown,
+            self._converted(table, frame, made, args, roles),
+            parts,
+            names,
+            mixed,
+            frozenset(self.known.arities),
+            self.plan.prefixes,
+            refused,
+            numbers,
+            None if self.streaming else first_time(table, frame),
+            unknown,
             frozenset(t for t in counts if t is not None) if counts else None,
-        )  # fmt: skip
+        )
 
     def _args(self, table: Table, name: str) -> list[tuple[str, Attribute]] | DataError | None:
         """The columns of the arguments of a type, why its rows are no events, or None where it is not known at all."""
@@ -250,8 +267,11 @@ class Tables:
                     hint=f"declare `event {name}(…).`",
                 )
             columns = table.heading.data
-            raise DataError(f"the columns of `{name}` have no types, which a stream cannot wait for", self.source.place,
-                            f"declare `event {name}({', '.join(f'{c}: …' for c in columns)}).`")  # fmt: skip
+            raise DataError(
+                f"the columns of `{name}` have no types, which a stream cannot wait for",
+                self.source.place,
+                f"declare `event {name}({', '.join(f'{c}: …' for c in columns)}).`",
+            )
         try:
             args = table.heading.args(name, self.plan)
         except DataError as error:
@@ -263,9 +283,13 @@ class Tables:
         return [(column, attribute or Attribute(column, kinds[column])) for column, attribute in args]
 
     def _converted(
-        self, table: Table, frame: DataFrame, made: Mapping[tuple[str, str], str],
-        args: Mapping[Predicate, list[tuple[str, Attribute]]], roles: Sequence[str],
-    ) -> DataFrame:  # fmt: skip
+        self,
+        table: Table,
+        frame: DataFrame,
+        made: Mapping[tuple[str, str], str],
+        args: Mapping[Predicate, list[tuple[str, Attribute]]],
+        roles: Sequence[str],
+    ) -> DataFrame:
         """The cells as values, and what is wrong with each row: first all of them, then what could not be read."""
         values = [from_text(type, table.cell(c), self.plan.prefixes).alias(name) for (c, type), name in made.items()]
         read = frame.select("*", *values)
@@ -286,9 +310,12 @@ class Tables:
             problem = problem.when(wrong, F.concat(F.lit(f"`{c}` is declared as {type}, but is "), table.cell(c)))
         given = F.struct(*(table.cell(n).alias(n) for n in table.names))  # written out where a row is wrong
         return read.select(
-            *(table.cell(n).alias(n) for n in roles), *(F.col(f"`{name}`") for name in made.values()),
-            F.col(f"`{PATH}`"), problem.alias(PROBLEM), given.alias(ROW),
-        )  # fmt: skip
+            *(table.cell(n).alias(n) for n in roles),
+            *(F.col(f"`{name}`") for name in made.values()),
+            F.col(f"`{PATH}`"),
+            problem.alias(PROBLEM),
+            given.alias(ROW),
+        )
 
 
 def first_time(table: Table, frame: DataFrame) -> object:
@@ -296,5 +323,5 @@ def first_time(table: Table, frame: DataFrame) -> object:
     names = table.source.names
     there = [n for n in (names.time, names.end, names.start) if n in table.names]
     texts = [text for row in frame.select(*(table.cell(n) for n in there)).limit(_SAMPLE).collect() for text in row]
-    found = next((told for text in texts if (told := telling(text)) is not None), None)
+    found = next((hint for text in texts if (hint := clock_hint(text)) is not None), None)
     return next((text for text in texts if text), 0) if found is None else found

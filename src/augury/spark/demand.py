@@ -54,19 +54,17 @@ def demand(clauses: Clauses, given: Collection[Predicate], predicate: Predicate,
     if not any(mode) or predicate not in rewriting.deep:
         rewriting.whole(predicate)
         return Demand(predicate, clauses=rewriting.made, closures=rewriting.closures)
-    mode = rewriting.call(predicate, mode)
+    call = rewriting.call(predicate, mode)
     rewriting.rewrite()
-    goal = _adorned(predicate, mode)
-    at = tuple(i for i, bound in enumerate(mode) if bound)
-    return Demand(goal, _asked(predicate, mode), at, rewriting.made, rewriting.closures, rewriting.facts)
+    at = tuple(i for i, bound in enumerate(call.mode) if bound)
+    return Demand(call.answers, call.asked, at, rewriting.made, rewriting.closures, rewriting.facts)
 
 
 def below(clauses: Clauses, predicate: Predicate) -> set[Predicate]:
     """The predicates that a predicate rests on, itself included."""
-    reads = static_reads(c for listed in clauses.values() for c in listed)
-    found, open_ = {predicate}, [predicate]
+    reads, found, open_ = reads_of(clauses), {predicate}, [predicate]
     while open_:
-        new = reads.get(open_.pop(), {}).keys() - found
+        new = reads.get(open_.pop(), set()) - found
         found |= new
         open_ += new
     return found
@@ -74,13 +72,21 @@ def below(clauses: Clauses, predicate: Predicate) -> set[Predicate]:
 
 def recursive(clauses: Clauses) -> set[Predicate]:
     """The predicates that depend on themselves, and those that read them."""
-    reads = {head: set(found) for head, found in static_reads(c for cs in clauses.values() for c in cs).items()}
-    found: set[Predicate] = set()
+    reads, found = reads_of(clauses), set[Predicate]()
     for group in components(reads, reads):
-        own = len(group) > 1 or group[0] in reads.get(group[0], ())
-        if own or any(reads.get(p, set()) & found for p in group):
+        if recurs(group, reads) or any(reads.get(p, set()) & found for p in group):
             found.update(group)
     return found
+
+
+def reads_of(clauses: Clauses) -> dict[Predicate, set[Predicate]]:
+    """The predicates that the clauses of each ask for."""
+    return {head: set(found) for head, found in static_reads(c for own in clauses.values() for c in own).items()}
+
+
+def recurs(group: Sequence[Predicate], reads: Mapping[Predicate, set[Predicate]]) -> bool:
+    """Whether a component depends on itself."""
+    return len(group) > 1 or group[0] in reads.get(group[0], ())
 
 
 def in_order(body: Sequence[Condition], known: set[str], first: int | None = None) -> list[int]:
@@ -95,24 +101,36 @@ def in_order(body: Sequence[Condition], known: set[str], first: int | None = Non
         elif ready or not calls:
             chosen = (ready or left)[0]
         else:
-            chosen = max(calls, key=lambda i: (_shared(body[i], known), -i))
+            chosen = max(calls, key=lambda i: (sum(_mode(body[i], known)), -i))
         left.remove(chosen)
         order.append(chosen)
         known |= binds(body[chosen], known)
     return order
 
 
-def _shared(call: Condition, known: set[str]) -> int:
-    assert isinstance(call, Holds)
-    return sum(isinstance(a, Const) or (isinstance(a, Var) and a.name in known) for a in call.args)
+@dataclass(frozen=True)
+class _Call:
+    """A predicate that is asked for with some arguments bound."""
 
+    predicate: Predicate
+    mode: Mode
 
-def _adorned(predicate: Predicate, mode: Mode) -> Predicate:
-    return f"{predicate[0]}^{''.join('b' if b else 'f' for b in mode)}", predicate[1]
+    @property
+    def answers(self) -> Predicate:
+        """The predicate of its answers, such as `reach^bf`."""
+        return f"{self.predicate[0]}^{''.join('b' if b else 'f' for b in self.mode)}", self.predicate[1]
 
+    @property
+    def asked(self) -> Predicate:
+        """The predicate of the values with which it is asked."""
+        return f"asked {self.answers[0]}", sum(self.mode)
 
-def _asked(predicate: Predicate, mode: Mode) -> Predicate:
-    return f"asked {_adorned(predicate, mode)[0]}", sum(mode)
+    def bound(self, args: Sequence[Expr]) -> tuple[Expr, ...]:
+        return tuple(a for a, bound in zip(args, self.mode, strict=True) if bound)
+
+    def asking(self, args: Sequence[Expr]) -> Holds:
+        """That it is asked with some arguments."""
+        return Holds(self.asked[0], self.bound(args))
 
 
 class _Rewriting:
@@ -125,8 +143,8 @@ class _Rewriting:
         self.made: dict[Predicate, list[Clause]] = {}
         self.closures: dict[Predicate, Reach] = {}
         self.facts: dict[Predicate, Predicate] = {}
-        self.calls: list[tuple[Predicate, Mode]] = []
-        self.seen: set[tuple[Predicate, Mode]] = set()
+        self.open: list[_Call] = []
+        self.seen: set[_Call] = set()
 
     def whole(self, predicate: Predicate) -> None:
         """All answers of a predicate, and of those below it."""
@@ -136,85 +154,70 @@ class _Rewriting:
                 if one in self.transitive:
                     self.closures[one] = Reach(self.transitive[one])
 
-    def call(self, predicate: Predicate, mode: Mode) -> Mode:
-        """Sees to it that a call will be answered; a closure with both ends bound goes forwards."""
-        if predicate in self.transitive and all(mode):
-            mode = (True, False)
-        if (predicate, mode) not in self.seen:
-            self.seen.add((predicate, mode))
-            self.calls.append((predicate, mode))
-        return mode
+    def call(self, predicate: Predicate, mode: Mode) -> _Call:
+        """A call that will be answered; of a closure with both ends bound, one that goes forwards."""
+        call = _Call(predicate, (True, False) if predicate in self.transitive and all(mode) else mode)
+        if call not in self.seen:
+            self.seen.add(call)
+            self.open.append(call)
+        return call
 
     def rewrite(self) -> None:
-        while self.calls:
-            predicate, mode = self.calls.pop()
-            if predicate in self.transitive:
-                self._closure(predicate, mode)
+        while self.open:
+            call = self.open.pop()
+            if call.predicate in self.transitive:
+                self._closure(call)
                 continue
-            listed = self.clauses[predicate]
-            if predicate in self.given:
-                facts = (f"given {predicate[0]}", predicate[1])
-                self.facts[facts] = predicate
-                args = tuple(Var(f"X{i}") for i in range(predicate[1]))
-                self._add(predicate, mode, args, (Holds(facts[0], args),))
-            for clause in listed:
-                self._clause(predicate, mode, clause)
+            name, arity = call.predicate
+            if call.predicate in self.given:
+                facts = (f"given {name}", arity)
+                self.facts[facts] = call.predicate
+                args = tuple(Var(f"X{i}") for i in range(arity))
+                self._add(call, args, (Holds(facts[0], args),))
+            for clause in self.clauses[call.predicate]:
+                self._clause(call, clause)
 
-    def _closure(self, predicate: Predicate, mode: Mode) -> None:
+    def _closure(self, call: _Call) -> None:
         """One row for each pair of what is asked for and what it reaches."""
-        edge = self.transitive[predicate]
+        edge, forwards = self.transitive[call.predicate], call.mode[0]
         self.whole(edge)
         x, y, z = Var("X"), Var("Y"), Var("Z")
-        own = _adorned(predicate, mode)[0]
-        self._add(predicate, mode, (x, y), (Holds(edge[0], (x, y)),))
-        if mode[0]:
-            self._add(predicate, mode, (x, z), (Holds(own, (x, y)), Holds(edge[0], (y, z))))
-        else:
-            self._add(predicate, mode, (x, z), (Holds(edge[0], (x, y)), Holds(own, (y, z))))
-        self.closures[_adorned(predicate, mode)] = Reach(edge, _asked(predicate, mode), mode[0])
+        first, then = (call.answers[0], edge[0]) if forwards else (edge[0], call.answers[0])
+        self._add(call, (x, y), (Holds(edge[0], (x, y)),))
+        self._add(call, (x, z), (Holds(first, (x, y)), Holds(then, (y, z))))
+        self.closures[call.answers] = Reach(edge, call.asked, forwards)
 
-    def _clause(self, predicate: Predicate, mode: Mode, clause: Clause) -> None:
-        known = variables(*_bound(clause.args, mode))
+    def _clause(self, call: _Call, clause: Clause) -> None:
+        known = variables(*call.bound(clause.args))
         steps: list[Condition] = []
         for i in in_order(clause.body, known):
             condition = clause.body[i]
-            call = (condition.name, len(condition.args)) if isinstance(condition, Holds | Unless) else None
-            if isinstance(condition, Holds) and call in self.deep:
-                condition = self._called(predicate, mode, clause, condition, known, steps)
-            elif call is not None:
-                self.whole(call)
+            inner = (condition.name, len(condition.args)) if isinstance(condition, Holds | Unless) else None
+            mode = _mode(condition, known) if isinstance(condition, Holds) and inner in self.deep else ()
+            if inner is not None and any(mode):
+                assert isinstance(condition, Holds)
+                asked = self.call(inner, mode)
+                self._ask(asked, condition, (call.asking(clause.args), *steps), clause)
+                condition = Holds(asked.answers[0], condition.args, condition.span)
+            elif inner is not None:
+                self.whole(inner)
             steps.append(condition)
             known |= binds(condition, known)
-        self._add(predicate, mode, clause.args, tuple(steps))
+        self._add(call, clause.args, tuple(steps))
 
-    def _called(
-        self,
-        predicate: Predicate,
-        mode: Mode,
-        clause: Clause,
-        condition: Holds,
-        known: set[str],
-        steps: list[Condition],
-    ) -> Holds:
-        """A call in a body, and the rule by which it is asked for."""
-        call = (condition.name, len(condition.args))
-        own = tuple(isinstance(a, Const) or (isinstance(a, Var) and a.name in known) for a in condition.args)
-        if not any(own):
-            self.whole(call)
-            return condition
-        own = self.call(call, own)
-        asked, wanted = _asked(call, own), _bound(condition.args, own)
-        asking = Holds(_asked(predicate, mode)[0], _bound(clause.args, mode))
-        if steps or (asking.name, asking.args) != (asked[0], wanted):
-            rule = Clause(asked[0], wanted, (asking, *steps), span=clause.span)
-            self.made.setdefault(asked, []).append(rule)
-        return Holds(_adorned(call, own)[0], condition.args, condition.span)
+    def _ask(self, asked: _Call, condition: Holds, body: tuple[Condition, ...], clause: Clause) -> None:
+        """The rule by which a call in a body is asked for, unless it says that what is asked is asked."""
+        wanted = asked.asking(condition.args)
+        if body != (wanted,):
+            rule = Clause(wanted.name, wanted.args, body, span=clause.span)
+            self.made.setdefault(asked.asked, []).append(rule)
 
-    def _add(self, predicate: Predicate, mode: Mode, args: tuple[Expr, ...], body: tuple[Condition, ...]) -> None:
-        asking = Holds(_asked(predicate, mode)[0], _bound(args, mode))
-        own = _adorned(predicate, mode)
-        self.made.setdefault(own, []).append(Clause(own[0], args, (asking, *body)))
+    def _add(self, call: _Call, args: tuple[Expr, ...], body: tuple[Condition, ...]) -> None:
+        rule = Clause(call.answers[0], args, (call.asking(args), *body))
+        self.made.setdefault(call.answers, []).append(rule)
 
 
-def _bound(args: Sequence[Expr], mode: Mode) -> tuple[Expr, ...]:
-    return tuple(a for a, bound in zip(args, mode, strict=True) if bound)
+def _mode(condition: Condition, known: set[str]) -> Mode:
+    """The arguments of a call that are bound."""
+    assert isinstance(condition, Holds)
+    return tuple(isinstance(a, Const) or (isinstance(a, Var) and a.name in known) for a in condition.args)

@@ -9,7 +9,7 @@ events of two types that nobody else reads, and rules make facts of them, as `fa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -21,16 +21,8 @@ from augury.errors import DataError
 from augury.sources.heading import FactHeading, Names
 from augury.spark.inputs import Part, Source, kind_of
 
-
-@dataclass(frozen=True)
-class FactSource(Source):
-    """Statements about facts. They do not tell how far the events are."""
-
-    tells_time: bool = False
-
-    @property
-    def title(self) -> str:
-        return f"the facts {self.parts[0].type[0].partition(' ')[2]}"
+# Columns of streams of facts have names of their own, so that none says something of an event.
+_NAMES = Names("augury_type", "augury_from", "augury_start", "augury_end", "augury_id", "augury_no_op")
 
 
 def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, list[Source]]:
@@ -44,21 +36,17 @@ def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, li
         kinds = tuple(kind_of(name, a, types[c]) for a, c in zip(attributes, columns, strict=True))
         inner = tuple(f"augury_{i}" for i in range(arity))
         op = F.col("`op`") if "op" in frame.columns and "op" not in columns else F.lit(None).cast("string")
-        plain = frame.select(*(F.col(f"`{c}`").alias(i) for c, i in zip(columns, inner, strict=True)), F.col(f"`{time}`").alias("augury_from"), op.alias("augury_op"))  # fmt: skip
-        for makes, wanted in (("fact", F.coalesce(F.col("augury_op"), F.lit("assert")) != "retract"), ("no fact", F.col("augury_op") == "retract")):  # fmt: skip
+        cells = [F.col(f"`{c}`").alias(i) for c, i in zip(columns, inner, strict=True)]
+        rows = frame.select(*cells, F.col(f"`{time}`").alias(_NAMES.time), op.alias("augury_op"))
+        retracts = F.coalesce(F.col("augury_op") == "retract", F.lit(False))
+        for makes, wanted in (("fact", ~retracts), ("no fact", retracts)):
             type = f"said {made_type(name, makes)}"
             variables = tuple(Var(f"X{i}") for i in range(arity))
             rules.append(Rule(type, made_type(name, makes), variables, Scan(type, variables), makes=name))
             declared[type] = attributes
-            names = Names(time="augury_from", start="augury_start", end="augury_end", id="augury_id", op="augury_op_", type="augury_type")  # fmt: skip
-            sources.append(
-                FactSource(
-                    plain.where(wanted).drop("augury_op"),
-                    (Part((type, arity), inner, kinds),),
-                    names,
-                    prefixes=plan.prefixes,
-                )
-            )
+            part = Part((type, arity), inner, kinds)
+            stated = rows.where(wanted).drop("augury_op")
+            sources.append(Source(stated, (part,), _NAMES, prefixes=plan.prefixes, facts_of=name))
     return replace(plan, rules=tuple(rules), declared=declared), sources
 
 

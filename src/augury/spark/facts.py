@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, assert_never
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,12 +20,15 @@ from pyspark.sql import types as T
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
+    Either,
     Holds,
+    Instant,
     Join,
     Label,
     Node,
     Repeat,
     Rule,
+    Run,
     Scan,
     Select,
     Within,
@@ -37,36 +40,27 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.plan import Attribute, Plan, Predicate, static_calls
-from augury.algebra.terms import Const, Var, Wild
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Moment, Prev, Var, Wild
 from augury.clock import Clock, Timestamp
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts, facts_from
 from augury.knowledge.timeline import StatementTable
 from augury.model import Fact
 from augury.sources.heading import FactHeading
+from augury.spark.casts import as_spark, canonical, cast
+from augury.spark.conversions import from_column
 from augury.spark.demand import recursive
-from augury.spark.inputs import Part, Source, as_slot, is_frame, retagged
-from augury.spark.layout import declared_kind
-from augury.spark.relation import (
-    NUMBERS,
-    NotJoined,
-    Relation,
-    constant,
-    lifted,
-    same,
-    shown,
-    sql,
-    united,
-    wider,
-)
+from augury.spark.inputs import Part, Source, is_frame
+from augury.spark.layout import NUMBERS, common_kind, declared_kind, sql_type
+from augury.spark.relation import NotJoined, Relation, constant, same, united
 from augury.spark.rules import Seeds, StaticRules
 
-MANY = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
+BROADCAST = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
 MOST = 5_000_000  # rows that can be sent at all
 
 
 @dataclass(frozen=True)
-class Known:
+class FactPlan:
     """The facts of a run, and the plan and sources with those joined that are many.
 
     `joined` names the DataFrames that were; `streams` are those that bring facts while the run lasts.
@@ -79,17 +73,17 @@ class Known:
     streams: dict[str, DataFrame] = field(default_factory=dict)
 
 
-def know(
+def plan_facts(
     given: Mapping[str, Any] | Sequence[Any],
     plan: Plan,
     sources: list[Source],
     clock: Clock,
     many: int,
     beside: Facts | None = None,
-) -> Known:
+) -> FactPlan:
     """Facts from Python objects and DataFrames. Those `beside` come with the run otherwise, and rules may read them."""
     if not isinstance(given, Mapping):
-        return Known(plan, sources, facts_from(given, plan, clock))
+        return FactPlan(plan, sources, facts_from(given, plan, clock))
     facts, big, streams = Facts(), dict[str, DataFrame | Relation](), dict[str, DataFrame]()
     for name, rows in given.items():
         if is_frame(rows) and rows.isStreaming:
@@ -103,8 +97,8 @@ def know(
                 facts += few
         else:
             facts += facts_from([(name, rows)], plan, clock)
-    known = Known(plan, sources, facts, streams=streams)
-    return _Many(known, big, beside or Facts(), many).known(clock) if big else known
+    known = FactPlan(plan, sources, facts, streams=streams)
+    return _ManyFacts(known, big, beside or Facts(), many).plan_of(clock) if big else known
 
 
 def _named(name: str, rows: DataFrame, plan: Plan) -> DataFrame:
@@ -140,10 +134,10 @@ def _fetched(name: str, frame: DataFrame | Relation, plan: Plan, clock: Clock, m
 # Which facts are joined
 
 
-class _Many:
+class _ManyFacts:
     """Facts that are many: joined where every condition that rests on them can be, else sent."""
 
-    def __init__(self, known: Known, big: Mapping[str, DataFrame | Relation], beside: Facts, many: int) -> None:
+    def __init__(self, known: FactPlan, big: Mapping[str, DataFrame | Relation], beside: Facts, many: int) -> None:
         self.given, self.plan, self.big, self.many = known, known.plan, big, many
         self.sent: dict[str, str] = {}  # and why
         frames: dict[Predicate, DataFrame | Relation] = {}
@@ -156,7 +150,7 @@ class _Many:
             frames[name, arity] = frame
         self.rules = StaticRules(self.plan, frames, known.facts + beside, {*self.sent, *known.streams})
 
-    def known(self, clock: Clock) -> Known:
+    def plan_of(self, clock: Clock) -> FactPlan:
         """The run with what can be joined joined, and the rest sent."""
         while True:
             try:
@@ -174,7 +168,7 @@ class _Many:
         joined = tuple(
             n for n in self.big if any(n in self._below(use.predicate) for use in uses) and n not in self.sent
         )
-        return Known(plan, sources, facts, joined, self.given.streams)
+        return FactPlan(plan, sources, facts, joined, self.given.streams)
 
     def _below(self, predicate: Predicate) -> set[str]:
         return {name for name, _ in self.rules.reads(predicate)} & self.big.keys()
@@ -191,7 +185,10 @@ class _Many:
                 f"the facts `{name}` are {count:,} rows, too many to send to every worker, and cannot be joined: {reason}",
                 hint="ask for them in a condition on one event, or keep those rows only that the program needs",
             )
-        warnings.warn(f"the facts `{name}` are more than {self.many:,} rows, but their use cannot be joined ({reason}): all of them go to every worker", stacklevel=6)  # fmt: skip
+        warnings.warn(
+            f"the facts `{name}` are more than {self.many:,} rows, but their use cannot be joined ({reason}): all of them go to every worker",
+            stacklevel=6,
+        )
         return _fetched(name, frame, self.plan, clock) or Facts()
 
     def _rewritten(self) -> tuple[Plan, list[_Use]]:
@@ -213,7 +210,10 @@ class _Many:
                 own = aliases.get((scan.type, len(scan.args)), (scan.type, len(scan.args)))
                 made = _rewritten(rule, *found, f"{own[0]} with {condition.name} {len(uses) + 1}")
                 if made is None:
-                    raise _Refused((condition.name, len(condition.args)), "a condition asks for a nested term, or twice for one variable")  # fmt: skip
+                    raise _Refused(
+                        (condition.name, len(condition.args)),
+                        "a condition asks for a nested term, or twice for one variable",
+                    )
                 rule, use = made
                 uses.append(use)
                 aliases[use.alias] = own
@@ -227,8 +227,9 @@ class _Many:
     def _inputs(self, scan: Scan) -> bool:
         """Whether all events of a scan are those of a DataFrame."""
         type = (scan.type, len(scan.args))
-        plain = all(s.__class__ is Source for s in self.given.sources if any(p.type == type for p in s.parts))
-        return type not in self.plan.derived and plain
+        return type not in self.plan.derived and not any(
+            s.facts_of and any(p.type == type for p in s.parts) for s in self.given.sources
+        )
 
     def _check_kinds(self, uses: Sequence[_Use], kinds: Mapping[Predicate, tuple[str, ...]]) -> None:
         """Columns that are compared have values that can be."""
@@ -241,7 +242,11 @@ class _Many:
                 raise _Refused(use.predicate, "they have nested terms or lists there")
             for at, i in use.on:
                 pair = {own[at], asked[i]}
-                if len(pair) > 1 and not pair <= NUMBERS and not (asked[i] == "json" and not own[at].startswith(("nested:", "json"))):  # fmt: skip
+                if (
+                    len(pair) > 1
+                    and not pair <= NUMBERS
+                    and not (asked[i] == "json" and not own[at].startswith(("nested:", "json")))
+                ):
                     raise _Refused(use.predicate, f"they have {asked[i]} where the events have {own[at]}")
             if any(own[at].startswith(("nested:", "json")) for at, _ in use.on):
                 raise _Refused(use.predicate, "the events have nested terms or lists there")
@@ -251,7 +256,7 @@ class _Many:
                 except NotJoined as problem:
                     raise _Refused(use.predicate, str(problem)) from None
             declared = self.plan.static.get(use.predicate[0])
-            parts[use.alias] = (*own, *(_told(asked[i], declared[i] if declared else None) for i in use.fresh))
+            parts[use.alias] = (*own, *(_joined_kind(asked[i], declared[i] if declared else None) for i in use.fresh))
 
     # Joins
 
@@ -341,11 +346,16 @@ def _first_use(
 
 def _sure(node: Node) -> Iterator[Scan]:
     """The scans that every row of a pattern has."""
-    if isinstance(node, Scan):
-        yield node
-    elif isinstance(node, Label | Select | Within | Join):
-        for part in inputs(node):
-            yield from _sure(part)
+    match node:
+        case Scan():
+            yield node
+        case Label() | Select() | Within() | Join():
+            for part in inputs(node):
+                yield from _sure(part)
+        case Instant() | Either() | Repeat() | Run():
+            pass
+        case _:
+            assert_never(node)
 
 
 def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: str) -> tuple[Rule, _Use] | None:
@@ -362,8 +372,10 @@ def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: 
                 fixed.append((i, arg))
             case Wild():
                 pass
-            case _:
+            case Var() | Build() | Apply() | Moment() | Aggregate() | Prev():
                 return None
+            case _:
+                assert_never(arg)
     wider = replace(scan, type=alias, args=(*scan.args, *added))
     rest = tuple(c for c in select.where if c is not condition)
     inner = _replaced(select.input, scan, wider)
@@ -391,23 +403,23 @@ def _asks(source: Source, use: _Use) -> list[tuple[Column, str]]:
     part = next(p for p in source.parts if p.type == use.type)
     fields = source.fields
     own = [(part.columns[at], part.kinds[at]) for at, _ in use.on]
-    return [(as_slot(F.col(f"`{c}`"), kind, fields[c], source.prefixes), kind) for c, kind in own]
+    return [(from_column(kind, F.col(f"`{c}`"), fields[c], source.prefixes), kind) for c, kind in own]
 
 
 def _values(use: _Use, source: Source) -> Relation:
     """The values with which events ask, and the constants beside them."""
     asks = [*_asks(source, use), *(constant(const.value) for _, const in use.fixed)]
-    made = [column.cast(sql(kind)).alias(f"c{n}") for n, (column, kind) in enumerate(asks)]
+    made = [column.cast(sql_type(kind)).alias(f"c{n}") for n, (column, kind) in enumerate(asks)]
     return Relation(_events(source, use.type).select(*made).distinct(), tuple(kind for _, kind in asks))
 
 
 def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attribute]) -> Source:
     """The events of a type with what the facts say of each, in columns of the same types as if they were not joined."""
     part = next(p for p in source.parts if p.type == use.type)
-    kinds = {i: _told(facts.kinds[i], declared[i] if declared else None) for i in use.fresh}
+    kinds = {i: _joined_kind(facts.kinds[i], declared[i] if declared else None) for i in use.fresh}
     names = [f"augury {use.alias[0]} {i}" for i in range(len(facts.kinds))]
     made = [
-        _fresh(F.col(c), k, kinds[i]) if i in kinds else F.col(c)
+        _as_event(F.col(c), k, kinds[i]) if i in kinds else F.col(c)
         for i, (c, k) in enumerate(zip(facts.columns, facts.kinds, strict=True))
     ]
     table = facts.frame.select(*(column.alias(name) for column, name in zip(made, names, strict=True)))
@@ -415,7 +427,11 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     for (column, kind), (_, i) in zip(_asks(source, use), use.on, strict=True):
         where &= same(column, kind, F.col(f"`{names[i]}`"), facts.kinds[i])
     for i, const in use.fixed:
-        where &= same(F.col(f"`{names[i]}`"), facts.kinds[i], *constant(const.value)) if const.value is not None else F.lit(False)  # fmt: skip
+        where &= (
+            same(F.col(f"`{names[i]}`"), facts.kinds[i], *constant(const.value))
+            if const.value is not None
+            else F.lit(False)
+        )
     frame = _events(source, use.type).join(table, where)
     frame = frame.drop(*(names[i] for i in range(len(names)) if i not in use.fresh))
     fresh = tuple(names[i] for i in use.fresh)
@@ -424,12 +440,12 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     return replace(source, frame=frame, parts=(more,), mixed=False)
 
 
-def _told(kind: str, declared: Attribute | None) -> str:
+def _joined_kind(kind: str, declared: Attribute | None) -> str:
     """The kind of a column that has what facts say: the declared one where it holds their values."""
     target = declared_kind(declared.type) if declared else "json"
-    return target if wider(kind, target) == target else kind
+    return target if common_kind(kind, target) == target else kind
 
 
-def _fresh(column: Column, kind: str, target: str) -> Column:
+def _as_event(column: Column, kind: str, target: str) -> Column:
     """What facts say, as a column of events."""
-    return retagged(column, kind, "json") if target == "json" else shown(lifted(column, kind, target), target)
+    return cast(column, kind, target) if target == "json" else as_spark(canonical(column, kind, target), target)

@@ -4,75 +4,69 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from augury.algebra.plan import Plan
-from augury.clock import Kind
 from augury.errors import DataError
-from augury.program import Program
-from augury.sources.cells import ArrowCells
-from augury.sources.files import ENDINGS, Form, SourceFile, is_data
+from augury.settings import Task
+from augury.sources.files import FORMATS, SourceFile, is_data
 from augury.sources.heading import EventHeading, declares_type
-from augury.sources.reader import Known
-from augury.sources.sheet import Sheet
+from augury.sources.reader import EventTypes
 from augury.spark import csv, jsonl
+from augury.spark.failures import first_line
 from augury.spark.inputs import Part, Source, sources
-from augury.spark.layout import declared_kind
+from augury.spark.layout import declared_kind, sql_type
 
 _SAMPLE = 100  # lines that tell what a file looks like
 _NO_FILE = "start once the first file is there, or use JSON lines"
 
 
 @dataclass(frozen=True)
-class Opened:
-    """What is needed to open sources: the session, the program, and what the user said."""
+class FileReader:
+    """Reads the files of a task, or in a stream, folders that grow."""
 
     spark: SparkSession
-    program: Program
-    clock: Kind | None = None
-    strict: bool = False
+    task: Task
     streaming: bool = False
-    lasting: bool = True  # whether the events of a stream may last for a time
 
     @property
     def plan(self) -> Plan:
-        return self.program.plan
+        return self.task.plan
 
-    def all(self, given: Iterable[SourceFile]) -> list[Source]:
-        found = [source for file in given for source in self.source(file)]
+    @property
+    def strict(self) -> bool:
+        return self.task.settings.strict
+
+    def sources(self) -> list[Source]:
+        found = [source for file in self.task.events for source in self.source(file)]
         return found or [nothing(self.spark, self.plan)]
 
     def source(self, source: SourceFile) -> list[Source]:
         """The events of a file, a folder or a pattern or, in a stream, a folder that grows; none where all files are empty."""
-        if source.type is not None and (problem := Known(self.plan, self.strict).unknown(source.type)) is not None:
+        if source.type is not None and (problem := EventTypes(self.plan, self.strict).unknown(source.type)) is not None:
             raise DataError(problem.message, source.place, problem.hint)
         files = self._files(source)
         form = files[0].form() if files else self._form(source)
         for file in files:
-            if file.compression == "zstd" and form in ("csv", "jsonl"):
+            if file.compression == "zstd" and not FORMATS[form].binary:
                 raise DataError(
                     "is packed with zstd, which Spark does not read",
                     file.place,
                     "pack it with gzip, or say --engine embedded",
                 )
-        if form in ("parquet", "arrow") and files and not self.streaming:
+        if FORMATS[form].binary and files and not self.streaming:
             files = [file for file in files if Path(file.path).stat().st_size]
             if not files:
                 return []
-        match form:
-            case "csv":
-                return self._csv(source, files)
-            case "jsonl":
-                return self._jsonl(source, files)
-            case "parquet":
-                return self._parquet(source, files)
-        return self._arrow(source, files)
+        readers = {"csv": self._csv, "jsonl": self._jsonl, "parquet": self._parquet}
+        return readers[form](source, files) if form in readers else self._fetched(source, files, FORMATS[form].title)
 
     # Which files
 
@@ -84,8 +78,8 @@ class Opened:
             return source.files()
         path = Path(source.path)
         if not path.is_dir() and not source.pattern:
-            raise DataError("is not a directory" if path.exists() else "no such directory", source.place,
-                            "a stream reads a directory of files that grows, or - for standard input")  # fmt: skip
+            hint = "a stream reads a directory of files that grows, or - for standard input"
+            raise DataError("is not a directory" if path.exists() else "no such directory", source.place, hint)
         found = sorted(path.rglob("*") if path.is_dir() else map(Path, glob.glob(source.path, recursive=True)))
         return [
             replace(source, path=str(p))
@@ -93,28 +87,28 @@ class Opened:
             if p.is_file() and is_data(p) and not p.name.startswith(("_", "."))
         ]
 
-    def _form(self, source: SourceFile) -> Form:
+    def _form(self, source: SourceFile) -> str:
         try:
             return source.form()
         except DataError:
             if self.streaming:
-                raise DataError("has no files yet, so that their kind is not known", source.place,
-                                f"say it: --events '{source.path.rstrip('/')}/*.jsonl'") from None  # fmt: skip
+                hint = f"say it: --events '{source.path.rstrip('/')}/*.jsonl'"
+                raise DataError("has no files yet, so that their kind is not known", source.place, hint) from None
             raise
 
     def _paths(self, source: SourceFile, files: Sequence[SourceFile]) -> list[str]:
         """The paths of files that are there, as Spark takes them."""
         return [source.path] if source.remote else [_escaped(str(Path(file.path).absolute())) for file in files]
 
-    def _watched(self, source: SourceFile, form: Form) -> tuple[str, dict[str, str]]:
-        """The path that a stream reads, and how it finds files there."""
+    def _watched(self, source: SourceFile, form: str) -> tuple[str, DataStreamReader]:
+        """The path that a stream reads, and what reads the files that come there."""
+        reader = self.spark.readStream.option("recursiveFileLookup", "true")
         path = source.path if source.remote else str(Path(source.path).absolute())
         if not Path(source.path).is_dir():
-            return path, {}
-        endings = [e.removeprefix(".") for e, f in ENDINGS.items() if f == form]
-        return path, {
-            "pathGlobFilter": "*.{" + ",".join([*endings, *(f"{e}.{c}" for e in endings for c in ("gz", "bz2"))]) + "}"
-        }
+            return path, reader
+        endings = [e.removeprefix(".") for e in FORMATS[form].endings]
+        packed = [f"{ending}.{one}" for ending in endings for one in ("gz", "bz2")]
+        return path, reader.option("pathGlobFilter", "*.{" + ",".join([*endings, *packed]) + "}")
 
     # Forms
 
@@ -129,7 +123,7 @@ class Opened:
             found = [] if table is None else [table]
         if not found and self.streaming:
             raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
-        numbers = self.clock is not None
+        numbers = self.task.settings.clock is not None
         paths = {table: self._paths(source, table.files if files else ()) for table in found}
         if not found:
             return []
@@ -139,10 +133,8 @@ class Opened:
                     "has files with different headers", source.place, "a stream reads files with one header"
                 )
             table, look = found[0], csv.Look()
-            path, filters = self._watched(source, "csv")
-            frame = table.frame(
-                self.spark.readStream.options(recursiveFileLookup="true", **filters), [path], look, streaming=True
-            )
+            path, reader = self._watched(source, "csv")
+            frame = table.frame(reader, [path], look, streaming=True)
             first = csv.first_time(table, table.frame(self.spark.read, paths[table], look, streaming=False))
             made = csv.Tables([(table, frame)], self.plan, look, True, self.strict).sources(numbers)
             return [replace(one, first=first) for one in made]
@@ -152,18 +144,22 @@ class Opened:
 
     def _jsonl(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
         if declares_type(source.type, self.plan, source.names):
-            raise DataError(f"`{source.names.type}` says the type of an object of JSON, and is an attribute of `{source.type}`", source.place,
-                            "call the attribute something else, use a table, or say --engine embedded")  # fmt: skip
+            raise DataError(
+                f"`{source.names.type}` says the type of an object of JSON, and is an attribute of `{source.type}`",
+                source.place,
+                "call the attribute something else, use a table, or say --engine embedded",
+            )
         paths = self._paths(source, files)
         there = self.spark.read.text(paths) if files or not self.streaming else None
         texts = [] if there is None else [row[0] for row in there.limit(_SAMPLE).collect()]
         first = jsonl.first_time(source, texts)
-        numbers = self.clock is not None
+        numbers = self.task.settings.clock is not None
         if self.streaming:
-            path, filters = self._watched(source, "jsonl")
-            stream = self.spark.readStream.options(recursiveFileLookup="true", **filters).text(path)
+            path, reader = self._watched(source, "jsonl")
+            stream = reader.text(path)
+            lasting = self.task.settings.longest is not None
             return jsonl.Lines(
-                source, self.plan, jsonl.lines_of(stream), self.strict, None, self.lasting, numbers, first
+                source, self.plan, jsonl.lines_of(stream), self.strict, None, lasting, numbers, first
             ).sources
         assert there is not None
         if not texts:
@@ -177,11 +173,8 @@ class Opened:
             if self.streaming:
                 if not files:
                     raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
-                path, filters = self._watched(source, "parquet")
-                schema = self.spark.read.parquet(paths[0]).schema
-                frame = (
-                    self.spark.readStream.schema(schema).options(recursiveFileLookup="true", **filters).parquet(path)
-                )
+                path, reader = self._watched(source, "parquet")
+                frame = reader.schema(self.spark.read.parquet(paths[0]).schema).parquet(path)
             else:
                 frame = self.spark.read.parquet(*paths)
         except DataError:
@@ -190,16 +183,12 @@ class Opened:
             raise DataError(f"is not a Parquet file: {first_line(error)}", source.place) from None
         return self._frame(frame, source, files)
 
-    def _arrow(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
-        """Arrow files, which Spark has no reader for: the driver reads them."""
+    def _fetched(self, source: SourceFile, files: list[SourceFile], title: str) -> list[Source]:
+        """Files that Spark has no reader for: the driver reads them."""
         if self.streaming or not files:
-            raise DataError("is Arrow, which Spark reads no streams of", source.place, "use Parquet")
-        sheets = [sheet for file in files for sheet in file.parts() if isinstance(sheet, Sheet)]
-        tables = [
-            pa.table({n: c.array for n, c in zip(s.names, s.cells, strict=True) if isinstance(c, ArrowCells)})
-            for s in sheets
-        ]
-        return self._frame(self.spark.createDataFrame(pa.concat_tables(tables)), source, files)
+            raise DataError(f"is {title}, which Spark reads no streams of", source.place, "use Parquet")
+        tables = pa.concat_tables([file.to_arrow() for file in files], promote_options="permissive")
+        return self._frame(self.spark.createDataFrame(tables), source, files)
 
     def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[Source]:
         """A DataFrame of a file. One pass over its type column tells the types that are there."""
@@ -207,11 +196,11 @@ class Opened:
         place = files[0].place if len(files) == 1 else source.place
         EventHeading(tuple(frame.columns), source.names, source.type, place).check(self.plan)
         if source.type is not None:
-            return sources(self.program, {source.type: frame}, names)
-        found = sources(self.program, frame, names)
+            return sources(self.task.program, {source.type: frame}, names)
+        found = sources(self.task.program, frame, names)
         if self.streaming:
             return found
-        known = Known(self.plan, self.strict)
+        known = EventTypes(self.plan, self.strict)
         rows = frame.groupBy(F.col(f"`{names.type}`").alias("type")).count().collect()
         counts = {str(row["type"]): row["count"] for row in rows if row["type"] is not None}
         problems = {name: problem.message for name in counts if (problem := known.unknown(name)) is not None}
@@ -224,16 +213,9 @@ def nothing(spark: SparkSession, plan: Plan) -> Source:
     type = min(plan.event_types)
     attributes = plan.declared.get(type[0])
     kinds = tuple(declared_kind(a.type) for a in attributes) if attributes else ("json",) * type[1]
-    sql = {
-        "int": "bigint",
-        "float": "double",
-        "number": "double",
-        "bool": "boolean",
-        "timestamp": "bigint",
-        "duration": "bigint",
-    }
     columns = tuple(f"augury {i}" for i in range(type[1]))
-    schema = ", ".join([*(f"`{c}` {sql.get(k, 'string')}" for c, k in zip(columns, kinds, strict=True)), "time bigint"])
+    types = ["boolean" if kind == "bool" else sql_type(kind) for kind in kinds]
+    schema = ", ".join([*(f"`{c}` {t}" for c, t in zip(columns, types, strict=True)), "time bigint"])
     return Source(
         spark.createDataFrame([], schema), (Part(type, columns, kinds),), EventHeading(()).names, prefixes=plan.prefixes
     )
@@ -242,12 +224,3 @@ def nothing(spark: SparkSession, plan: Plan) -> Source:
 def _escaped(path: str) -> str:
     """A path that Spark does not take for a pattern."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, in a line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return re.sub(r"^\[[A-Z_.0-9]+\] ", "", lines[0]) if lines else type(error).__name__
-
-
-__all__ = ["Opened", "first_line"]

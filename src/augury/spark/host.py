@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,9 +19,8 @@ from augury.engine.decoding import Columns, as_lists, columns_of, decoded, hex_i
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
 from augury.engine.trace import StepCache
-from augury.limits import NO_LIMITS, Limits
 from augury.program import Program
-from augury.settings import Emit, Settings
+from augury.settings import Settings
 from augury.spark.layout import FAMILY, Layout, batches
 from augury.spark.shipped import Shipped
 
@@ -34,6 +33,8 @@ FAR = LONGEST - 1
 JOINT = "\x1f"  # between the ids of a trace; lists are slow on their way into a worker
 ERROR = -1  # the code of rows that tell what could not be computed: the rule, how often, and why
 _CHUNK = 1 << 16  # rows that are taken in at a time
+_COLUMNS = {"type": pa.int32(), "op": pa.int8(), "start": pa.int64(), "end": pa.int64(), "id": pa.string()}
+Notice = tuple[int, int | None, str | None, str]  # its code, how often, which rule, and what happened
 
 
 @dataclass(frozen=True)
@@ -43,21 +44,21 @@ class Work:
     plan: Plan
     clock: Clock
     layout: Layout
-    facts: Shipped = field(default_factory=Shipped)
-    retention: int | None = None
-    longest: int | None = None
+    facts: Shipped
+    settings: Settings
     trace: bool = True
     slice: int | None = None
-    emit: Emit = "final"
     forward: frozenset[int] = frozenset()  # the codes of answers of earlier stages that are passed on
-    limits: Limits = NO_LIMITS
 
     def session(self, late: Callable[[Any], None] | None = None) -> Session:
-        settings = Settings(emit=self.emit, retention=self.retention, longest=self.longest, limits=self.limits)
         session = Session(
-            Program(self.plan), settings, clock=self.clock, facts=self.facts.asked(self.plan),
-            knowledge=self.facts.knowledge(self.plan, self.clock), late=late or _ignore,
-        )  # fmt: skip
+            Program(self.plan),
+            self.settings,
+            clock=self.clock,
+            facts=self.facts.asked(self.plan),
+            knowledge=self.facts.knowledge(self.plan, self.clock),
+            late=late or _ignore,
+        )
         session.circuit.learns = False  # a stream does not end at an event that is longer than all before it
         return session
 
@@ -65,7 +66,7 @@ class Work:
         """The session of a snapshot; what its worker knows already is not in it."""
         knowledge = self.facts.knowledge(self.plan, self.clock)
         known = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
-        session = restored(Program(self.plan), data, late=late, limits=self.limits, **known)
+        session = restored(Program(self.plan), data, late=late, limits=self.settings.limits, **known)
         session.circuit.learns = False
         return session
 
@@ -85,10 +86,33 @@ class Work:
     def schema(self) -> pa.Schema:
         """The columns of answers."""
         layout = self.layout
-        return pa.schema([
-            ("type", pa.int32()), ("op", pa.int8()), ("start", pa.int64()), ("end", pa.int64()), ("id", pa.string()),
-            *((c, layout.arrow(c)) for c in layout.columns), ("trace", pa.string()),
-        ])  # fmt: skip
+        return pa.schema(
+            [
+                *_COLUMNS.items(),
+                *((c, layout.arrow(c)) for c in layout.columns),
+                ("trace", pa.string()),
+            ]
+        )
+
+    def record(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
+        """Answers; a column that is not given is null."""
+        schema = self.schema
+        arrays = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def notices(self, rows: Sequence[Notice]) -> Iterator[pa.RecordBatch]:
+        """Rows that tell of something else than answers, if there are any."""
+        if rows:
+            codes, counts, rules, texts = zip(*rows, strict=True)
+            columns = {
+                "type": pa.array(codes, pa.int32()),
+                "op": pa.array([1] * len(rows), pa.int8()),
+                "start": pa.array(counts, pa.int64()),
+                "end": pa.array([0] * len(rows), pa.int64()),
+                "id": pa.array(rules, pa.string()),
+                "trace": pa.array(texts, pa.string()),
+            }
+            yield self.record(columns, len(rows))
 
 
 def run(work: Work, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -103,13 +127,13 @@ def run(work: Work, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
             if not len(table):
                 continue
         last = int(table.column("end")[-1].as_py())
-        told = batches(table, work.layout, work.extra)
-        for type in work.plan.given.keys() & told.keys():
-            told[type].ids = None  # equal ones are one
-        yield from answers(work, session, session.take(told, last - 1))
+        events = batches(table, work.layout, work.extra)
+        for type in work.plan.given.keys() & events.keys():
+            events[type].ids = None  # equal ones are one
+        yield from answers(work, session, session.take(events, last - 1))
     if session is not None:
         yield from answers(work, session, session.take({}, FAR))
-        yield from errors(work, session)
+        yield from work.notices([(ERROR, n, rule, why) for (rule, why), n in session.errors.items()])
 
 
 def divided(table: pa.Table, work: Work) -> tuple[pa.Table, pa.Table]:
@@ -141,15 +165,15 @@ def chunks(given: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
 def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.RecordBatch]:
     """The changes of a step, a record batch for each type."""
     if len(changes):
-        again, texts = StepCache[pa.Array](), dict[int, pa.Array]()
+        cache, texts = StepCache[pa.Array](), dict[int, pa.Array]()
         for columns in columns_of(changes, work.trace):
             if columns.trace is not None and id(columns.trace) not in texts:
                 texts[id(columns.trace)] = pc.binary_join(as_lists(columns.trace), JOINT)
-            yield from _record(work, columns, again, texts)
+            yield from _record(work, columns, cache, texts)
 
 
 def _record(
-    work: Work, columns: Columns, again: StepCache[pa.Array], texts: dict[int, pa.Array]
+    work: Work, columns: Columns, cache: StepCache[pa.Array], texts: dict[int, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     type: Predicate = (columns.type, columns.arity - len(work.extra))
     layout, dictionary = work.layout, columns.dictionary
@@ -167,25 +191,8 @@ def _record(
         "trace": pa.nulls(count, pa.string()) if columns.trace is None else texts[id(columns.trace)],
     }
     for slot, kind, code in zip(layout.slots[type], layout.kinds[type], codes, strict=True):
-        made[slot] = again.of((code,), partial(decoded, dictionary, code, FAMILY[kind]), kind)
-    arrays = [made[f.name] if f.name in made else pa.nulls(count, f.type) for f in work.schema]
-    batch = pa.RecordBatch.from_arrays(arrays, schema=work.schema)
+        made[slot] = cache.of((code,), partial(decoded, dictionary, code, FAMILY[kind]), kind)
+    batch = work.record(made, count)
     batch = batch if keep is None or len(keep) == count else batch.take(pa.array(keep))
     if batch.num_rows:
         yield batch
-
-
-def errors(work: Work, session: Session) -> Iterator[pa.RecordBatch]:
-    """What could not be computed, as rows of their own."""
-    found = session.errors
-    if not found:
-        return
-    made = {
-        "type": pa.array([ERROR] * len(found), pa.int32()),
-        "start": pa.array(list(found.values()), pa.int64()),
-        "end": pa.array([0] * len(found), pa.int64()),
-        "id": pa.array([rule for rule, _ in found]),
-        "trace": pa.array([message for _, message in found]),
-    }
-    arrays = [made[f.name] if f.name in made else pa.nulls(len(found), f.type) for f in work.schema]
-    yield pa.RecordBatch.from_arrays(arrays, schema=work.schema)

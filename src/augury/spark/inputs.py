@@ -15,11 +15,23 @@ from pyspark.sql import types as T
 
 from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.clock import Clock, Kind
+from augury.compiled import Compiled
 from augury.errors import DataError, RunError, misspelt, nearest
-from augury.program import Program
-from augury.settings import OnError, choose_clock
+from augury.settings import choose_clock
+from augury.sources import OnError
 from augury.sources.heading import EventHeading, Names
-from augury.spark.conversions import CONVERSIONS, WHOLE, Prefixes, finite, iri_of_text, micros, nested, time_of_text
+from augury.spark.casts import cast
+from augury.spark.conversions import (
+    CONVERSIONS,
+    WHOLE,
+    Prefixes,
+    finite,
+    first_problem,
+    from_column,
+    literal_map,
+    micros,
+    time_of_text,
+)
 from augury.spark.layout import Layout, declared_kind, kinds_of_all
 from augury.spark.spelling import looks_misspelt
 
@@ -78,6 +90,7 @@ class Source:
 
     `refused` says why rows of some types are no events. `numbers` is whether numbers may stand for calendar times;
     `unknown` counts the events of types that the program does not know, where that is known, and `types` are those there.
+    `facts_of` is the predicate whose facts its rows assert or retract, where they do.
     """
 
     frame: DataFrame
@@ -91,6 +104,12 @@ class Source:
     first: object = None
     unknown: Mapping[str, int] = field(default_factory=dict)
     types: frozenset[str] | None = None
+    facts_of: str = ""
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether it says how far the events are."""
+        return not self.facts_of
 
     @property
     def idle(self) -> bool:
@@ -99,6 +118,8 @@ class Source:
 
     @property
     def title(self) -> str:
+        if self.facts_of:
+            return f"the facts `{self.facts_of}`"
         return "the events" if self.mixed else f"`{self.parts[0].type[0]}`"
 
     @cached_property
@@ -171,15 +192,15 @@ def _check_session() -> None:
         ) from error
 
 
-def sources(program: Program, events: Any, names: Names) -> list[Source]:
+def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
     """The DataFrames of a program by type. One DataFrame of all types has a column that names the type."""
     _check_session()
     plan = program.plan
     known = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
         if names.type not in events.columns:
-            raise DataError(f"the events have no column `{names.type}`",
-                            hint=f'give DataFrames by type, {{"{known[0]}": df}}, or name the column: type="…"')  # fmt: skip
+            hint = f'give DataFrames by type, {{"{known[0]}": df}}, or name the column: type="…"'
+            raise DataError(f"the events have no column `{names.type}`", hint=hint)
         parts = [part for name in known for part in _mixed(name, events, plan, names)]
         if not parts:
             raise DataError(
@@ -215,8 +236,10 @@ def _part(heading: EventHeading, name: str, frame: DataFrame, plan: Plan) -> Par
     args = heading.args(name, plan)
     arities = sorted(arity for type, arity in plan.event_types if type == name)
     if arities and len(args) not in arities:
-        raise DataError(f"`{name}` has {len(args)} columns of data; the program uses it with {arities[0]} arguments",
-                        hint=f"declare `event {name}(…).` to name its columns")  # fmt: skip
+        raise DataError(
+            f"`{name}` has {len(args)} columns of data; the program uses it with {arities[0]} arguments",
+            hint=f"declare `event {name}(…).` to name its columns",
+        )
     kinds = tuple(kind_of(name, attribute or Attribute(column), schema[column]) for column, attribute in args)
     return Part((name, len(kinds)), tuple(column for column, _ in args), kinds)
 
@@ -227,16 +250,17 @@ def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
     natural = _natural(given)
     if natural is None:
         hint = "cast it to double" if isinstance(given, T.DecimalType) else "select its fields, or cast it"
-        raise DataError(f"`{type}`: the column `{attribute.name}` is {given.simpleString()}, which no event can hold", hint=hint)  # fmt: skip
+        wrong = f"`{type}`: the column `{attribute.name}` is {given.simpleString()}, which no event can hold"
+        raise DataError(wrong, hint=hint)
     if declared == "any":
         return natural
     if natural not in CONVERSIONS[declared].columns:
-        cast = f'.cast("{_SQL[declared]}")' if declared in _SQL else ""
-        shown = (
-            f'df.withColumn("{attribute.name}", F.col("{attribute.name}"){cast})' if cast else f"give it as {declared}"
-        )
-        raise DataError(f"`{type}` declares `{attribute.name}` as {declared}, but the column is {given.simpleString()}",
-                        hint=f"cast it: {shown}" if cast else shown)  # fmt: skip
+        hint = f"give it as {declared}"
+        if declared in _SQL:
+            name = attribute.name
+            hint = f'cast it: df.withColumn("{name}", F.col("{name}").cast("{_SQL[declared]}"))'
+        wrong = f"`{type}` declares `{attribute.name}` as {declared}, but the column is {given.simpleString()}"
+        raise DataError(wrong, hint=hint)
     if declared in ("term", "list"):
         return "json" if natural == "json" else f"nested:{declared}"
     return natural if declared == "number" else declared
@@ -263,7 +287,7 @@ def _natural(given: T.DataType) -> str | None:
     return None
 
 
-def clock_of(program: Program, found: Iterable[Source], asked: Kind | None) -> Clock:
+def clock_of(program: Compiled, found: Iterable[Source], asked: Kind | None) -> Clock:
     """The clock: as asked, else by the type of the time columns. Text is a calendar time unless the program has ticks."""
     times = [source.sample() for source in found]
     clock = choose_clock(program, asked, next((t for t in times if not isinstance(t, int)), times[0]))
@@ -297,22 +321,8 @@ def as_time(column: Column, given: T.DataType, clock: Clock, what: str, numbers:
         case T.StringType():
             return time_of_text(column, calendar, numbers)
     expected = "a timestamp, a date, a number of microseconds or ISO text" if calendar else "whole numbers"
-    raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}",
-                    hint='name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times')  # fmt: skip
-
-
-def as_slot(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -> Column:
-    """A column as the layout keeps it."""
-    if kind.startswith("nested:"):
-        return F.nullif(nested(column, kind.removeprefix("nested:")), F.lit(""))
-    match kind:
-        case "json":
-            return F.to_json(column) if isinstance(given, T.ArrayType) else column.cast("string")
-        case "iri":
-            return iri_of_text(column.cast("string"), prefixes)
-        case "float" | "number" if isinstance(given, T.FloatType | T.DoubleType):
-            return column.cast("double")
-    return CONVERSIONS[kind].column(column, given)
+    hint = 'name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times'
+    raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}", hint=hint)
 
 
 def _may_fail(kind: str, given: T.DataType) -> bool:
@@ -326,8 +336,8 @@ def _misread(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -
     """Whether a value of a column is none of its kind. One that is no number is null, an infinite one is none."""
     if isinstance(given, T.FloatType | T.DoubleType):
         there = column.isNotNull() & ~F.isnan(column)
-        return there & (as_slot(column, kind, given, prefixes) if kind == "int" else finite(column)).isNull()
-    return column.isNotNull() & as_slot(column, kind, given, prefixes).isNull()
+        return there & (from_column(kind, column, given, prefixes) if kind == "int" else finite(column)).isNull()
+    return column.isNotNull() & from_column(kind, column, given, prefixes).isNull()
 
 
 # Rows
@@ -385,12 +395,16 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
 
 def _observed(frame: DataFrame, problem: Column, unknown: Column, source: Source) -> DataFrame:
     """A stream that tells how many rows it leaves out, of which files, and of which types it knows nothing."""
-    told = [
-        F.count_if(problem.isNotNull()).alias("count"), F.min(F.when(problem.isNotNull(), F.col(f"`{PATH}`"))).alias("path"),
-        F.min(problem).alias("problem"), F.count_if(unknown).alias("unknown"),
-        F.array_join(F.slice(F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit(""))), 1, 5), ", ").alias("types"),
-    ]  # fmt: skip
-    return frame.observe(f"{OBSERVED}{next(_numbers)}", *told)
+    wrong = problem.isNotNull()
+    types = F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit("")))
+    return frame.observe(
+        f"{OBSERVED}{next(_numbers)}",
+        F.count_if(wrong).alias("count"),
+        F.min(F.when(wrong, F.col(f"`{PATH}`"))).alias("path"),
+        F.min(problem).alias("problem"),
+        F.count_if(unknown).alias("unknown"),
+        F.array_join(F.slice(types, 1, 5), ", ").alias("types"),
+    )
 
 
 def _row(source: Source, reading: Reading) -> _Row:
@@ -400,14 +414,11 @@ def _row(source: Source, reading: Reading) -> _Row:
         type = F.col(f"`{names.type}`")
         # A literal map: filters repeat the expression for every type, and a chain of cases would grow with its square.
         codes = {part.says: reading.layout.codes[part.type] for part in source.parts}
-        pairs = [F.lit(x) for pair in codes.items() for x in pair]
-        code = F.element_at(F.create_map(*pairs), type) if pairs else F.lit(None).cast("int")
+        code = F.element_at(literal_map(codes), type) if codes else F.lit(None).cast("int")
     said = source.times  # which is an error where there are none
-    there = (
-        [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields]
-        if said[0] != said[1]
-        else [said[0]]
-    )
+    there = [said[0]]
+    if said[0] != said[1]:
+        there = [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields]
     read = {
         c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`", source.numbers)
         for c in there
@@ -424,14 +435,16 @@ def _row(source: Source, reading: Reading) -> _Row:
     if said[0] != said[1]:
         wrong.append((start > end, F.lit("it starts after its end")))
     wrong += _wrong_values(source, type)
-    problem = _first(wrong)
+    problem = first_problem(wrong)
     revokes = F.lit(False)
     op = source.said(names.op)
     if op is not None:
         id = source.said(names.id)
         if id is None:
-            raise DataError(f"{title} has a column `{names.op}`, but none that names the event: `{names.id}`",
-                            hint='events are revoked by id; name its column with id="…"')  # fmt: skip
+            raise DataError(
+                f"{title} has a column `{names.op}`, but none that names the event: `{names.id}`",
+                hint='events are revoked by id; name its column with id="…"',
+            )
         text = op.cast("string")
         revokes = F.coalesce(text == "revoke", F.lit(False))
         nameless = F.when(~_given(id.cast("string")), F.lit("a revocation names the id of an event"))
@@ -454,20 +467,13 @@ def _given(text: Column) -> Column:
     return text.isNotNull() & (text != "")
 
 
-def _first(wrong: list[tuple[Column, Column]]) -> Column:
-    found = F.when(*wrong[0])
-    for condition, text in wrong[1:]:
-        found = found.when(condition, text)
-    return found
-
-
 def _wrong_types(source: Source, type: Column, code: Column, strict: bool) -> list[tuple[Column, Column]]:
     """Rows without a type, of one whose rows are refused, or of one that nobody knows and that looks misspelt."""
     unknown = F.concat(F.lit("unknown event type `"), type, F.lit("`"))
     wrong = [(type.isNull() | (type == ""), F.lit("an event has a type"))]
     if source.refused:
-        reasons = F.create_map(*(F.lit(x) for pair in source.refused.items() for x in pair))
-        wrong.append((code.isNull() & type.isin(list(source.refused)), F.element_at(reasons, type)))
+        refused = code.isNull() & type.isin(list(source.refused))
+        wrong.append((refused, F.element_at(literal_map(source.refused), type)))
     name = F.substring_index(type, "/", 1)  # of lines of JSON, the number of arguments comes after it
     strange = code.isNull() & ~name.isin(sorted(source.known))
     if strict:
@@ -489,14 +495,8 @@ def _wrong_values(source: Source, type: Column | None) -> list[tuple[Column, Col
         bad = _misread(given, kind, source.fields[column], source.prefixes)
         if type is not None:
             bad = type.isin(keys) & bad
-        wrong.append(
-            (
-                bad,
-                F.concat(
-                    F.lit(f"`{column}` is declared as {kind.removeprefix('nested:')}, but is "), given.cast("string")
-                ),
-            )
-        )
+        declared = F.lit(f"`{column}` is declared as {kind.removeprefix('nested:')}, but is ")
+        wrong.append((bad, F.concat(declared, given.cast("string"))))
     return wrong
 
 
@@ -508,35 +508,14 @@ def _slot(column: str, source: Source, layout: Layout) -> Column:
         for slot, name, kind, target in kept:
             if slot == column:
                 makers.setdefault((name, kind, target), []).append(part.says)
-    if not makers:
-        return F.lit(None).cast(layout.sql(column))
-    made = [
-        (retagged(as_slot(F.col(f"`{name}`"), kind, source.fields[name], source.prefixes), _plain(kind), target), keys)
-        for (name, kind, target), keys in makers.items()
-    ]
-    if len(made) == 1:
-        return made[0][0]
     found = F.lit(None).cast(layout.sql(column))
-    for value, keys in made:
+    for (name, kind, target), keys in makers.items():
+        given = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes)
+        value = cast(given, _plain(kind), target)
+        if len(makers) == 1:
+            return value
         found = F.when(F.col(f"`{source.names.type}`").isin(keys), value).otherwise(found)
     return found
-
-
-def retagged(column: Column, kind: str, target: str) -> Column:
-    """A column of one kind as one of a wider kind: derived events of the type may have other values there."""
-    if kind == target or target != "json":
-        return column.cast("double") if target == "number" else column
-    match kind:
-        case "string":
-            wrapped = F.to_json(F.struct(column.alias("v")))
-            return F.when(column.isNotNull(), F.substring(wrapped, F.lit(6), F.length(wrapped) - 6))
-        case "bool":
-            return F.when(column == 1, F.lit("true")).when(column == 0, F.lit("false"))
-        case "int" | "float" | "number":
-            return column.cast("string")
-        case "iri":
-            return F.concat(F.lit('{"@iri":'), retagged(column, "string", "json"), F.lit("}"))
-    return F.concat(F.lit(f'{{"@{kind}":'), column.cast("string"), F.lit("}"))
 
 
 _COMPARABLE = {"int", "float", "number", "string", "bool", "json"}
@@ -558,4 +537,5 @@ def key_hash(column: Column, kind: str, kinds: Iterable[str]) -> Column:
         text = F.get_json_object(F.concat(F.lit('{"v":'), text, F.lit("}")), "$.v")
     number = text.try_cast("double")
     nested = text.rlike(r"^\s*[\[{]")
-    return F.when(nested, F.lit(0).cast("bigint")).when(number.isNotNull(), F.xxhash64(number + F.lit(0.0))).otherwise(F.xxhash64(text))  # fmt: skip
+    hashed = F.when(number.isNotNull(), F.xxhash64(number + F.lit(0.0))).otherwise(F.xxhash64(text))
+    return F.when(nested, F.lit(0).cast("bigint")).otherwise(hashed)

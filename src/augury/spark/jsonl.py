@@ -24,9 +24,9 @@ from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.sources.files import SourceFile
 from augury.sources.objects import args_of
-from augury.sources.reader import Known
+from augury.sources.reader import EventTypes
 from augury.sources.reader import first_time as earliest
-from augury.spark.conversions import CONVERSIONS, from_json, misread_json
+from augury.spark.conversions import CONVERSIONS, first_problem, from_json, is_decimal, literal_map, misread_json
 from augury.spark.inputs import PATH, PROBLEM, ROW, Part, Source
 
 _TYPED = {"int": "bigint", "float": "double", "bool": "boolean"}  # types of JSON that Spark reads strictly
@@ -59,10 +59,10 @@ class Lines:
     lasting: bool = True  # whether events may last for a time
     numbers: bool = True
     first: object = None
-    known: Known = field(init=False)
+    known: EventTypes = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "known", Known(self.plan, self.strict))
+        object.__setattr__(self, "known", EventTypes(self.plan, self.strict))
 
     # Which types there are
 
@@ -95,8 +95,8 @@ class Lines:
         found: dict[str, str] = {}
         if self.seen is None:
             derived = {name for name, _ in self.plan.derived} - self.plan.declared.keys()
-            return {f"{n}/{a}": f"`{n}` is derived by the program, but the input has such events; declare `event {n}(…).`"
-                    for n, a in self.plan.event_types if n in derived}  # fmt: skip
+            wrong = "`{0}` is derived by the program, but the input has such events; declare `event {0}(…).`"
+            return {f"{n}/{a}": wrong.format(n) for n, a in self.plan.event_types if n in derived}
         for name, arity in self.seen:
             if name is not None and (name, arity) not in self.args:
                 problem = self.known.problem((name, arity))
@@ -114,10 +114,15 @@ class Lines:
     def sources(self) -> list[Source]:
         names = self.source.names
         parts = tuple(
-            Part(type, tuple(self._column(type, i) for i in range(len(args))), tuple(_kind(a) for a in args), _key(type),
-                 frozenset(a.name for a in self.plan.declared.get(type[0], ())))
+            Part(
+                type,
+                tuple(self._column(type, i) for i in range(len(args))),
+                tuple(_kind(a) for a in args),
+                _key(type),
+                frozenset(a.name for a in self.plan.declared.get(type[0], ())),
+            )
             for type, args in self.args.items()
-        )  # fmt: skip
+        )
         seen = self.seen or {}
         unknown: dict[str, int] = {}
         for (name, arity), one in seen.items():
@@ -127,10 +132,21 @@ class Lines:
                 continue  # attributes by name that nobody has declared: such lines are wrong
             if passed := self.known.passed_over((name, arity)):
                 unknown[passed] = unknown.get(passed, 0) + one.rows
-        return [Source(
-            self._converted(), parts, names, True, frozenset(self.known.arities), self.plan.prefixes, self.refused,
-            self.numbers, self.first, unknown, None if self.seen is None else frozenset(t for t, _ in seen if t is not None),
-        )]  # fmt: skip
+        return [
+            Source(
+                self._converted(),
+                parts,
+                names,
+                True,
+                frozenset(self.known.arities),
+                self.plan.prefixes,
+                self.refused,
+                self.numbers,
+                self.first,
+                unknown,
+                None if self.seen is None else frozenset(t for t, _ in seen if t is not None),
+            )
+        ]
 
     @cached_property
     def _fields(self) -> dict[str, str]:
@@ -175,18 +191,21 @@ class Lines:
         if self.source.type is not None:
             type = F.coalesce(type, F.lit(self.source.type))
         arities = {name: len(args) for name, args in self.plan.declared.items()}
-        by_name = (
-            F.element_at(F.create_map(*(F.lit(x) for pair in arities.items() for x in pair)), type)
-            if arities
-            else F.lit(None).cast("int")
-        )
+        by_name = F.element_at(literal_map(arities), type) if arities else F.lit(None).cast("int")
         arity = F.when(listed.isNotNull(), F.size(listed)).otherwise(F.coalesce(by_name, F.lit(0)))
         roles = self._roles(keys)
         frame = frame.select(
-            "value", PATH, "p", "q", "ok", read.alias("read"), listed.alias("list"), type.alias("name"),
+            "value",
+            PATH,
+            "p",
+            "q",
+            "ok",
+            read.alias("read"),
+            listed.alias("list"),
+            type.alias("name"),
             F.when(type.isin(sorted(self.known.arities)), F.concat_ws("/", type, arity)).otherwise(type).alias("key"),
             *(column.alias(f"said {name}") for name, column in roles.items()),
-        )  # fmt: skip
+        )
         if self.slow:
             wanted = F.when(F.col("read") & F.col("key").isin([_key(t) for t in self.slow]), F.col("value"))
             frame = frame.withColumn("slow", _arguments(self.plan, self.source)(wanted))
@@ -194,23 +213,22 @@ class Lines:
         made = frame.select("*", *(column.alias(name) for name, (column, _) in values.items()))
         problem = self._problem({name: wrong for name, (_, wrong) in values.items()})
         return made.select(
-            F.col("key").alias(names.type), *(F.col(f"`said {name}`").alias(name) for name in roles),
-            *(F.col(f"`{name}`") for name in values), PATH, problem.alias(PROBLEM), F.col("value").alias(ROW),
-        )  # fmt: skip
+            F.col("key").alias(names.type),
+            *(F.col(f"`said {name}`").alias(name) for name in roles),
+            *(F.col(f"`{name}`") for name in values),
+            PATH,
+            problem.alias(PROBLEM),
+            F.col("value").alias(ROW),
+        )
 
     def _column(self, type: Predicate, at: int) -> str:
         """The column of an argument. Types that have one of the same name and type share it, where it comes by name."""
         attribute = self.args[type][at]
         if CONVERSIONS[attribute.type].json is None:
             return f"{_key(type)} {at}"
-        place = (
-            str(at)
-            if type[0] not in self.plan.declared
-            else f"{attribute.name} {at}"
-            if self._lists
-            else attribute.name
-        )
-        return f"{place} as {attribute.type}"
+        if type[0] not in self.plan.declared:
+            return f"{at} as {attribute.type}"
+        return f"{attribute.name}{f' {at}' if self._lists else ''} as {attribute.type}"
 
     @cached_property
     def _places(self) -> dict[str, tuple[tuple[Predicate, int, Attribute], list[str]]]:
@@ -286,14 +304,12 @@ class Lines:
         names = self.source.names
         op = self._field(names.op) if self._fields[names.op] == "string" else _text(self._field(names.op))
         insert = op.isNull() | op.isin("", "insert")
-        wrong: list[tuple[Column, str]] = [(~F.col("read"), "malformed JSON, or not an object")]
+        wrong: list[tuple[Column, Column | str]] = [(~F.col("read"), "malformed JSON, or not an object")]
         undeclared = [t for t in sorted(self.known.arities) if t not in self.plan.declared]
         if undeclared:
-            extra = (
-                F.size(F.array_except(F.json_object_keys("value"), F.array(*(F.lit(n) for n in (*names.all, "args")))))
-                > 0
-            )
-            unnamed = F.col("list").isNull() & F.col("name").isin(undeclared) & insert & extra
+            usual = F.array(*(F.lit(n) for n in (*names.all, "args")))
+            more = F.size(F.array_except(F.json_object_keys("value"), usual)) > 0
+            unnamed = F.col("list").isNull() & F.col("name").isin(undeclared) & insert & more
             wrong.append((unnamed, "attributes by name, but the program does not declare the type"))
         if not any("args" in (a.name for a in args) for args in self.plan.declared.values()):
             named = F.col("list").isNull() & F.col("value").contains('"args"')
@@ -305,19 +321,12 @@ class Lines:
         for name, misread in values.items():
             (type, _, attribute), users = self._places[name]
             own = F.lit(True) if self._owns(type, names.op) else insert
-            wrong.append(
-                (
-                    F.col("key").isin(users) & own & misread,
-                    f"`{attribute.name}` of `{type[0]}` is missing, or no {attribute.type}",
-                )
-            )
+            text = f"`{attribute.name}` of `{type[0]}` is missing, or no {attribute.type}"
+            wrong.append((F.col("key").isin(users) & own & misread, text))
         if not self.lasting:
             lasts = F.col("`said augury start`") != F.col("`said augury end`")
             wrong.append((lasts, "the event lasts for a time; say how long events last at most: --longest 1h"))
-        problem = F.when(wrong[0][0], F.lit(wrong[0][1]))
-        for condition, text in wrong[1:]:
-            problem = problem.when(F.coalesce(condition, F.lit(False)), F.lit(text))
-        return problem
+        return first_problem(wrong)
 
     def _owns(self, type: Predicate, name: str) -> bool:
         return any(a.name == name for a in self.plan.declared.get(type[0], ()))
@@ -427,35 +436,29 @@ def seen(
     listed = F.col("args").isNotNull()
     size = F.when(listed, F.size("args")).otherwise(F.lit(0))
     kinds = [F.collect_set(_class(F.get("args", F.lit(i)))).alias(f"kinds {i}") for i in range(most)]
-    told = frame.groupBy(type.alias("type"), size.alias("size")).agg(
-        F.count("*").alias("rows"), F.max(listed).alias("listed"), *(F.max(F.col(f"`{name}`").isNotNull()).alias(role) for role, name in roles.items()), *kinds,
-    )  # fmt: skip
+    says = [F.max(F.col(f"`{name}`").isNotNull()).alias(role) for role, name in roles.items()]
+    grouped = frame.groupBy(type.alias("type"), size.alias("size"))
+    rows = grouped.agg(F.count("*").alias("rows"), F.max(listed).alias("listed"), *says, *kinds).collect()
     found: dict[tuple[str | None, int], Seen] = {}
-    for row in told.collect():
+    for row in rows:
         name, declared = row["type"], plan.declared.get(row["type"])
         own = {a.name for a in declared or ()} if not row["listed"] else set()
-        says = frozenset(
-            role for role, key in roles.items() if row[role] and (key not in own or role in ("start", "end"))
-        )
+        roles_said = {role for role, key in roles.items() if row[role] and (key not in own or role in ("start", "end"))}
         arity = len(declared) if declared is not None and not row["listed"] else row["size"]
         classes = tuple(_one([k for k in row[f"kinds {i}"] if k]) for i in range(min(arity, most)))
-        before = found.get((name, arity))
-        if before is None:
-            found[name, arity] = Seen(row["rows"], row["listed"], classes, says)
-        else:
-            found[name, arity] = Seen(
-                before.rows + row["rows"], before.listed or row["listed"], classes or before.kinds, before.says | says
-            )
+        old = found.get((name, arity), Seen(0, False, (), frozenset()))
+        found[name, arity] = Seen(
+            old.rows + row["rows"], old.listed or row["listed"], classes or old.kinds, old.says | roles_said
+        )
     return found
 
 
 def _class(value: Column) -> Column:
     """The type of the language that a value of JSON has; `any` for what is nested or is too long a number."""
     is_a = F.schema_of_variant(value)
-    known = F.create_map(*(F.lit(x) for pair in _CLASSES.items() for x in pair))
-    decimal = is_a.startswith("DECIMAL") & ~is_a.rlike(r"\ADECIMAL\((19|[23][0-9]),0\)")
     there = value.isNotNull() & ~F.is_variant_null(value)
-    return F.when(there, F.coalesce(F.element_at(known, is_a), F.when(decimal, F.lit("float")), F.lit("any")))
+    plain = F.element_at(literal_map(_CLASSES), is_a)
+    return F.when(there, F.coalesce(plain, F.when(is_decimal(is_a), F.lit("float")), F.lit("any")))
 
 
 def _one(classes: Sequence[str]) -> str:

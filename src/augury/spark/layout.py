@@ -9,16 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, reduce
+from typing import Any, Literal, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.nodes import Compare, Holds, Rule, Run, Scan, conditions, walk, walk_all
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Rule,
+    Run,
+    Scan,
+    Spans,
+    Unless,
+    conditions,
+    walk,
+    walk_all,
+)
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Var
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.clock import Clock, Duration, Timestamp
 from augury.engine.decoding import from_tagged
 from augury.model import Iri, Value, type_name
@@ -32,7 +47,7 @@ FAMILY: dict[str, Family] = {
 }  # fmt: skip
 _ARROW = {"l": pa.int64(), "d": pa.float64(), "s": pa.string()}
 _SQL = {"l": "bigint", "d": "double", "s": "string"}
-_NUMBERS = ("int", "float", "number")
+NUMBERS = frozenset({"int", "float", "number"})
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,11 @@ def _letter(kind: str) -> str:
     return {"long": "l", "double": "d"}.get(FAMILY[kind], "s")
 
 
+def sql_type(kind: str) -> str:
+    """The Spark type of a column that keeps values of a kind."""
+    return _SQL[_letter(kind)]
+
+
 # What kinds the arguments of derived events have
 
 
@@ -101,7 +121,7 @@ def kinds_of_all(
             scope = _Scope(rule, plan, found, clock)
             mine = found[rule.predicate]
             for i, arg in enumerate(rule.args):
-                new = _joined(mine[i], scope.kind(arg))
+                new = common_kind(mine[i], scope.kind(arg))
                 if new != mine[i]:
                     mine[i], changed = new, True
     loose = "json" if exact else "number"
@@ -111,11 +131,11 @@ def kinds_of_all(
     }
 
 
-def _joined(one: str | None, other: str | None) -> str | None:
+def common_kind(one: str | None, other: str | None) -> str | None:
     """The kind of values of either kind."""
     if one is None or other is None or one == other:
         return one or other
-    return "number" if one in _NUMBERS and other in _NUMBERS else "json"
+    return "number" if one in NUMBERS and other in NUMBERS else "json"
 
 
 class _Scope:
@@ -131,7 +151,7 @@ class _Scope:
             for i, arg in enumerate(scan.args):
                 kind = known[scan.type, len(scan.args)][i]
                 if isinstance(arg, Var):
-                    self.vars[arg.name] = _joined(self.vars.get(arg.name), kind)
+                    self.vars[arg.name] = common_kind(self.vars.get(arg.name), kind)
                 elif isinstance(arg, Build):
                     self._open(arg)
         for run in (n for n in everywhere if isinstance(n, Run)):
@@ -151,6 +171,10 @@ class _Scope:
                             self.bound.setdefault(side.name, []).append(other)
                         elif isinstance(side, Build):
                             self._open(side)
+                case Compare() | Unless() | AnyOf() | Relates() | Spans() | Relative() | NoneInside():
+                    pass
+                case _:
+                    assert_never(condition)
 
     def _open(self, term: Build) -> None:
         """What stands inside a nested term may be anything."""
@@ -167,10 +191,7 @@ class _Scope:
             case Var():
                 if expr.name not in self.vars and expr.name in self.bound:
                     others = self.bound.pop(expr.name)  # once: it may be bound by itself
-                    found: str | None = None
-                    for other in others:
-                        found = _joined(found, self.kind(other))
-                    self.vars[expr.name] = found
+                    self.vars[expr.name] = reduce(common_kind, map(self.kind, others), None)
                 return self.vars.get(expr.name)
             case Moment():
                 if self.clock.kind == "logical":
@@ -183,10 +204,13 @@ class _Scope:
                 return "json" if expr.function == "avg" and self._times(expr.args) else declared_kind(result)
             case Apply():
                 return self._apply(expr)
-        return "json"
+            case Wild() | Build() | Prev():
+                return "json"
+            case _:
+                assert_never(expr)
 
     def _times(self, args: Iterable[Expr]) -> bool:
-        return any(self.kind(a) not in (*_NUMBERS, None) for a in args)
+        return any(self.kind(a) not in NUMBERS | {None} for a in args)
 
     def _apply(self, expr: Apply) -> str | None:
         kinds = [self.kind(a) for a in expr.args]
@@ -195,16 +219,13 @@ class _Scope:
                 return None
             if all(k == "int" for k in kinds):
                 return "int"
-            if all(k in _NUMBERS for k in kinds):
+            if all(k in NUMBERS for k in kinds):
                 return "number" if "number" in kinds else "float"
             return _time_kind(expr.function, kinds)
         if expr.function == "/":
-            return None if None in kinds else "float" if all(k in _NUMBERS for k in kinds) else "json"
+            return None if None in kinds else "float" if all(k in NUMBERS for k in kinds) else "json"
         if expr.function in ("min", "max", "abs", "coalesce"):
-            found: str | None = None
-            for kind in kinds:
-                found = _joined(found, kind)
-            return found
+            return reduce(common_kind, kinds, None)
         return declared_kind(self.plan.functions[expr.function].result)
 
 
@@ -214,7 +235,7 @@ def _time_kind(function: str, kinds: Sequence[str | None]) -> str:
             return "timestamp"
         case ("-", ["timestamp", "timestamp"]) | (("+" | "-"), ["duration", "duration"]) | ("-", ["duration"]):
             return "duration"
-        case "*", ["duration", other] if other in _NUMBERS:
+        case "*", ["duration", other] if other in NUMBERS:
             return "duration"
     return "json"
 

@@ -32,13 +32,18 @@ def held(checkpoint: Path, patience: float = _PATIENCE) -> Iterator[Log]:
         raise DataError(f"cannot be written: {error.strerror}", str(checkpoint)) from None
     try:
         if not _taken(lock, checkpoint):
-            raise RunError(f"another run is at the checkpoint {checkpoint}{_holder(lock)}", "stop it, or use another directory")  # fmt: skip
+            raise RunError(
+                f"another run is at the checkpoint {checkpoint}{_holder(lock)}", "stop it, or use another directory"
+            )
         log = _open_log(checkpoint, lock)
         try:
             until = time.monotonic() + patience
             while not _taken(log, checkpoint):
                 if time.monotonic() > until:
-                    raise RunError(f"the Java process of another run is still at the checkpoint {checkpoint}", "stop it, or use another directory")  # fmt: skip
+                    raise RunError(
+                        f"the Java process of another run is still at the checkpoint {checkpoint}",
+                        "stop it, or use another directory",
+                    )
                 time.sleep(0.2)
             yield Log(checkpoint / "spark.log", log)
         finally:
@@ -64,7 +69,9 @@ def _taken(file: int, checkpoint: Path) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        raise DataError(f"cannot be locked: {error.strerror}", str(checkpoint), "use a directory of a local disk") from None  # fmt: skip
+        raise DataError(
+            f"cannot be locked: {error.strerror}", str(checkpoint), "use a directory of a local disk"
+        ) from None
     return True
 
 

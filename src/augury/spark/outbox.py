@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from augury.engine.saved import write_file
 from augury.errors import DataError, RunError
 
 Write = Callable[[str], None]  # writes a part of a batch to a folder, given as Spark takes it
@@ -53,11 +54,11 @@ class Outbox:
 
     def recover(self) -> None:
         """After a crash: what is whole goes to its place, and what is not is thrown away."""
-        with _told(self.aside):
+        with _writing_to(self.aside):
             self.aside.mkdir(parents=True, exist_ok=True)
         if self.note is not None:
             self._move(self.note)
-        with _told(self.aside):
+        with _writing_to(self.aside):
             for path in self.aside.iterdir():
                 if path.is_dir():
                     shutil.rmtree(path)
@@ -67,7 +68,7 @@ class Outbox:
         if self.note is not None and self.note.batch == batch:
             return
         home = self.aside / str(batch)
-        with _told(self.aside):
+        with _writing_to(self.aside):
             if home.exists():  # the last attempt at this batch failed
                 shutil.rmtree(home)
             home.mkdir()
@@ -77,15 +78,15 @@ class Outbox:
                 write(f"{self.places[name].rstrip('/')}/batch={batch}")
                 continue
             write(f"file://{home / name}")
-            with _told(home / name):
+            with _writing_to(home / name):
                 _seal(home / name)
-            with _told(place):
+            with _writing_to(place):
                 if (place / f"batch={batch}").exists():  # of a checkpoint that was put back to an earlier day
                     shutil.rmtree(place / f"batch={batch}")
         note = Note(batch, {name: self.places[name] for name in parts})
         self._keep(note)
         self._move(note)
-        with _told(self.aside):
+        with _writing_to(self.aside):
             shutil.rmtree(home)
 
     def _local(self, name: str) -> Path | None:
@@ -94,15 +95,8 @@ class Outbox:
         return None if "://" in place else Path(place)
 
     def _keep(self, note: Note) -> None:
-        path = self.aside / "ready.json"
-        with _told(path):
-            part = path.with_suffix(".part")
-            with part.open("w", encoding="utf-8") as file:
-                json.dump({"batch": note.batch, "parts": dict(note.parts)}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-            _sync(self.aside)
+        text = json.dumps({"batch": note.batch, "parts": dict(note.parts)})
+        write_file(self.aside / "ready.json", [text.encode()])
         self.note = note
 
     def _move(self, note: Note) -> None:
@@ -112,7 +106,7 @@ class Outbox:
             if not written.exists():
                 continue
             place = (self._local(name) if name in self.places else None) or Path(noted.removeprefix("file://"))
-            with _told(place):
+            with _writing_to(place):
                 place.mkdir(parents=True, exist_ok=True)
                 move(written, place / f"batch={note.batch}")
                 _sync(place)
@@ -149,7 +143,11 @@ def _seal(folder: Path) -> None:
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     data = [file for file in files if not file.name.startswith((".", "_"))]
     if not data:
-        raise RunError(f"nothing was written to {folder}", "the checkpoint has to be on storage that all workers reach; name an output elsewhere with its scheme, such as hdfs://")  # fmt: skip
+        raise RunError(
+            f"nothing was written to {folder}",
+            "the checkpoint has to be on storage that all workers reach; name an output elsewhere with its scheme, "
+            "such as hdfs://",
+        )
     for file in set(files) - set(data):  # checksums, by names that are no more
         shutil.rmtree(file) if file.is_dir() else file.unlink()
     for number, file in enumerate(data):
@@ -169,7 +167,7 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
+def _writing_to(place: Path) -> Iterator[None]:
     """A disk that is full, or may not be written to, is an error that names the place."""
     try:
         yield

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -15,24 +15,21 @@ from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
-from augury.compiled import check_clock
-from augury.errors import RunError, nearest
+from augury.compiled import Compiled, check_clock
+from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
 from augury.model import Fact
-from augury.program import Program
-from augury.settings import Settings
-from augury.sinks import attribute_names
-from augury.sources.heading import Names
+from augury.settings import Emit, Settings
+from augury.sinks import attribute_names, known_output
+from augury.sources.heading import NAMES, Names
+from augury.spark.casts import as_spark, json_text
 from augury.spark.fact_streams import with_streams
-from augury.spark.facts import MANY, know
-from augury.spark.host import ERROR, JOINT
+from augury.spark.facts import BROADCAST, plan_facts
+from augury.spark.host import ERROR, JOINT, Work
 from augury.spark.inputs import Reading, Source, clock_of, is_frame, key_hash, layout_of, sources, unknown_types
 from augury.spark.pushdown import keep
-from augury.spark.relation import shown
 from augury.spark.shipped import Shipped
-
-_ISO = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X"
 
 
 def _divided(rdf: Any) -> tuple[list[DataFrame], list[Any]]:
@@ -51,29 +48,37 @@ def _with_triples(facts: Any, frames: list[DataFrame], plan: Plan) -> dict[str, 
     return {**dict(facts or {}), **rdf_facts(triples, plan)}
 
 
+@dataclass(frozen=True)
+class Execution:
+    """How Spark runs a program, beside its settings."""
+
+    names: Names = NAMES  # of the columns that say what is no attribute
+    trace: bool = True  # whether answers have the ids of the events behind them
+    exact: bool = False  # whether integers stay so where rules put floats beside them
+    broadcast: int = BROADCAST  # rows of a DataFrame of facts that go to every worker; more are joined
+    partitions: int | None = None  # of a stage in batch
+    skew: bool = False  # whether keyed stages are cut into slices of time as well
+    buckets: int | None = None  # of the state of a stream
+
+
 class Pipeline:
     """A program and its DataFrames."""
 
     def __init__(
         self,
-        program: Program,
+        program: Compiled,
         events: Any,
         settings: Settings | None = None,
+        execution: Execution | None = None,
         *,
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
-        names: Names | None = None,
-        trace: bool = True,
-        slices: bool = True,
-        many: int = MANY,
-        exact: bool = False,
     ) -> None:
+        self.settings, self.execution = settings or Settings(), execution or Execution()
+        self.names = self.execution.names
         given_facts: Any = (
             facts if isinstance(facts, Facts) else dict(facts) if isinstance(facts, Mapping) else list(facts)
         )
-        self.settings = settings or Settings()
-        self.program, self.trace = program, trace
-        self.names = names or Names()
         ready = isinstance(events, list) and all(isinstance(e, Source) for e in events)
         self.sources: list[Source] = events if ready else sources(program, events, self.names)
         self.clock = clock_of(program, self.sources, self.settings.clock)
@@ -83,14 +88,14 @@ class Pipeline:
             given_facts = _with_triples(given_facts, frames, program.plan)
         graphs = Graphs.of(others)
         entailed = graphs.facts(program.plan) if graphs.given else Facts()
-        known = know(given_facts, program.plan, self.sources, self.clock, many, entailed)
+        known = plan_facts(given_facts, program.plan, self.sources, self.clock, self.execution.broadcast, entailed)
         check_facts(known.facts, program.plan)
         self.facts = known.facts + (entailed if graphs.given else graphs.facts(program.plan, known.facts))
         self.sources, self.joined = known.sources, known.joined
         plan, streams = with_streams(known.plan, known.streams) if known.streams else (known.plan, [])
         self.sources = [*self.sources, *streams]
         self.program = program = replace(program, plan=plan)
-        self.layout = layout_of(program.plan, self.sources, self.clock, exact)
+        self.layout = layout_of(program.plan, self.sources, self.clock, self.execution.exact)
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
         self.ops = any(s.has(self.names.op) for s in self.sources)
@@ -99,7 +104,6 @@ class Pipeline:
         self.retention = self.settings.retention
         self.shipped = Shipped(self.facts)
         self.varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
-        self.slices = slices
         for source in self.sources:  # what is wrong with its columns is said now, not when the answers are asked for
             self.checked(source)
 
@@ -110,6 +114,18 @@ class Pipeline:
     @property
     def plan(self) -> Plan:
         return self.program.plan
+
+    def work(self, spread: Stages, stage: Stage, emit: Emit) -> Work:
+        """What workers need to know of a stage."""
+        return Work(
+            spread.plan_of(stage),
+            self.clock,
+            self.layout,
+            self.shipped,
+            Settings(emit=emit, retention=self.retention, longest=self.longest, limits=self.settings.limits),
+            self.execution.trace,
+            forward=self.forwarded(spread, stage),
+        )
 
     def plan_for(self, outputs: Iterable[str]) -> Plan:
         return needed(self.plan, outputs)
@@ -176,7 +192,9 @@ class Pipeline:
     def own(self, spread: Stages, stage: Stage) -> list[Predicate]:
         """The types whose input events come to a stage: those that it reads, and those of derived types to the first."""
         derived = spread.plan.derived
-        first = {t: min(s.number for s in spread.stages if t in s.gives) for t in derived if any(t in s.gives for s in spread.stages)}  # fmt: skip
+        first: dict[Predicate, int] = {}
+        for one in reversed(spread.stages):
+            first |= dict.fromkeys(one.gives, one.number)
         there = {part.type for source in self.sources for part in source.parts}
         return [t for t in stage.reads if t in there and (t not in derived or first[t] == stage.number)]
 
@@ -187,20 +205,27 @@ class Pipeline:
         found = {t for t in earlier if t in later or t[0] in spread.plan.outputs}
         return frozenset(self.layout.codes[t] for t in found) | {ERROR} if earlier else frozenset()
 
-    def like_answers(self, events: DataFrame) -> DataFrame:
-        """Input events with the columns of answers."""
+    def like_answers(self, events: DataFrame, *more: Column) -> DataFrame:
+        """Input events with the columns of answers, and some more."""
         has = set(events.columns)
         start = F.col("start") if "start" in has else F.col("end")
         id = F.col("id") if "id" in has else F.lit(None).cast("string")
         return events.select(
-            "type", F.lit(1).cast("tinyint").alias("op"), start.alias("start"), "end", id.alias("id"),
-            *self.layout.columns, F.lit(None).cast("string").alias("trace"),
-        )  # fmt: skip
+            "type",
+            F.lit(1).cast("tinyint").alias("op"),
+            start.alias("start"),
+            "end",
+            id.alias("id"),
+            *self.layout.columns,
+            F.lit(None).cast("string").alias("trace"),
+            *more,
+        )
 
     def key(self, stage: Stage, columns: Iterable[str] = ()) -> Column:
         """The hash of the key of each event of a stage; what is just passed on goes anywhere."""
         layout = self.layout
-        places = {type: (layout.slots[type][at], layout.kinds[type][at]) for type, at in stage.reads.items() if at is not None}  # fmt: skip
+        keyed = [(type, at) for type, at in stage.reads.items() if at is not None]
+        places = {type: (layout.slots[type][at], layout.kinds[type][at]) for type, at in keyed}
         kinds = {kind for _, kind in places.values()}
         if len(set(places.values())) == 1 and len(places) == len(stage.reads):
             slot, kind = next(iter(places.values()))
@@ -214,20 +239,22 @@ class Pipeline:
     @cached_property
     def malformed(self) -> DataFrame:
         """The rows that are no events: their type, what is wrong, and the row as JSON."""
-        return self.wrong.select(self._type_name(F.col("type")).alias("type"), "problem", "row")
+        return self.wrong.select(self._type_name, "problem", "row")
 
     @cached_property
     def wrong(self) -> DataFrame:
         """The rows that are no events, with what is wrong, and the path of the file that they are in."""
-        found = [self.raw(s).where(F.col("problem").isNotNull()).select("type", "problem", "row", "path") for s in self.sources]  # fmt: skip
-        return reduce(DataFrame.unionByName, found)
+        rows = reduce(
+            DataFrame.unionByName, [self.raw(s).select("type", "problem", "row", "path") for s in self.sources]
+        )
+        return rows.where(F.col("problem").isNotNull())
 
     @cached_property
     def unknown(self) -> DataFrame:
         """The events of types that the program does not know: the type, and how many."""
         found = [unknown_types(s, self.reading) for s in self.sources if s.mixed]
         if not found:
-            return self.sources[0].frame.sparkSession.createDataFrame([], "type string, count bigint")
+            return self.spark.createDataFrame([], "type string, count bigint")
         return reduce(DataFrame.unionByName, found).groupBy("type").count()
 
     # Answers out
@@ -247,13 +274,17 @@ class Pipeline:
         layout = self.layout
         names = attribute_names(self.plan, type) if not several else [f"arg{i + 1}" for i in range(type[1])]
         columns = [
-            shown(F.col(slot), kind).alias(name)
+            as_spark(F.col(slot), kind).alias(name)
             for slot, kind, name in zip(layout.slots[type], layout.kinds[type], names, strict=True)
         ]
-        ops = [F.when(F.col("op") > 0, F.lit("insert")).otherwise(F.lit("retract")).alias("op")] if changes else []
-        trace = [F.col("trace")] if self.trace else []
+        return self._rows(mixed.where(F.col("type") == layout.codes[type]), columns, changes)
+
+    def _rows(self, answers: DataFrame, attributes: Sequence[Column], changes: bool) -> DataFrame:
+        """Answers as users see them: what was done, attributes, the interval, the id, and the trace."""
+        op = F.when(F.col("op") > 0, F.lit("insert")).otherwise(F.lit("retract")).alias("op")
         times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
-        return mixed.where(F.col("type") == layout.codes[type]).select(*ops, *columns, *times, F.col("id"), *trace)
+        trace = ["trace"] if self.execution.trace else []
+        return answers.select(*([op] if changes else []), *attributes, *times, "id", *trace)
 
     def wide(self, mixed: DataFrame, changes: bool) -> DataFrame:
         """The answers of all types in one DataFrame, with a column for each attribute: null where a type has none.
@@ -279,15 +310,11 @@ class Pipeline:
                 columns.append(
                     F.coalesce(*(self._of(s, k, types, every) for (s, k), types in makers.items())).alias(name)
                 )
-        ops = [F.when(F.col("op") > 0, F.lit("insert")).otherwise(F.lit("retract")).alias("op")] if changes else []
-        times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
-        trace = [F.col("trace")] if self.trace else []
-        name_of = self._type_name(F.col("type")).alias("type")
-        return mixed.where(F.col("type") >= 0).select(*ops, name_of, *columns, *times, F.col("id"), *trace)
+        return self._rows(mixed.where(F.col("type") >= 0), [self._type_name, *columns], changes)
 
     def _of(self, slot: str, kind: str, types: list[Predicate], every: int) -> Column:
         """A column of the layout for some types, null for the others."""
-        column = shown(F.col(slot), kind)
+        column = as_spark(F.col(slot), kind)
         if len(types) == every:
             return column
         return F.when(F.col("type").isin([self.layout.codes[t] for t in types]), column)
@@ -301,34 +328,30 @@ class Pipeline:
                 found.setdefault(place, []).append(self.layout.codes[type])
         return found
 
-    def _type_name(self, code: Column) -> Column:
-        return F.element_at(F.array(*(F.lit(t[0]) for t in self.layout.types)), code + 1)
+    @property
+    def _type_name(self) -> Column:
+        names = F.array(*(F.lit(t[0]) for t in self.layout.types))
+        return F.element_at(names, F.col("type") + 1).alias("type")
 
     def _time(self, column: Column) -> Column:
         return F.timestamp_micros(column) if self.clock.kind == "timestamp" else column
 
-    def told(self, mixed: DataFrame, changes: bool) -> DataFrame:
+    def as_json(self, mixed: DataFrame, changes: bool) -> DataFrame:
         """The answers of all types in one DataFrame, with their arguments as JSON."""
         args = F.lit("[]")
         for (slots, kinds), codes in self._alike().items():
             texts = [json_text(F.col(slot), kind) for slot, kind in zip(slots, kinds, strict=True)]
             array = F.concat(F.lit("["), F.concat_ws(", ", *texts), F.lit("]"))
             args = F.when(F.col("type").isin(codes), array).otherwise(args)
-        name = self._type_name(F.col("type"))
-        ops = [F.when(F.col("op") > 0, F.lit("insert")).otherwise(F.lit("retract")).alias("op")] if changes else []
-        times = [self._time(F.col(c)).alias(c) for c in ("start", "end")]
-        trace = [F.col("trace")] if self.trace else []
-        return mixed.where(F.col("type") >= 0).select(
-            *ops, name.alias("type"), args.alias("args"), *times, F.col("id"), *trace
-        )
+        return self._rows(mixed.where(F.col("type") >= 0), [self._type_name, args.alias("args")], changes)
 
     def errors(self, mixed: DataFrame) -> DataFrame:
         """What could not be computed: the rule, the reason and how often."""
-        found = mixed.where(F.col("type") == ERROR)
-        told = found.select(
-            F.col("id").alias("rule"), F.array_join("trace", "").alias("problem"), F.col("start").alias("times")
+        problem = F.array_join("trace", "").alias("problem")
+        found = mixed.where(F.col("type") == ERROR).select(
+            F.col("id").alias("rule"), problem, F.col("start").alias("times")
         )
-        return told if mixed.isStreaming else told.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
+        return found if mixed.isStreaming else found.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
 
 
 class Outputs(Mapping[str, DataFrame]):
@@ -354,10 +377,7 @@ class Outputs(Mapping[str, DataFrame]):
 
     def known(self, type: str) -> str:
         """The name of an output; another one is an error."""
-        if type not in self:
-            close = nearest(type, list(self))
-            raise RunError(f"`{type}` is not an output of the program", hint=f"did you mean `{close}`?" if close else f"there is {', '.join(self)}")  # fmt: skip
-        return type
+        return known_output(type, self.pipeline.plan.outputs)
 
     @property
     def malformed(self) -> DataFrame:
@@ -378,19 +398,6 @@ def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, st
     for type, place in places.items():
         found.setdefault(place, []).append(type)
     return found
-
-
-def json_text(column: Column, kind: str) -> Column:
-    """A value of the layout as JSON text."""
-    if kind == "json":
-        return F.coalesce(column, F.lit("null"))
-    if kind in ("int", "float", "number", "duration"):
-        return F.coalesce(column.cast("string"), F.lit("null"))
-    plain = shown(column, kind)
-    wrapped = F.to_json(
-        F.struct(plain.alias("v")), {"ignoreNullFields": "false", "timestampFormat": _ISO, "timeZone": "UTC"}
-    )
-    return F.substring(wrapped, F.lit(6), F.length(wrapped) - 6)
 
 
 def partitions_of(spark: SparkSession) -> int:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlparse
 
 from augury.clock import Clock
 from augury.errors import DataError
-from augury.program import Program
+from augury.settings import Task
 from augury.sources import Reader, Skipped, SourceFile
 
 _LOGICAL = Clock()
@@ -20,12 +20,10 @@ _LOGICAL = Clock()
 
 @dataclass(frozen=True)
 class Places:
-    """The files of a run. The clock is that of the run, so that times are read as they are there."""
+    """The files of a task. The clock is that of the run, so that times are read as they are there."""
 
-    program: Program
-    sources: tuple[SourceFile, ...] = ()
+    task: Task
     clock: Clock = _LOGICAL
-    strict: bool = False
 
     def error(self, path: str, problem: str, row: str) -> DataError:
         """What is wrong with a file: the first thing that the reader finds."""
@@ -45,7 +43,7 @@ class Places:
         return skipped.problems
 
     def _read(self, file: SourceFile, skipped: Skipped) -> None:
-        for _ in Reader(self.program.plan, self.clock, skipped, self.strict).parts(file):
+        for _ in Reader(self.task.plan, self.clock, skipped, self.task.settings.strict).parts(file):
             pass
 
     def _file(self, path: str) -> SourceFile | None:
@@ -54,7 +52,7 @@ class Places:
         return next((file for file in self._files() if Path(file.path).absolute() == local), None)
 
     def _files(self) -> Iterable[SourceFile]:
-        for source in self.sources:
+        for source in self.task.events:
             if source.remote:
                 continue
             for file in source.files():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -23,12 +23,21 @@ from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
+    Either,
     Holds,
+    Instant,
+    Join,
     Label,
     Node,
+    NoneInside,
+    Relates,
+    Relative,
+    Repeat,
+    Run,
     Scan,
     Select,
     Spans,
+    Unless,
     Within,
     absences,
     condition_vars,
@@ -37,7 +46,7 @@ from augury.algebra.nodes import (
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.scalar import FUNCTIONS, Function
-from augury.algebra.terms import Apply, Build, Const, Expr, Moment, Var, computes, variables
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, computes, variables
 from augury.clock import Clock, Duration, Timestamp
 from augury.model import MAX_INT, MIN_INT, Iri, Value
 
@@ -65,8 +74,13 @@ _TIMES: dict[tuple[str, tuple[str, ...]], str] = {
     ("abs", ("duration",)): "duration",
 }
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def keep(
@@ -102,9 +116,11 @@ def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iter
             yield node, above
         case Label() | Select() | Within():
             yield from _chains(node.input, (node, *above))
-        case _:
+        case Instant() | Join() | Either() | Repeat() | Run():
             for part in inputs(node):
                 yield from _chains(part)
+        case _:
+            assert_never(node)
 
 
 @dataclass(frozen=True)
@@ -150,7 +166,9 @@ class _Scope:
 
     # Conditions
 
-    def chain(self, scan: Scan, above: Iterable[Node], columns: Sequence[tuple[Column, str]]) -> Truth:
+    def chain(
+        self, scan: Scan, above: Iterable[Label | Select | Within], columns: Sequence[tuple[Column, str]]
+    ) -> Truth:
         """The rows that a scan and what stands above it keep."""
         tests = [self.argument(arg, _attribute(*column)) for arg, column in zip(scan.args, columns, strict=True)]
         for node in above:
@@ -161,6 +179,8 @@ class _Scope:
                     tests.append(self.within(node.length))
                 case Select():
                     tests.append(self.conjunction(node.where))
+                case _:
+                    assert_never(node)
         return _in_order(tests).keeps
 
     def argument(self, arg: Expr, value: _Value | None) -> _Test:
@@ -177,7 +197,10 @@ class _Scope:
             case Build():
                 self.values |= dict.fromkeys(variables(arg) - self.values.keys())
                 return _Test(value is None)
-        return _Test()
+            case Wild() | Apply() | Moment() | Aggregate() | Prev():
+                return _Test()
+            case _:
+                assert_never(arg)
 
     def within(self, length: int) -> _Test:
         longest = _literal(self.clock.length(length))
@@ -202,6 +225,10 @@ class _Scope:
                 return self.within(condition.length)
             case Holds():
                 self.foreign |= condition_vars(condition) - self.values.keys()
+            case AnyOf() | Spans() | Unless() | Relates() | Relative() | NoneInside():
+                pass
+            case _:
+                assert_never(condition)
         return _Test()
 
     def compare(self, condition: Compare) -> _Test:
@@ -243,7 +270,10 @@ class _Scope:
                 return _Value(self.start if expr.which == "start" else self.end, "timestamp" if on_calendar else "int")
             case Apply():
                 return self.apply(expr)
-        return None
+            case Moment() | Wild() | Build() | Aggregate() | Prev():
+                return None
+            case _:
+                assert_never(expr)
 
     def apply(self, expr: Apply) -> _Value | None:
         row = self.functions.get(expr.function)
@@ -281,12 +311,24 @@ class _Scope:
 
 def _any_of(*parts: Truth) -> Truth:
     columns = [p for p in parts if not isinstance(p, bool)]
-    return True if True in [p for p in parts if isinstance(p, bool)] else reduce(operator.or_, columns) if columns else False  # fmt: skip
+    return (
+        True
+        if True in [p for p in parts if isinstance(p, bool)]
+        else reduce(operator.or_, columns)
+        if columns
+        else False
+    )
 
 
 def _all_of(*parts: Truth) -> Truth:
     columns = [p for p in parts if not isinstance(p, bool)]
-    return False if False in [p for p in parts if isinstance(p, bool)] else reduce(operator.and_, columns) if columns else True  # fmt: skip
+    return (
+        False
+        if False in [p for p in parts if isinstance(p, bool)]
+        else reduce(operator.and_, columns)
+        if columns
+        else True
+    )
 
 
 def _in_order(tests: Iterable[_Test]) -> _Test:

@@ -20,13 +20,12 @@ from augury.clock import Duration, Timestamp
 from augury.columns.column import column_of
 from augury.knowledge.fact_table import FactTable
 from augury.model import MAX_INT, MIN_INT, Iri, Value
-from augury.spark.inputs import as_slot, kind_of, retagged
-from augury.spark.layout import FAMILY, read_column, value_kind
+from augury.spark.casts import as_spark, canonical, double, whole
+from augury.spark.conversions import from_column
+from augury.spark.inputs import kind_of
+from augury.spark.layout import NUMBERS, common_kind, read_column, sql_type, value_kind
 
-_SQL = {"long": "bigint", "double": "double", "string": "string", "json": "string"}
 _DOUBLES = {"float", "number"}
-NUMBERS = {"int", "float", "number"}
-_EXACT = 2**53  # integers up to here are doubles without loss
 
 
 class NotJoined(Exception):
@@ -45,10 +44,16 @@ class Relation:
     def columns(self) -> list[str]:
         return columns(len(self.kinds))
 
-    def shown(self, names: Sequence[str] = ()) -> DataFrame:
+    def shown(self) -> DataFrame:
         """The facts as users see them; IRIs are their text."""
-        made = [shown(F.col(c), k) for c, k in zip(self.columns, self.kinds, strict=True)]
-        return self.frame.select(*(m.alias(n) for m, n in zip(made, names or self.columns, strict=True)))
+        return self.frame.select(
+            *(as_spark(F.col(c), k).alias(c) for c, k in zip(self.columns, self.kinds, strict=True))
+        )
+
+    def cast(self, kinds: Sequence[str]) -> DataFrame:
+        """The facts with wider kinds."""
+        made = zip(self.columns, self.kinds, kinds, strict=True)
+        return self.frame.select(*(canonical(F.col(c), k, t).cast(sql_type(t)).alias(c) for c, k, t in made))
 
     def table(self, name: str) -> FactTable:
         """The facts fetched."""
@@ -65,23 +70,6 @@ def _fact_column(column: Any) -> Any:
     return column_of(column) if isinstance(column, list) else column  # integers with nulls
 
 
-def shown(column: Column, kind: str) -> Column:
-    """A value as users see it."""
-    match kind:
-        case "bool":
-            return column == 1
-        case "timestamp":
-            return F.timestamp_micros(column)
-        case "duration":
-            return F.make_dt_interval(secs=column / F.lit(1_000_000))
-    return column
-
-
-def sql(kind: str) -> str:
-    """The Spark type of a column of a kind."""
-    return _SQL[FAMILY[kind]]
-
-
 # Relations
 
 
@@ -94,7 +82,7 @@ def of_frame(
     for i, (attribute, field) in enumerate(zip(attributes, frame.schema.fields, strict=True)):
         kind = kind_of(name, attribute, field.dataType)
         given = F.col(f"`{field.name}`")
-        slot = as_slot(given, kind, field.dataType, prefixes or {})
+        slot = from_column(kind, given, field.dataType, prefixes or {})
         if kind in ("json", "nested:term", "nested:list"):
             opaque.add(i)
         kind = "json" if i in opaque else kind
@@ -105,40 +93,42 @@ def of_frame(
             "timestamp",
             "duration",
         ):
-            wrong = F.concat(F.lit(f"a malformed fact of `{name}`: `{attribute.name}` is declared as {kind}, but is "), given.cast("string"))  # fmt: skip
+            wrong = F.concat(
+                F.lit(f"a malformed fact of `{name}`: `{attribute.name}` is declared as {kind}, but is "),
+                given.cast("string"),
+            )
             slot = F.when(given.isNull() | slot.isNotNull(), slot).otherwise(F.raise_error(wrong).cast("bigint"))
-        made.append(slot.cast(sql(kind)).alias(f"c{i}"))
+        made.append(slot.cast(sql_type(kind)).alias(f"c{i}"))
         kinds.append(kind)
     return Relation(frame.select(*made), tuple(kinds), frozenset(opaque))
 
 
 def of_facts(spark: SparkSession, tables: Iterable[FactTable], arity: int) -> Relation:
-    """Facts of the driver."""
+    """Facts of the driver. A place with values of several kinds has a column for each, of which one is not null."""
     rows = [fact.args for table in tables for fact in table]
-    kinds: list[str] = []
-    made: list[Column] = []
-    fields: list[tuple[str, str]] = []
-    for i in range(arity):
-        found = sorted({value_kind(row[i]) for row in rows if row[i] is not None})
-        if "json" in found:
-            raise NotJoined("facts have nested terms or lists, which Spark cannot compare")
-        kind = reduce(wider, found, None) or "json"
-        parts = [F.col(f"{k}_{i}") for k in found]
-        lifts = [lifted(part, k, kind) for part, k in zip(parts, found, strict=True)]
-        made.append((F.coalesce(*lifts) if lifts else F.lit(None)).cast(sql(kind)).alias(f"c{i}"))
-        fields += [(f"{k}_{i}", sql(k)) for k in found]
+    found = [sorted({value_kind(row[i]) for row in rows if row[i] is not None}) for i in range(arity)]
+    if any("json" in kinds for kinds in found):
+        raise NotJoined("facts have nested terms or lists, which Spark cannot compare")
+    places = [(i, kind) for i, kinds in enumerate(found) for kind in kinds]
+    schema = ", ".join(["row bigint", *(f"{kind}_{i} {sql_type(kind)}" for i, kind in places)])
+    listed = [
+        (n, *(raw_value(row[i]) if _is_a(row[i], kind) else None for i, kind in places)) for n, row in enumerate(rows)
+    ]
+    made, kinds = list[Column](), list[str]()
+    for i, own in enumerate(found):
+        kind = reduce(common_kind, own, None) or "json"
+        parts = [canonical(F.col(f"{k}_{i}"), k, kind) for k in own]
+        made.append((F.coalesce(*parts) if parts else F.lit(None)).cast(sql_type(kind)).alias(f"c{i}"))
         kinds.append(kind)
-    if not fields:
-        fields = [("row", "bigint")]
-        listed: list[tuple[Any, ...]] = [(0,) for _ in rows]
-    else:
-        wanted = [(i, k) for i in range(arity) for k in sorted({value_kind(r[i]) for r in rows if r[i] is not None})]
-        listed = [tuple(_raw(row[i]) if row[i] is not None and value_kind(row[i]) == k else None for i, k in wanted) for row in rows]  # fmt: skip
-    frame = spark.createDataFrame(listed, ", ".join(f"`{n}` {t}" for n, t in fields))
-    return Relation(frame.select(*made), tuple(kinds))
+    return Relation(spark.createDataFrame(listed, schema).select(*made), tuple(kinds))
 
 
-def _raw(value: Value) -> Any:
+def _is_a(value: Value, kind: str) -> bool:
+    return value is not None and value_kind(value) == kind
+
+
+def raw_value(value: Value) -> Any:
+    """A value as a column of its kind keeps it."""
     match value:
         case bool():
             return int(value)
@@ -151,30 +141,17 @@ def _raw(value: Value) -> Any:
 
 def united(parts: Sequence[Relation]) -> Relation:
     """The facts of all, with kinds that hold them all."""
-    kinds = tuple(reduce(wider, places, None) or "json" for places in zip(*(p.kinds for p in parts), strict=True))
+    kinds = tuple(reduce(common_kind, places, None) or "json" for places in zip(*(p.kinds for p in parts), strict=True))
     opaque = frozenset[int]().union(*(p.opaque for p in parts))
-    return Relation(reduce(DataFrame.union, (widened(p, kinds) for p in parts)), kinds, opaque)
-
-
-def widened(relation: Relation, kinds: Sequence[str]) -> DataFrame:
-    """The facts with wider kinds."""
-    made = zip(relation.columns, relation.kinds, kinds, strict=True)
-    return relation.frame.select(*(lifted(F.col(c), k, target).cast(sql(target)).alias(c) for c, k, target in made))
+    return Relation(reduce(DataFrame.union, (p.cast(kinds) for p in parts)), kinds, opaque)
 
 
 def empty(spark: SparkSession, kinds: Sequence[str]) -> Relation:
-    fields = ", ".join(f"c{i} {sql(k)}" for i, k in enumerate(kinds))
+    fields = ", ".join(f"c{i} {sql_type(k)}" for i, k in enumerate(kinds))
     return Relation(spark.createDataFrame([], fields), tuple(kinds))
 
 
 # Values
-
-
-def wider(one: str | None, other: str | None) -> str | None:
-    """The kind of a column that has values of either."""
-    if one is None or other is None or one == other:
-        return one or other
-    return "number" if one in NUMBERS and other in NUMBERS else "json"
 
 
 def constant(value: Value) -> tuple[Column, str]:
@@ -184,7 +161,7 @@ def constant(value: Value) -> tuple[Column, str]:
     kind = value_kind(value)
     if kind == "json" or (kind == "int" and not MIN_INT <= int(value) <= MAX_INT):  # type: ignore[arg-type]
         raise NotJoined("a rule has a nested term, which Spark cannot compare")
-    return F.lit(_raw(value)).cast(sql(kind)), kind
+    return F.lit(raw_value(value)).cast(sql_type(kind)), kind
 
 
 def same(left: Column, one: str, right: Column, other: str) -> Column:
@@ -192,9 +169,9 @@ def same(left: Column, one: str, right: Column, other: str) -> Column:
     if one == other or {one, other} <= _DOUBLES:
         return left == right
     if {one, other} <= NUMBERS:
-        return (left if one == "int" else _whole(left)) == (right if other == "int" else _whole(right))
+        return (left if one == "int" else whole(left)) == (right if other == "int" else whole(right))
     if "json" in (one, other):
-        return lifted(left, one, "json") == lifted(right, other, "json")
+        return canonical(left, one, "json") == canonical(right, other, "json")
     return F.lit(False)
 
 
@@ -207,30 +184,5 @@ def comparable(left: Column, one: str, right: Column, other: str) -> tuple[Colum
     if one == other and one != "json":
         return left, right
     if {one, other} <= NUMBERS:
-        return _double(left, one), _double(right, other)
+        return double(left, one), double(right, other)
     raise NotJoined("a rule asks for the order of values of different types")
-
-
-def lifted(column: Column, kind: str, target: str) -> Column:
-    """A value as a column of a wider kind has it."""
-    if kind == target or target == "float":
-        return column
-    if target == "number":
-        return _double(column, kind)
-    if kind in _DOUBLES:  # 1.0 is written as 1 is
-        return F.coalesce(_whole(column).cast("string"), column.cast("string"))
-    return retagged(column, kind, "json")
-
-
-def _whole(column: Column) -> Column:
-    """A double as an integer; null where it is none."""
-    return F.when(column == F.floor(column), column.try_cast("bigint"))
-
-
-def _double(column: Column, kind: str) -> Column:
-    """A number as a double; an integer that none holds stops the run."""
-    if kind != "int":
-        return column
-    fits = column.isNull() | column.between(F.lit(-_EXACT), F.lit(_EXACT))
-    lost = F.concat(F.lit("among floats, this integer would not be exact: "), column.cast("string"))
-    return F.when(fits, column.cast("double")).otherwise(F.raise_error(lost).cast("double"))

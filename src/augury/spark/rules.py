@@ -10,14 +10,15 @@ step by step, and in longer and longer steps where edges are few.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import Clause, Compare, Holds, Unless
+from augury.algebra.nodes import AnyOf, Clause, Compare, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.place import binds, is_ready
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, static_reads
@@ -28,8 +29,8 @@ from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.solving.expand import expanded
 from augury.model import Fact
-from augury.spark.bodies import Body, calls, kinds_of
-from augury.spark.demand import Demand, Reach, below, demand, in_order
+from augury.spark.bodies import Body, calls, kinds_of, places
+from augury.spark.demand import Demand, Reach, below, demand, in_order, reads_of, recurs
 from augury.spark.relation import (
     NotJoined,
     Relation,
@@ -38,7 +39,6 @@ from augury.spark.relation import (
     of_frame,
     same,
     united,
-    widened,
 )
 
 _FEW = 10_000  # rows that may go through the driver from one round to the next
@@ -54,21 +54,6 @@ class Seeds:
 
     places: tuple[int, ...]
     values: Relation
-
-
-def materialised(
-    plan: Plan,
-    predicate: Predicate,
-    frames: Mapping[Predicate, DataFrame | Relation],
-    small: Facts | None = None,
-    seeds: Seeds | None = None,
-) -> DataFrame:
-    """All answers of a static predicate, in columns `c0`, `c1`, …; with `seeds`, those at least that they ask for.
-
-    Raises NotJoined where some rule does more than join facts.
-    """
-    rules = StaticRules(plan, frames, small or Facts())
-    return rules.answers(predicate, seeds).shown()
 
 
 class StaticRules:
@@ -153,7 +138,9 @@ class StaticRules:
         if predicate in self.frames:
             frame = self.frames[predicate]
             declared = self.plan.static.get(predicate[0])
-            parts.append(frame if isinstance(frame, Relation) else of_frame(predicate[0], frame, declared, self.plan.prefixes))  # fmt: skip
+            parts.append(
+                frame if isinstance(frame, Relation) else of_frame(predicate[0], frame, declared, self.plan.prefixes)
+            )
         if predicate in self.small:
             parts.append(of_facts(self.spark, self.small[predicate], predicate[1]))
         if not parts:
@@ -167,28 +154,15 @@ def _split(clauses: Iterable[Clause]) -> tuple[dict[Predicate, list[Clause]], li
     rules: dict[Predicate, list[Clause]] = {}
     facts: list[Fact] = []
     listed = list(clauses)
+    called = set[Predicate]().union(*static_reads(listed).values())
     ordered = {(c.name, len(c.args)) for c in listed if c.cut}
     for clause in listed:
         predicate = (clause.name, len(clause.args))
         if not clause.body and predicate not in ordered and all(isinstance(a, Const) for a in clause.args):
             facts.append(Fact(clause.name, tuple(a.value for a in clause.args if isinstance(a, Const))))
         else:
-            rules.setdefault(predicate, []).extend(expanded(clause, _EVERYTHING))
+            rules.setdefault(predicate, []).extend(expanded(clause, called))
     return rules, facts
-
-
-class _Everything(Collection[Predicate]):
-    def __contains__(self, _: object) -> bool:
-        return True
-
-    def __iter__(self) -> Iterator[Predicate]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-_EVERYTHING = _Everything()
 
 
 def _check(clause: Clause) -> None:
@@ -203,8 +177,10 @@ def _check(clause: Clause) -> None:
                 simple = all(isinstance(side, Var | Const) for side in (condition.left, condition.right))
             case Holds() | Unless():
                 simple = all(isinstance(a, Var | Const | Wild) for a in condition.args)
-            case _:
+            case AnyOf() | Relates() | Spans() | Relative() | NoneInside():
                 simple = False
+            case _:
+                assert_never(condition)
         if not simple or not (isinstance(condition, Holds) or is_ready(condition, known)):
             raise NotJoined(f"a clause of `{clause.name}` does more than join facts")
         known |= binds(condition, known)
@@ -224,23 +200,31 @@ def _arranged(seeds: Seeds, places: Sequence[int]) -> Relation:
 
 @dataclass
 class _Growing:
-    """What is known of a predicate while it grows, and what the last round found."""
+    """What is known of a predicate while it grows, what the last round found, and how much each did."""
 
     kinds: tuple[str, ...]
     parts: list[DataFrame]
-    delta: DataFrame
+    last: DataFrame
     counts: list[int]
 
     @property
-    def known(self) -> DataFrame:
-        return reduce(DataFrame.union, self.parts)
+    def known(self) -> Relation:
+        return Relation(reduce(DataFrame.union, self.parts), self.kinds)
+
+    @property
+    def delta(self) -> Relation:
+        return Relation(self.last, self.kinds)
+
+    @property
+    def grows(self) -> bool:
+        return bool(self.counts[-1])
 
     def new(self, frame: DataFrame) -> tuple[DataFrame, int]:
         """Those rows that are not known yet."""
-        return _settled(frame.subtract(self.known), few=self.counts[-1] <= _FEW)
+        return _settled(frame.subtract(self.known.frame), few=self.counts[-1] <= _FEW)
 
     def add(self, frame: DataFrame, count: int) -> None:
-        self.delta = frame
+        self.last = frame
         self.counts.append(count)
         if count:
             self.parts.append(frame)
@@ -249,8 +233,8 @@ class _Growing:
                 f"a static rule has more than {_MOST:,} answers", hint="ask for it with an argument that events bind"
             )
         if len(self.parts) > _PARTS:
-            few = sum(self.counts) <= _FEW
-            self.parts = [_settled(self.known if few else self.known.hint("rebalance"), few)[0]]
+            few, frame = sum(self.counts) <= _FEW, self.known.frame
+            self.parts = [_settled(frame if few else frame.hint("rebalance"), few)[0]]
 
 
 @dataclass
@@ -274,29 +258,25 @@ class _Evaluation:
         return Body(clause, self.kinds, self.spark)
 
     def answers(self, goal: Predicate) -> Relation:
-        clauses = self.wanted.clauses
-        reads = {head: set(found) for head, found in static_reads(c for cs in clauses.values() for c in cs).items()}
-        groups = components({goal, *clauses}, reads)
-        again = {p for g in groups if self._recurs(g, reads) for head in g for p in reads.get(head, set()) - set(g)}
+        reads = reads_of(self.wanted.clauses)
+        groups = components({goal, *self.wanted.clauses}, reads)
+        rounds = [group for group in groups if recurs(group, reads)]
+        shared = {p for group in rounds for head in group for p in reads.get(head, set()) - set(group)}
         kept: list[DataFrame] = []
         try:
             for group in groups:
-                recurs = self._recurs(group, reads)
-                if recurs:
+                if group in rounds:
                     self._recursive(group)
-                else:
-                    self.done[group[0]] = self._plain(group[0])
-                if not recurs and group[0] in again:  # every round reads it
-                    found = self.done[group[0]]
-                    self.done[group[0]] = Relation(found.frame.persist(), found.kinds)
-                    kept.append(self.done[group[0]].frame)
+                    continue
+                found = self._plain(group[0])
+                if group[0] in shared:  # every round reads it
+                    found = Relation(found.frame.persist(), found.kinds)
+                    kept.append(found.frame)
+                self.done[group[0]] = found
         finally:
             for frame in kept:
                 frame.unpersist()
         return self.done[goal]
-
-    def _recurs(self, group: Sequence[Predicate], reads: Mapping[Predicate, set[Predicate]]) -> bool:
-        return len(group) > 1 or group[0] in reads.get(group[0], ())
 
     def relation(self, predicate: Predicate) -> Relation:
         """The facts of a predicate that is complete."""
@@ -308,13 +288,14 @@ class _Evaluation:
         own = self.wanted.clauses.get(predicate)
         if not own:
             return self.relation(predicate)
-        return Relation(self._union(predicate, self._exits(predicate, own)).distinct(), self.kinds[predicate])
+        return Relation(self._exits(predicate, own).distinct(), self.kinds[predicate])
 
-    def _exits(self, predicate: Predicate, clauses: Iterable[Clause]) -> list[DataFrame]:
+    def _exits(self, predicate: Predicate, clauses: Iterable[Clause]) -> DataFrame:
+        """What is given of a predicate, and follows by clauses from what is complete."""
         found = [self._body(c).answers(lambda _, call: self.relation(call)) for c in clauses]
         if predicate in self.given:
-            found.append(widened(self.given[predicate], self.kinds[predicate]))
-        return found
+            found.append(self.given[predicate].cast(self.kinds[predicate]))
+        return self._union(predicate, found)
 
     def _union(self, predicate: Predicate, parts: Sequence[DataFrame]) -> DataFrame:
         return reduce(DataFrame.union, parts) if parts else empty(self.spark, self.kinds[predicate]).frame
@@ -323,13 +304,12 @@ class _Evaluation:
 
     def _recursive(self, group: Sequence[Predicate]) -> None:
         reach = self.wanted.closures.get(group[0]) if len(group) == 1 else None
-        if reach is not None:
-            found = self._closed(group[0], reach) if reach.asked is None else self._reached(group[0], reach)
-            grown = {group[0]: found}
-        else:
+        if reach is None:
             grown = self._fixpoint(group)
+        else:
+            grown = {group[0]: (self._closed if reach.asked is None else self._reached)(group[0], reach)}
         for predicate, one in grown.items():
-            self.done[predicate] = Relation(one.known, self.kinds[predicate])
+            self.done[predicate] = one.known
             self.rounds.append((predicate, one.counts))
 
     def _start(self, predicate: Predicate, frame: DataFrame, few: bool = True) -> _Growing:
@@ -338,20 +318,21 @@ class _Evaluation:
 
     def _fixpoint(self, group: Sequence[Predicate]) -> dict[Predicate, _Growing]:
         """Semi-naive: in each round, every call within the group is once what the last round found."""
-        clauses = [
-            (p, c, [i for i, call in _places(c) if call in group]) for p in group for c in self.wanted.clauses[p]
-        ]
-        exits = {p: [c for head, c, own in clauses if head == p and not own] for p in group}
-        grown = {p: self._start(p, self._union(p, self._exits(p, exits[p]))) for p in group}
-        while any(one.counts[-1] for one in grown.values()):
+        grown: dict[Predicate, _Growing] = {}
+        steps: dict[Predicate, list[tuple[Clause, int, Predicate]]] = {}
+        for predicate in group:
+            own = [(c, at, call) for c in self.wanted.clauses[predicate] for at, call in places(c) if call in group]
+            inner = {id(clause) for clause, _, _ in own}
+            exits = [c for c in self.wanted.clauses[predicate] if id(c) not in inner]
+            steps[predicate] = own
+            grown[predicate] = self._start(predicate, self._exits(predicate, exits))
+        while any(one.grows for one in grown.values()):
             fresh: dict[Predicate, tuple[DataFrame, int]] = {}
             for predicate in group:
                 parts = [
                     self._body(clause).answers(self._reading(grown, at), at)
-                    for head, clause, own in clauses
-                    if head == predicate
-                    for at in own
-                    if grown[_call(clause, at)].counts[-1]
+                    for clause, at, call in steps[predicate]
+                    if grown[call].grows
                 ]
                 found = self._union(predicate, parts)
                 fresh[predicate] = grown[predicate].new(found) if parts else (found, 0)
@@ -363,7 +344,7 @@ class _Evaluation:
         def read(place: int, call: Predicate) -> Relation:
             if call not in grown:
                 return self.relation(call)
-            return Relation(grown[call].delta if place == at else grown[call].known, grown[call].kinds)
+            return grown[call].delta if place == at else grown[call].known
 
         return read
 
@@ -372,29 +353,28 @@ class _Evaluation:
 
         so that the next round's begin with it: it is joined with all that is known.
         """
-        grown = self._start(predicate, widened(self.relation(reach.edge), self.kinds[predicate]), few=False)
-        while grown.counts[-1]:
-            step = _composed(Relation(grown.delta, grown.kinds), Relation(grown.known, grown.kinds))
-            grown.add(*grown.new(step))
+        grown = self._start(predicate, self.relation(reach.edge).cast(self.kinds[predicate]), few=False)
+        while grown.grows:
+            grown.add(*grown.new(_composed(grown.delta, grown.known)))
         return grown
 
     def _reached(self, predicate: Predicate, reach: Reach) -> _Growing:
         """What is reached from the values asked for. After some rounds there are steps of 2, 4, … edges at once as well."""
         assert reach.asked is not None
-        kinds, asked = self.kinds[predicate], self.relation(reach.asked)
-        edges = [self.relation(reach.edge)]
-        own = F.col("c0" if reach.forwards else "c1")
+        edge, asked, end = self.relation(reach.edge), self.relation(reach.asked), 0 if reach.forwards else 1
         first = asked.frame.select(F.col("c0").alias("a0"))
-        starts = edges[0].frame.join(first, same(own, edges[0].kinds[0 if reach.forwards else 1], F.col("a0"), asked.kinds[0]), "left_semi")  # fmt: skip
-        grown = self._start(predicate, widened(Relation(starts, edges[0].kinds), kinds))
-        longer: Relation | None = edges[0]
-        while grown.counts[-1]:
+        begins = same(F.col(f"c{end}"), edge.kinds[end], F.col("a0"), asked.kinds[0])
+        starts = Relation(edge.frame.join(first, begins, "left_semi"), edge.kinds)
+        grown = self._start(predicate, starts.cast(self.kinds[predicate]))
+        steps: list[Relation] = [edge]
+        longer: Relation | None = edge
+        while grown.grows:
             if len(grown.counts) % _STRIDE == 0 and longer is not None:
                 longer = _longer(longer)
-                edges += [longer] if longer is not None else []
-            delta = Relation(grown.delta, kinds)
-            steps = [_composed(delta, e) if reach.forwards else _composed(e, delta) for e in edges]
-            grown.add(*grown.new(reduce(DataFrame.union, steps)))
+                steps += [longer] if longer is not None else []
+            delta = grown.delta
+            found = [_composed(delta, e) if reach.forwards else _composed(e, delta) for e in steps]
+            grown.add(*grown.new(reduce(DataFrame.union, found)))
         return grown
 
 
@@ -438,11 +418,3 @@ def _settled(frame: DataFrame, few: bool = False) -> tuple[DataFrame, int]:
         return (cached.checkpoint() if reliable else cached.localCheckpoint()), count
     finally:
         cached.unpersist()
-
-
-def _places(clause: Clause) -> list[tuple[int, Predicate]]:
-    return [(i, (c.name, len(c.args))) for i, c in enumerate(clause.body) if isinstance(c, Holds)]
-
-
-def _call(clause: Clause, at: int) -> Predicate:
-    return next(call for i, call in _places(clause) if i == at)

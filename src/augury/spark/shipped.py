@@ -11,11 +11,12 @@ from augury.algebra.plan import Plan, static_calls
 from augury.clock import Clock
 from augury.engine.saved import packed, unpacked
 from augury.knowledge.facts import Facts
-from augury.knowledge.graphs import entailing
+from augury.knowledge.graphs import ABOVE, DIRECT, entailing
 from augury.knowledge.knowledge_base import Knowledge
 from augury.model import Fact
 
 _KIND = "facts"
+ENTAILING = (ABOVE, DIRECT)  # what clauses ask for that come with a graph
 _KEPT = 4  # how many bodies of knowledge a worker keeps
 _facts: dict[str, Facts] = {}
 _knowledge: dict[tuple[str, str], Knowledge] = {}
@@ -44,7 +45,7 @@ class Shipped:
     def asked(self, plan: Plan) -> Facts:
         """The facts that a stage asks for: what others ask for is no concern of it."""
         asked = static_calls(plan)
-        return Facts(t for t in self.facts.told if t.predicate in asked or " " in t.facts.name)
+        return Facts(t for t in self.facts.told if t.predicate in asked or t.facts.name in ENTAILING)
 
     def knowledge(self, plan: Plan, clock: Clock) -> Knowledge | None:
         """What the sessions of a worker share; None where facts change, so that each has its own."""

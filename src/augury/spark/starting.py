@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 _INSTALL = "apt-get install openjdk-17-jre-headless (or set JAVA_HOME); --engine embedded needs no Java"
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ def check_java() -> None:
     if java is None:
         raise RunError("Spark needs Java, and there is none", _INSTALL)
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60)
+        version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         where = f"JAVA_HOME is {home}, where there is no bin/java that runs" if home else f"{java} does not run"
         raise RunError(f"Spark needs Java, but {where}", _INSTALL) from None
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    found = re.search(r'version "(?:1\.)?(\d+)', version.stderr + version.stdout)
     if found is None:
         raise RunError(f"Spark needs Java, but `{java} -version` does not say a version", _INSTALL)
     if int(found[1]) < OLDEST_JAVA:
@@ -96,7 +96,7 @@ def open_session(
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(streaming_buckets or cores or 200),
-        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Java does not compile longer methods. Checking and converting the cells of a row in one takes four times as long.
@@ -175,6 +175,6 @@ def _is_open(fd: int) -> bool:
 def _reason(log: Path, error: Exception) -> str:
     """What went wrong, in a line."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-    told = [line for line in lines if "Exception" in line or "Error" in line]
-    text = told[-1] if told else str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    raised = [line for line in lines if "Exception" in line or "Error" in line]
+    text = raised[-1] if raised else str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return re.sub(r"^(Caused by: |Exception in thread \"\w+\" )?([\w.$]+\.)*(\w+(Exception|Error)): ", "", text.strip())

@@ -1,6 +1,6 @@
-"""The state of a bucket in a stream: a snapshot of its session, and a log of what it was told since.
+"""The state of a bucket in a stream: a snapshot of its session, and a log of the steps since.
 
-A step writes what it was told, not what the session holds; a snapshot is written once the log has grown as large as the
+A step writes what came, not what the session holds; a snapshot is written once the log has grown as large as the
 last one. A worker keeps the sessions it has run. It goes on with one that is behind by taking in the rest of the log, so
 that a step costs what its events cost, whichever worker a bucket comes to. What is read back is checked like a snapshot.
 """
@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
+from augury.compiled import Compiled
 from augury.engine.changes import Changes
 from augury.engine.saved import Unsound, not_whole, packed, require, unpacked
 from augury.engine.session import Session
-from augury.errors import RunError, SnapshotError
+from augury.errors import RunError, SnapshotError, Span
+from augury.language.show import Printer
 
 PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
 LEAST = 1 << 20  # bytes of log that are not worth a snapshot
@@ -57,8 +59,8 @@ class Head:
 
 
 @dataclass
-class Told:
-    """What a step was told."""
+class Step:
+    """What a micro-batch brings to a bucket: its packages, and the frontier."""
 
     payloads: list[bytes]
     frontier: int | None
@@ -66,7 +68,7 @@ class Told:
 
 
 @dataclass
-class Live:
+class CachedSession:
     """A session in a worker, and the step that it has taken last."""
 
     session: Session
@@ -75,79 +77,86 @@ class Live:
     late: list[Any] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     rejected: int = 0
-    about: dict[str, Any] = field(default_factory=dict)  # what it runs
+    fingerprint: dict[str, Any] = field(default_factory=dict)  # of what it runs
 
 
-_LIVE: OrderedDict[str, Live] = OrderedDict()  # of this worker, the last used last
+_CACHE: OrderedDict[str, CachedSession] = OrderedDict()  # of this worker, the last used last
+
+
+class Host(Protocol):
+    """Whoever makes sessions and feeds them."""
+
+    def session(self, late: list[Any], snapshot: bytes | None) -> Session:
+        """A new session, or that of a snapshot; what comes too late is put into `late`."""
+
+    def feed(self, session: Session, step: Step) -> Changes:
+        """Lets a session take a step."""
 
 
 class Bucket:
     """The state of one bucket in one step of a stream."""
 
-    def __init__(
-        self, head: Value, log: Map, make: Callable[[list[Any]], Session],
-        restore: Callable[[bytes, list[Any]], Session], tell: Callable[[Session, Told], Changes], about: dict[str, Any],
-        about_state: Value,
-    ) -> None:  # fmt: skip
-        self.head_state, self.log, self.make, self.restore, self.tell = head, log, make, restore, tell
+    def __init__(self, head: Value, log: Map, program: Value, host: Host, fingerprint: dict[str, Any]) -> None:
+        """`head`, `log` and `program` are what Spark's state store keeps of the bucket."""
+        self.head_state, self.log, self.program, self.host = head, log, program, host
+        self.fingerprint = fingerprint
         known = head.get() if head.exists() else None
         if known is None:
-            about_state.update((json.dumps(about).encode(),))
+            program.update((json.dumps(fingerprint).encode(),))
         with _of_a_checkpoint():
             self.head = _head(bytes(known[0])) if known is not None else Head(secrets.token_hex(8))
-            self.live = self._live(about, about_state)
+            self.cached = self._session()
 
-    def _live(self, about: dict[str, Any], about_state: Value) -> Live:
+    def _session(self) -> CachedSession:
         """The session as of the last step: as this worker has it, brought up to date, or from the state.
 
         The worker lets go of it until the step is `done`: a session whose step failed half-way is not gone on with.
         """
-        head, live = self.head, _LIVE.pop(self.head.name, None)
-        if live is not None and live.about != about:  # of a program that ran in this worker before
-            live = None
-        if live is not None and (live.token != head.token or live.steps != head.steps) and not self._catch_up(live):
-            live = None
-        if live is None:
+        head, cached = self.head, _CACHE.pop(self.head.name, None)
+        if cached is not None and cached.fingerprint != self.fingerprint:  # of a program that ran here before
+            cached = None
+        if (
+            cached is not None
+            and (cached.token, cached.steps) != (head.token, head.steps)
+            and not self._catch_up(cached)
+        ):
+            cached = None
+        if cached is None:
             if head.steps:
-                found = about_state.get()
-                check_program(_json(bytes(found[0])) if found is not None else {}, about)
-            live = self._restored()
-            live.about = about
-        return live
+                found = self.program.get()
+                check_program(_json(bytes(found[0])) if found is not None else {}, self.fingerprint)
+            cached = self._restored()
+        return cached
 
-    def _catch_up(self, live: Live) -> bool:
+    def _catch_up(self, cached: CachedSession) -> bool:
         """Takes in the steps since; not where the log does not reach back to it, or another attempt took that step."""
         head = self.head
-        if not head.first <= live.steps < head.steps:
+        if not head.first <= cached.steps < head.steps:
             return False
-        for n in range(live.steps, head.steps):
-            before, token, told = self._entry(n)
-            if before != live.token:
+        for n in range(cached.steps, head.steps):
+            before, token, step = self._entry(n)
+            if before != cached.token:
                 return False
-            self._replay(live, told)
-            live.token, live.steps = token, n + 1
-        return live.token == head.token
+            self._replay(cached, step)
+            cached.token, cached.steps = token, n + 1
+        return cached.token == head.token
 
-    def _restored(self) -> Live:
+    def _restored(self) -> CachedSession:
         head, late = self.head, list[Any]()
-        if head.pieces:
-            session = self.restore(b"".join(self._kept(-1 - n) for n in range(head.pieces)), late)
-        else:
-            session = self.make(late)
-        live = Live(session, "", head.first, late)
+        snapshot = b"".join(self._kept(-1 - n) for n in range(head.pieces)) if head.pieces else None
+        cached = CachedSession(self.host.session(late, snapshot), "", head.first, late, fingerprint=self.fingerprint)
+        _know(cached)
         for n in range(head.first, head.steps):
-            _, live.token, told = self._entry(n)
-            self._replay(live, told)
-        live.token, live.steps = head.token, head.steps
-        live.errors, live.rejected = dict(session.errors), len(session.rejected)
-        return live
+            self._replay(cached, self._entry(n)[2])
+        cached.token, cached.steps = head.token, head.steps
+        return cached
 
-    def _replay(self, live: Live, told: Told) -> None:
-        self.tell(live.session, told)
-        live.late.clear()
-        live.errors, live.rejected = dict(live.session.errors), len(live.session.rejected)
+    def _replay(self, cached: CachedSession, step: Step) -> None:
+        self.host.feed(cached.session, step)
+        cached.late.clear()
+        _know(cached)
 
-    def _entry(self, n: int) -> tuple[str, str, Told]:
+    def _entry(self, n: int) -> tuple[str, str, Step]:
         try:
             before, token, payloads, frontier = unpacked(_STEP, self._kept(n))[1]
             require(isinstance(before, str) and isinstance(token, str), "tokens that are none")
@@ -155,7 +164,7 @@ class Bucket:
             require(frontier is None or type(frontier) is int, "a time that is none")
         except (Unsound, ValueError, TypeError) as error:
             raise not_whole(str(error)) from None
-        return before, token, Told(payloads, frontier, stored=True)
+        return before, token, Step(payloads, frontier, stored=True)
 
     def _kept(self, n: int) -> bytes:
         found = self.log.getValue((n,))
@@ -163,32 +172,31 @@ class Bucket:
             raise not_whole("a step or a piece is missing")
         return bytes(found[0])
 
-    def step(self, told: Told) -> Changes:
-        return self.tell(self.live.session, told)
+    def step(self, step: Step) -> Changes:
+        return self.host.feed(self.cached.session, step)
 
     def done(self) -> None:
         """The session is as the state says."""
-        _LIVE[self.head.name] = self.live
+        _CACHE[self.head.name] = self.cached
         _trim()
 
-    def save(self, told: Told, timer: int | None) -> None:
+    def save(self, step: Step, timer: int | None) -> None:
         """The step is taken: it goes to the log, and now and then all becomes a snapshot."""
-        head, live = self.head, self.live
+        head, cached = self.head, self.cached
         before, head.token = head.token, secrets.token_hex(8)
-        entry = packed(_STEP, [before, head.token, told.payloads, told.frontier])
+        entry = packed(_STEP, [before, head.token, step.payloads, step.frontier])
         head.log_bytes += len(entry)
         if self._worth_a_snapshot():
             self._snapshot()
         else:
             self.log.updateValue((head.steps,), (entry,))
             head.steps += 1
-        head.timer = timer
-        self.head_state.update((packed(_HEAD, dict(head.__dict__)),))
-        live.token, live.steps = head.token, head.steps
+        self.keep_timer(timer)
+        cached.token, cached.steps = head.token, head.steps
 
     def _worth_a_snapshot(self) -> bool:
         """Whether the log is longer than all that the session holds, or has too many steps to replay."""
-        head, session = self.head, self.live.session
+        head, session = self.head, self.cached.session
         if head.steps - head.first >= ENTRIES:
             return True
         if head.log_bytes <= max(LEAST, head.snapshot_bytes):
@@ -206,7 +214,7 @@ class Bucket:
         self.head_state.update((packed(_HEAD, dict(self.head.__dict__)),))
 
     def _snapshot(self) -> None:
-        head, session = self.head, self.live.session
+        head, session = self.head, self.cached.session
         session.prune()
         data = session.snapshot()
         pieces = [data[at : at + PIECE] for at in range(0, len(data), PIECE)]
@@ -222,10 +230,15 @@ class Bucket:
 
 def _trim() -> None:
     """Lets go of sessions that were not used for longest, where there are too many rows of state."""
-    rows = sum(live.session.circuit.tables.rows for live in _LIVE.values())
-    while rows > KEPT and len(_LIVE) > 1:
-        _, live = _LIVE.popitem(last=False)
-        rows -= live.session.circuit.tables.rows
+    rows = sum(cached.session.circuit.tables.rows for cached in _CACHE.values())
+    while rows > KEPT and len(_CACHE) > 1:
+        _, cached = _CACHE.popitem(last=False)
+        rows -= cached.session.circuit.tables.rows
+
+
+def _know(cached: CachedSession) -> None:
+    """What the session has reported is no news."""
+    cached.errors, cached.rejected = dict(cached.session.errors), len(cached.session.rejected)
 
 
 @contextmanager
@@ -271,8 +284,17 @@ def check_program(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Refuses a checkpoint of another program, and says what has changed."""
     if old == new:
         return
-    raise RunError("the checkpoint is of another program: " + "; ".join(differences(old, new)),
-                   hint="start with a new checkpoint directory, or run the program that it was made with")  # fmt: skip
+    raise RunError(
+        "the checkpoint is of another program: " + "; ".join(differences(old, new)),
+        hint="start with a new checkpoint directory, or run the program that it was made with",
+    )
+
+
+def written_rules(program: Compiled, labels: Mapping[Span | None, str]) -> dict[str, str]:
+    """Some rules as they are written in a program, by their labels."""
+    printer = Printer(explicit=True, width=10_000)
+    statements = (statement for module in program.modules for statement in module.statements)
+    return {labels[s.span]: printer.statement(s) for s in statements if s.span in labels}
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:

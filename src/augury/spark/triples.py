@@ -11,25 +11,37 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from augury.algebra.nodes import AnyOf, Holds, Unless, conditions, walk_all
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    conditions,
+    walk_all,
+)
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Const
-from augury.clock import Duration, Timestamp
 from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.knowledge.literals import LANG_STRING, literal_value, value_of
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, Schema
 from augury.model import Iri, Value, text_hash
+from augury.spark.casts import canonical
 from augury.spark.inputs import is_frame
-from augury.spark.relation import Relation, lifted, sql, wider
+from augury.spark.layout import FAMILY, common_kind, sql_type, value_kind
+from augury.spark.relation import Relation, raw_value
 
 _HIERARCHY = (SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
 _LISTED = 200  # predicates that a filter names one by one
@@ -61,8 +73,8 @@ def read_rdf(spark: SparkSession, source: str | DataFrame, on_error: Literal["fa
     if on_error == "drop":
         lines = lines.where("good")
     else:
-        told = F.concat(F.lit("malformed N-Triples: "), F.col("value"), F.lit(" in "), F.col("file"))
-        checked = F.when(F.col("good"), F.col("predicate")).otherwise(F.raise_error(told).cast("string"))
+        message = F.concat(F.lit("malformed N-Triples: "), F.col("value"), F.lit(" in "), F.col("file"))
+        checked = F.when(F.col("good"), F.col("predicate")).otherwise(F.raise_error(message).cast("string"))
         lines = lines.withColumn("predicate", checked)
     return lines.select("subject", "predicate", "object")
 
@@ -81,9 +93,10 @@ def malformed(spark: SparkSession, path: str) -> DataFrame:
 def _lines(spark: SparkSession, path: str, empty: bool = False) -> DataFrame:
     text = spark.read.option("lineSep", "\n").text(path)
     lines = text.select(
-        F.rtrim(F.col("value"), F.lit("\r")).alias("value"), F.col("_metadata.file_path").alias("file"),
+        F.rtrim(F.col("value"), F.lit("\r")).alias("value"),
+        F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
-    )  # fmt: skip
+    )
     return lines if empty else lines.where(~_blank(F.col("value")))
 
 
@@ -104,8 +117,12 @@ def _parsed(lines: DataFrame, path: str) -> DataFrame:
     inner = F.regexp_extract(object, r'^"(.*)"', 1)
     plain = F.regexp_replace(inner, _ESCAPES, "")
     nodes = [_node(c, path) for c in (part(1), part(2))]
-    found = lines.select("*", nodes[0].alias("subject"), nodes[1].alias("predicate"),
-                         F.when(literal, object).otherwise(_node(object, path)).alias("object"))  # fmt: skip
+    found = lines.select(
+        "*",
+        nodes[0].alias("subject"),
+        nodes[1].alias("predicate"),
+        F.when(literal, object).otherwise(_node(object, path)).alias("object"),
+    )
     well = [F.coalesce(F.col(c).rlike(_ABSOLUTE), F.lit(False)) for c in ("subject", "predicate")]
     last = F.when(literal, (object != "") & ~plain.contains('"') & ~plain.contains("\\")).otherwise(
         F.coalesce(F.col("object").rlike(_ABSOLUTE), F.lit(False))
@@ -306,10 +323,15 @@ def _calls(plan: Plan) -> Iterator[Holds | Unless]:
         where += rule.collect.where if rule.collect else ()
     while where:
         condition = where.pop()
-        if isinstance(condition, Holds | Unless):
-            yield condition
-        elif isinstance(condition, AnyOf):
-            where += [c for option in condition.options for c in option]
+        match condition:
+            case Holds() | Unless():
+                yield condition
+            case AnyOf():
+                where += [c for option in condition.options for c in option]
+            case Compare() | Relates() | Spans() | Relative() | NoneInside():
+                pass
+            case _:
+                assert_never(condition)
 
 
 def named_classes(calls: Iterable[Holds | Unless]) -> set[str] | None:
@@ -327,12 +349,12 @@ def of_pairs(pairs: DataFrame) -> Relation:
     """Pairs of terms as facts: IRIs by their text, literals by their values. The objects are looked at once for their kinds."""
     read = pairs.mapInArrow(_read, "c0 string, kind string, l bigint, d double, s string")
     kinds = sorted(row[0] for row in read.select("kind").distinct().collect())
-    kind = reduce(wider, ("json" if k == "term" else k for k in kinds), None) or "iri"
-    made = F.lit(None).cast(sql(kind))
+    kind = reduce(common_kind, ("json" if k == "term" else k for k in kinds), None) or "iri"
+    made = F.lit(None).cast(sql_type(kind))
     for one in kinds:
-        slot = F.col({"double": "d", "bigint": "l"}.get(sql("json" if one == "term" else one), "s"))
-        own = slot if one == "term" else lifted(slot, one, kind)
-        made = F.when(F.col("kind") == one, own.cast(sql(kind))).otherwise(made)
+        slot = F.col({"double": "d", "bigint": "l"}.get(sql_type("json" if one == "term" else one), "s"))
+        own = slot if one == "term" else canonical(slot, one, kind)
+        made = F.when(F.col("kind") == one, own.cast(sql_type(kind))).otherwise(made)
     return Relation(read.select("c0", made.alias("c1")), ("iri", kind))
 
 
@@ -367,22 +389,17 @@ def value(term: str) -> Value:
 
 
 def _slots(value: Value) -> tuple[str, int | None, float | None, str | None]:
-    match value:
-        case bool():
-            return "bool", int(value), None, None
-        case int():
-            return "int", value, None, None
-        case float():
-            return "float", None, value, None
-        case Timestamp():
-            return "timestamp", value.us, None, None
-        case Duration():
-            return "duration", value.us, None, None
-        case str():
-            return "string", None, None, value
-        case Iri():
-            return "iri", None, None, value.text
-    return "term", None, None, tagged(value)
+    """The kind of a value, and the value in a column of its family."""
+    kind = value_kind(value)
+    if kind == "json":
+        return "term", None, None, tagged(value)
+    raw, family = raw_value(value), FAMILY[kind]
+    return (
+        kind,
+        raw if family == "long" else None,
+        raw if family == "double" else None,
+        raw if family == "string" else None,
+    )
 
 
 __all__ = ["entailed", "malformed", "of_pairs", "rdf_facts", "read_rdf"]

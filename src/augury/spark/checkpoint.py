@@ -1,0 +1,145 @@
+"""How a stream of the command line runs, and the checkpoint that it goes on from.
+
+All that a run needs to go on is below the checkpoint: `augury.json` says of what it is one, `spark` is Spark's own,
+`input` holds the lines of standard input, `output` the batch that is being written, `lock` says which run is at it, and
+`spark.log` what the JVM had to say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from augury.clock import Kind, read_duration, show_duration
+from augury.engine.saved import write_file
+from augury.errors import DataError, RunError
+from augury.settings import Task
+from augury.sinks import make_folder
+from augury.spark.state import check_program, written_rules
+
+StreamFormat = Literal["jsonl", "csv", "parquet"]
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream runs: a task, what it goes on from, where its answers go, and how often."""
+
+    task: Task
+    checkpoint: Path
+    output: str
+    format: StreamFormat = "jsonl"
+    late: str | None = None
+    trigger: str = "1s"
+    asked_buckets: int | None = None
+
+    @cached_property
+    def saved(self) -> dict[str, Any]:
+        """What the checkpoint says of itself; nothing where it is new."""
+        path = self.checkpoint / "augury.json"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            if (self.checkpoint / "spark").exists():
+                raise RunError(
+                    f"{self.checkpoint} is a checkpoint, but has no augury.json", "start with a new directory"
+                ) from None
+            return {}
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} cannot be read: {error}", "start with a new checkpoint directory") from None
+        return found  # type: ignore[no-any-return]
+
+    @cached_property
+    def buckets(self) -> int:
+        """The parts of the state: as asked, as the checkpoint has them, or two for each core."""
+        return self.asked_buckets or self.saved.get("buckets") or 2 * (os.cpu_count() or 1)
+
+    @property
+    def once(self) -> bool:
+        return self.trigger == "once"
+
+    def spark_trigger(self) -> dict[str, Any]:
+        """When micro-batches run, as Spark takes it."""
+        if self.once:
+            return {"availableNow": True}
+        try:
+            return {"processingTime": f"{max(1, read_duration(self.trigger) // 1000)} milliseconds"}
+        except ValueError as error:
+            raise DataError(str(error), "--trigger") from None
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """Of what a checkpoint is one: the rules as they are written, and what decides how state is kept."""
+        plan, settings = self.task.plan, self.task.settings
+        declared = {name: [f"{a.name}: {a.type}" for a in own] for name, own in sorted(plan.declared.items())}
+        lengths = {name: getattr(settings, name) for name in ("lateness", "longest", "retention")}
+        return {
+            "rules": written_rules(self.task.program, {rule.span: rule.label for rule in plan.rules}),
+            "outputs": list(plan.outputs),
+            "declared_events": declared,
+            "buckets": self.buckets,
+            "emission": settings.emit,
+            **{name: us and show_duration(us) for name, us in lengths.items()},
+            "clock": settings.clock,
+        }
+
+    def save(self, clock: Kind) -> None:
+        """Says in the checkpoint of what it is one."""
+        text = json.dumps({**self.fingerprint, "clock": clock}, indent=2, ensure_ascii=False)
+        write_file(self.checkpoint / "augury.json", [text.encode() + b"\n"])
+
+    def ready(self) -> StreamOptions:
+        """With the folders made that it writes to."""
+        output = self.output if self.output == "-" else _writable(make_folder(self.output))
+        return replace(self, output=output, late=self.late and _writable(make_folder(self.late)))
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The folders of the parts of a batch, by name."""
+        outputs = self.task.plan.outputs
+        late = {} if self.late is None else {"late": self.late}
+        if self.output == "-":
+            return late
+        if self.format == "parquet" and len(outputs) > 1:
+            return {f"output.{type}": f"{self.output.rstrip('/')}/{type}" for type in outputs} | late
+        return {"output": self.output} | late
+
+    # What can be known to be wrong before Spark starts
+
+    def check(self) -> None:
+        self._check_checkpoint()
+        for destination in (self.output, self.late or "-"):
+            if destination != "-" and "://" not in destination:
+                self._check_folder(Path(destination))
+        self.spark_trigger()
+
+    def _check_checkpoint(self) -> None:
+        """Refuses the checkpoint of another program or other settings, and says what has changed."""
+        if self.saved:
+            new = self.fingerprint
+            if self.task.settings.clock is None:
+                new["clock"] = self.saved.get("clock")
+            check_program(self.saved, new)
+
+    def _check_folder(self, path: Path) -> None:
+        """Refuses a folder that holds anything but batches, or the batches of another stream."""
+        if path.exists() and not path.is_dir():
+            raise DataError("is a file; a stream writes to a folder", str(path))
+        entries = [e.name for e in path.iterdir()] if path.is_dir() else []
+        for name in entries:
+            if not name.startswith("batch=") and name not in self.task.plan.outputs:
+                raise DataError(f"has other files, such as {name}", str(path), "name a new folder")
+        if entries and not self.saved:
+            hint = "name a new folder, or go on with its checkpoint"
+            raise DataError("has the batches of another stream", str(path), hint)
+
+
+def _writable(folder: str) -> str:
+    """A folder, if files can be made in it."""
+    if "://" not in folder and not os.access(folder, os.W_OK | os.X_OK):
+        frozen = os.statvfs(folder).f_flag & os.ST_RDONLY
+        raise DataError(f"cannot be written: {'Read-only file system' if frozen else 'Permission denied'}", folder)
+    return folder

@@ -1,0 +1,245 @@
+"""What `augury stream` does: folders that grow, or standard input, through Spark into folders, with a checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from augury.clock import read_timestamp, show_timestamp
+from augury.errors import AuguryError, DataError, RunError
+from augury.sinks import event_as_json
+from augury.sources import SourceFile
+from augury.spark.checkpoint import StreamOptions
+from augury.spark.failures import FULL, user_error, user_errors
+from augury.spark.host import ERROR
+from augury.spark.inputs import OBSERVED
+from augury.spark.job import FileRun, fetched
+from augury.spark.outbox import Outbox, Write
+from augury.spark.pipeline import Execution
+from augury.spark.spool import MAKE_ROOM, Spool
+from augury.spark.stream import LATE, REJECTED, SHIFT, Stream, late_rows
+
+_FEW = 100_000  # rows that are one file
+_LOG = 16 << 20  # bytes of log that are kept at most
+_SCARCE = 1 << 20  # bytes that are free on a disk that is as good as full
+
+
+@dataclass
+class Tally:
+    """What a stream has done so far."""
+
+    detections: int = 0
+    late: int = 0
+    read: int = 0
+    skipped: int = 0
+    unknown: int = 0
+    types: set[str] = field(default_factory=set)  # some of those that the program does not know
+    examples: list[str] = field(default_factory=list)
+    errors: dict[tuple[str, str], int] = field(default_factory=dict)
+    watermark: str = ""
+    state_rows: int = 0
+    state_bytes: int = 0
+
+    def __str__(self) -> str:
+        waits = f", watermark {self.watermark}" if self.watermark else ""
+        return (
+            f"{self.read:,} read, {self.detections:,} detections, {self.late:,} late{waits}, "
+            f"state {self.state_rows:,} rows, {self.state_bytes / 1e6:,.1f} MB"
+        )
+
+
+class StreamJob(FileRun):
+    """A stream that runs."""
+
+    def __init__(self, spark: SparkSession, options: StreamOptions, notify: Callable[[str], None]) -> None:
+        self.options, self.notify, self.tally = options, notify, Tally()
+        self.spool: Spool | None = None
+        self.out = sys.stdout  # a progress line puts its own in place
+        task, settings = options.task, options.task.settings
+        settings = replace(settings, clock=settings.clock or options.saved.get("clock"))
+        task = replace(task, events=tuple(map(self._spooled, task.events)), settings=settings)
+        super().__init__(spark, task, Execution(buckets=options.buckets), streaming=True)
+        with user_errors(self.places):
+            self.stream = Stream(self.pipeline)
+        options.save(self.clock.kind)
+        self.outbox = Outbox(options.checkpoint / "output", options.folders)
+        self.outbox.recover()
+        self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
+        self.seen = -1
+
+    def _spooled(self, source: SourceFile) -> SourceFile:
+        """Standard input as files, which Spark can read."""
+        if source.path != "-":
+            return source
+        folder = self.options.checkpoint / "input"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"cannot be written: {error.strerror}", str(folder)) from None
+        self.spool = Spool(folder, sys.stdin)
+        return replace(source, path=str(folder / "*.jsonl"), shown="standard input")
+
+    def run(self, show: Callable[[str], None]) -> None:
+        """Until the end of the input, or until it is stopped."""
+        if self.spool is not None:
+            self.spool.start()
+            if self.options.once:
+                self.spool.join()
+        try:
+            with user_errors(self.places):
+                self._run(show)
+        except AuguryError as error:
+            stopped = None if self.spool is None else self.spool.failed
+            raise stopped or self.failed or self._located(error) from None
+        if self.spool is not None and self.spool.failed is not None:
+            raise self.spool.failed
+
+    def _run(self, show: Callable[[str], None]) -> None:
+        checkpoint = self.options.checkpoint
+        writer = self.stream.everything.writeStream.foreachBatch(self._batch).trigger(**self.options.spark_trigger())
+        query = writer.option("checkpointLocation", str((checkpoint / "spark").absolute())).start()
+        try:
+            while not query.awaitTermination(0.5):  # type: ignore[arg-type]
+                self._count(query)
+                show(str(self.tally))
+                _trim(checkpoint / "spark.log")
+                if self.spool is not None and not self.spool.is_alive():
+                    query.processAllAvailable()
+                    break
+            self._count(query)
+        finally:
+            query.stop()
+
+    def _located(self, error: AuguryError) -> AuguryError:
+        """An error of a full disk says which one it is, where Spark did not."""
+        if isinstance(error, RunError) and error.message == FULL:
+            options = self.options
+            asked = (str(options.checkpoint), options.output, options.late or "-", gettempdir())
+            places = [place for place in asked if os.path.isdir(place)]
+            full = [place for place in places if shutil.disk_usage(place).free < _SCARCE]
+            return DataError(FULL, " or ".join(full or places), MAKE_ROOM)
+        return error
+
+    def _batch(self, rows: DataFrame, number: int) -> None:
+        """One batch: what it found goes where it belongs."""
+        try:
+            self._process(rows, number)
+        except Exception as error:
+            self.failed = self.failed or self._located(user_error(error, self.places))
+            raise
+
+    def _process(self, rows: DataFrame, number: int) -> None:
+        rows = rows.persist()
+        try:
+            # All rows are computed, also those of a batch that is there already: that is what moves the state on.
+            counts = {row["type"]: row["count"] for row in rows.groupBy("type").count().collect()}
+            found = sum(n for code, n in counts.items() if code >= 0)
+            late = counts.get(LATE, 0) + counts.get(REJECTED, 0)
+            parts = self._answers(rows.where(F.col("type") >= 0), found) if found else {}
+            if late:
+                parts |= self._late(late_rows(rows))
+            if parts:
+                self.outbox.deliver(number, parts)
+            if ERROR in counts:
+                for row in self.pipeline.errors(rows).collect():
+                    key = (row["rule"], row["problem"])
+                    if key not in self.tally.errors:
+                        self.notify(f"rule `{key[0]}`: {key[1]}")
+                    self.tally.errors[key] = self.tally.errors.get(key, 0) + row["times"]
+            self.tally.detections += found
+            self.tally.late += late
+        finally:
+            rows.unpersist()
+
+    def _answers(self, rows: DataFrame, count: int) -> dict[str, Write]:
+        """The answers of a batch: printed at once, or what writes them."""
+        pipeline, outputs = self.pipeline, self.task.plan.outputs
+        changes = self.task.settings.emit == "early"
+        if self.options.output == "-":
+            self._print(rows, changes)
+            return {}
+        few = rows.coalesce(1) if count <= _FEW else rows
+        match self.options.format:
+            case "jsonl":
+                lines = pipeline.as_json(few, changes).withColumn("args", F.parse_json("args"))
+                return {"output": lines.write.mode("overwrite").json}
+            case "csv":
+                rows = pipeline.as_json(few, changes).withColumn("trace", F.array_join("trace", " "))
+                return {"output": rows.write.mode("overwrite").option("header", "true").option("escape", '"').csv}
+            case "parquet":
+                writers = {type: pipeline.answers(few, type, changes).write.mode("overwrite") for type in outputs}
+                if len(outputs) == 1:
+                    return {"output": writers[outputs[0]].parquet}
+                return {f"output.{type}": writer.parquet for type, writer in writers.items()}
+
+    def _print(self, rows: DataFrame, changes: bool) -> None:
+        table, clock = rows.toArrow(), self.pipeline.clock
+        out = sys.stdout if self.out.isatty() else self.out
+        lines = []
+        for sign, op in ((-1, "retract"), (1, "insert")):
+            part = table.filter([o == sign for o in table.column("op").to_pylist()])
+            for event in fetched(part, self.pipeline.layout).events:
+                lines.append(
+                    json.dumps(event_as_json(event, clock, op if changes else None), ensure_ascii=False) + "\n"
+                )
+        try:
+            out.writelines(lines)
+            out.flush()
+        except OSError as error:  # full, or nobody reads any more: the command line knows what to say
+            self.failed = error
+            raise
+
+    def _late(self, rows: DataFrame) -> dict[str, Write]:
+        """What came too late, or whose id names another event: what writes it, where it is wanted."""
+        if self.options.late is not None:
+            return {"late": rows.coalesce(1).write.mode("overwrite").json}
+        if len(self.tally.examples) < 5:
+            self.tally.examples += [f"{row['why']}: {row['event']}" for row in rows.limit(5).collect()]
+        return {}
+
+    def _count(self, query: StreamingQuery) -> None:
+        """What Spark says of the batches since the last look."""
+        for progress in query.recentProgress:
+            if progress["batchId"] <= self.seen:
+                continue
+            self.seen = progress["batchId"]
+            self.tally.read += max((s["numInputRows"] for s in progress["sources"]), default=0)
+            mark = progress["eventTime"].get("watermark") if progress["eventTime"] else None
+            if mark and not mark.startswith("1970-01-01T00:00:00.000"):
+                self.tally.watermark = self._watermark(mark)
+            self._skip(progress["observedMetrics"] or {})
+            operators = progress["stateOperators"]
+            self.tally.state_rows = sum(o["numRowsTotal"] for o in operators)
+            self.tally.state_bytes = sum(o["memoryUsedBytes"] for o in operators)
+
+    def _skip(self, metrics: dict[str, Any]) -> None:
+        """What was left out or passed over: every source is counted once, however many stages read it."""
+        observed = [row for name, row in metrics.items() if name.startswith(OBSERVED)]
+        for row in {(row["path"], row["problem"], row["types"]): row for row in observed}.values():
+            self.tally.unknown += row["unknown"]
+            self.tally.types |= {name for name in (row["types"] or "").split(", ") if name}
+            if self.task.settings.on_error == "skip" and row["count"]:
+                self.tally.skipped += row["count"]
+                self.skipped.problems += self.places.problems(row["path"]) or [f"{row['path']}: {row['problem']}"]
+
+    def _watermark(self, mark: str) -> str:
+        """Spark's watermark as a time of the clock."""
+        us = read_timestamp(mark)
+        return show_timestamp(us) if self.pipeline.clock.kind == "timestamp" else str(us // 1000 - SHIFT)
+
+
+def _trim(log: Path) -> None:
+    """Keeps the log small: workers say when they start and end."""
+    if log.stat().st_size > _LOG:
+        os.truncate(log, 0)
