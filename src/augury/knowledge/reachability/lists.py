@@ -5,7 +5,7 @@ from __future__ import annotations
 from augury.jit import Array, Kernel
 from augury.knowledge.reachability.edges import NEXT, Edges
 from augury.knowledge.reachability.labels import LOOP
-from augury.knowledge.reachability.notes import COMPONENT, STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.notes import STEPS, Index, Scratch, stamped
 
 
 @Kernel
@@ -17,10 +17,10 @@ def spread(
     first_member = members[0]
     for i in range(first, len(xs)):
         began, size, at = n, 1, 0
-        if xs[i] < 0 or index.place[xs[i], COMPONENT] < 0:
+        if xs[i] < 0 or index.component[xs[i]] < 0:
             continue
         stamp = stamped(scratch)
-        root = index.place[xs[i], COMPONENT]
+        root = index.component[xs[i]]
         queue[0, way] = root
         seen[root, way] = stamp
         while at < size:

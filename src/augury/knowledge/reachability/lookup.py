@@ -5,7 +5,7 @@ from __future__ import annotations
 from augury.jit import Array, helper
 from augury.knowledge.reachability.hubs import BITS, astray, by_hubs
 from augury.knowledge.reachability.labels import LOOP, inside, verdict
-from augury.knowledge.reachability.notes import BLOCK, COMPONENT, STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.notes import STEPS, Index, Scratch, stamped
 
 
 @helper
@@ -50,10 +50,10 @@ def search(x: int, y: int, index: Index, scratch: Scratch) -> bool:
 
 
 @helper
-def by_labels(x: int, y: int, place: Array, labels: Array, spans: Array, up: bool) -> int:
-    """What labels tell of two nodes and base edges, and those in doubt: 1 yes, -1 no, 0 nothing."""
-    a, b = place[x, COMPONENT], place[y, COMPONENT]
-    if a < 0 or b < 0 or place[x, BLOCK] != place[y, BLOCK]:
+def by_labels(x: int, y: int, component: Array, labels: Array, spans: Array, up: bool) -> int:
+    """What labels tell of two nodes and base edges, those that were removed included: 1 yes, -1 no, 0 nothing."""
+    a, b = component[x], component[y]
+    if a < 0 or b < 0:
         return -1
     if a == b:
         return 1 if labels[a, LOOP] else -1
@@ -74,8 +74,8 @@ def by_search(a: int, b: int, index: Index, scratch: Scratch) -> bool:
 
 @helper
 def by_base(x: int, y: int, index: Index, scratch: Scratch) -> bool:
-    """Whether a node reaches another by base edges, and those in doubt."""
-    told = by_labels(x, y, index.place, index.labels, index.spans, index.up)
-    if told == 0:
-        return by_search(index.place[x, COMPONENT], index.place[y, COMPONENT], index, scratch)  # type: ignore[no-any-return]
-    return told > 0  # type: ignore[no-any-return]
+    """Whether a node reaches another by base edges, those that were removed included."""
+    known = by_labels(x, y, index.component, index.labels, index.spans, index.up)
+    if known == 0:
+        return by_search(index.component[x], index.component[y], index, scratch)  # type: ignore[no-any-return]
+    return known > 0  # type: ignore[no-any-return]

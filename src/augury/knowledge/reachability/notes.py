@@ -6,24 +6,35 @@ from typing import NamedTuple
 
 from augury.jit import Array, helper
 
-COMPONENT, BLOCK = 0, 1  # of the place of a node
 STAMP, STEPS = 0, 1  # of the count of searches
 
 
 class Index(NamedTuple):
-    """Of each node its component and block, and what it lost; of components the rest.
+    """Of each node its component, -1 where it came later; of components the rest.
 
     `ends` are edges out (0) and in (1) from `start` on, `hubs` those reached and reaching, see `labels` for labels and spans.
+    There are no two paths between two nodes where they are `unique`.
     """
 
-    place: Array
-    lost: Array
+    component: Array
     labels: Array
     spans: Array
     up: bool
+    unique: bool
     start: Array
     ends: Array
     hubs: Array
+
+
+class Changes(NamedTuple):
+    """The extra edges, and the base edges that were removed.
+
+    `links` has two tables for extra edges: what leads where, and what does so beyond doubt.
+    """
+
+    extras: Array
+    links: Array
+    removed: Array
 
 
 class Scratch(NamedTuple):

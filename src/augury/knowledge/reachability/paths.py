@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.jit import Array, Kernel, helper
-from augury.knowledge.reachability.edges import NEXT, SPARE, TARGET, Edges
+from augury.knowledge.reachability.edges import BASE, KIND, NEXT, TARGET, Edges
 from augury.knowledge.reachability.lookup import by_labels
 from augury.knowledge.reachability.notes import STEPS, Index, Scratch, stamped
 
@@ -11,14 +11,14 @@ from augury.knowledge.reachability.notes import STEPS, Index, Scratch, stamped
 @helper
 def may_reach(x: int, y: int, index: Index) -> bool:
     """Whether labels leave it open that a node reaches another by base edges."""
-    return by_labels(x, y, index.place, index.labels, index.spans, index.up) >= 0  # type: ignore[no-any-return]
+    return by_labels(x, y, index.component, index.labels, index.spans, index.up) >= 0  # type: ignore[no-any-return]
 
 
 @helper
-def by_edges(x: int, y: int, spare: bool, guided: bool, edges: Edges, index: Index, scratch: Scratch) -> bool:
+def by_edges(x: int, y: int, every: bool, guided: bool, edges: Edges, index: Index, scratch: Scratch) -> bool:
     """Whether a node reaches another, edge by edge, from both ends at once.
 
-    `spare` edges count or not; the search is `guided` by labels where they hold.
+    By `every` edge or by base edges alone; the search is `guided` by labels where they hold.
     """
     seen, queue, rows = scratch.seen, scratch.queue, edges.rows
     stamp = stamped(scratch)
@@ -35,9 +35,9 @@ def by_edges(x: int, y: int, spare: bool, guided: bool, edges: Edges, index: Ind
             at1 += 1
         while e >= 0:
             scratch.count[STEPS] += 1
-            z, kind = rows[e, 1 - way], rows[e, SPARE]
+            z, kind = rows[e, 1 - way], rows[e, KIND]
             e = rows[e, NEXT + way]
-            if kind and not spare:
+            if kind != BASE and not every:
                 continue
             if seen[z, 1 - way] == stamp:
                 return True
