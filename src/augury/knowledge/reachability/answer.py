@@ -70,12 +70,12 @@ def by_extras(
 ) -> bool:
     """Whether a node reaches another by base edges and at least one extra edge."""
     n, rows = len(extras), edges.rows
-    component, labels, spans, up = index.component, index.labels, index.spans, index.up
+    component, labels = index.component, index.labels
     scratch.count[STEPS] += n
     tried[:] = 0
     for i in range(n):
         u = rows[extras[i], SOURCE]
-        if u != x and by_labels(x, u, component, labels, spans, up) < 0:  # most, at no great cost
+        if u != x and by_labels(x, u, component, labels) < 0:  # most, at no great cost
             continue
         if not leads(x, u, removed, index, scratch):
             continue
@@ -120,13 +120,13 @@ def answer(
     extras, links, removed = changes
     nothing = removed[:0]
     tried, some, lost = np.zeros(len(extras), np.int64), len(extras) > 0, len(removed) > 0
-    component, labels, spans, up = index.component, index.labels, index.spans, index.up
+    component, labels = index.component, index.labels
     for i in range(first, len(xs)):
         x, y = xs[i], ys[i]
         if x < 0 or y < 0:
             out[i] = False
             continue
-        label = by_labels(x, y, component, labels, spans, up)
+        label = by_labels(x, y, component, labels)
         known = label > 0
         if label == 0:
             known = by_search(component[x], component[y], index, scratch)

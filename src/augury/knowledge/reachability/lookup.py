@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.jit import Array, helper
 from augury.knowledge.reachability.hubs import BITS, astray, by_hubs
-from augury.knowledge.reachability.labels import LOOP, inside, verdict
+from augury.knowledge.reachability.labels import LOOP, verdict
 from augury.knowledge.reachability.notes import STEPS, Index, Scratch, stamped
 
 
@@ -50,15 +50,13 @@ def search(x: int, y: int, index: Index, scratch: Scratch) -> bool:
 
 
 @helper
-def by_labels(x: int, y: int, component: Array, labels: Array, spans: Array, up: bool) -> int:
+def by_labels(x: int, y: int, component: Array, labels: Array) -> int:
     """What labels tell of two nodes and base edges, those that were removed included: 1 yes, -1 no, 0 nothing."""
     a, b = component[x], component[y]
     if a < 0 or b < 0:
         return -1
     if a == b:
         return 1 if labels[a, LOOP] else -1
-    if len(spans):
-        return 1 if inside(a, b, spans, up) else -1
     return verdict(a, b, labels)  # type: ignore[no-any-return]
 
 
@@ -75,7 +73,7 @@ def by_search(a: int, b: int, index: Index, scratch: Scratch) -> bool:
 @helper
 def by_base(x: int, y: int, index: Index, scratch: Scratch) -> bool:
     """Whether a node reaches another by base edges, those that were removed included."""
-    known = by_labels(x, y, index.component, index.labels, index.spans, index.up)
+    known = by_labels(x, y, index.component, index.labels)
     if known == 0:
         return by_search(index.component[x], index.component[y], index, scratch)  # type: ignore[no-any-return]
     return known > 0  # type: ignore[no-any-return]

@@ -9,18 +9,13 @@ from augury.knowledge.reachability.notes import STEPS, Index, Scratch, stamped
 
 
 @helper
-def may_reach(x: int, y: int, index: Index) -> bool:
-    """Whether labels leave it open that a node reaches another by base edges."""
-    return by_labels(x, y, index.component, index.labels, index.spans, index.up) >= 0  # type: ignore[no-any-return]
-
-
-@helper
 def by_edges(x: int, y: int, every: bool, guided: bool, edges: Edges, index: Index, scratch: Scratch) -> bool:
     """Whether a node reaches another, edge by edge, from both ends at once.
 
     By `every` edge or by base edges alone; the search is `guided` by labels where they hold.
     """
     seen, queue, rows = scratch.seen, scratch.queue, edges.rows
+    component, labels = index.component, index.labels
     stamp = stamped(scratch)
     seen[x, 0] = seen[y, 1] = stamp
     queue[0, 0], queue[0, 1] = x, y
@@ -44,7 +39,7 @@ def by_edges(x: int, y: int, every: bool, guided: bool, edges: Edges, index: Ind
             if seen[z, way] == stamp:
                 continue
             seen[z, way] = stamp
-            if guided and not (may_reach(z, y, index) if way == 0 else may_reach(x, z, index)):
+            if guided and by_labels(z if way == 0 else x, y if way == 0 else z, component, labels) < 0:
                 continue
             if way == 0:
                 queue[n0, 0] = z
@@ -79,7 +74,7 @@ def shortest(x: int, y: int, guided: bool, edges: Edges, index: Index, scratch: 
                 before[other] = z
                 if other == y:
                     return True
-                if not guided or may_reach(other, y, index):
+                if not guided or by_labels(other, y, index.component, index.labels) >= 0:
                     queue[n, 0] = other
                     n += 1
             e = rows[e, NEXT]
