@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from augury import jit
 from augury.jit import Array, Kernel, compile_all
-from augury.knowledge.reachability import Reach, answer, hubs, lookup, paths, reach
+from augury.knowledge.reachability import Reach, answer, hubs, lookup, reach, searches
 
 Pairs = set[tuple[int, int]]
 node = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, -1, -(2**63), 2**63 - 1, 2**40])
@@ -172,7 +172,7 @@ def test_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     if not Kernel.compiled:
         compile_all()
     name = lookup.by_labels.__name__  # compiled for all modules that import it
-    assert vars(answer)[name] is vars(paths)[name] is vars(lookup)[name] is not vars(lookup)[name].py_func
+    assert vars(answer)[name] is vars(searches)[name] is vars(lookup)[name] is not vars(lookup)[name].py_func
     monkeypatch.setattr(hubs, "HUB_WORDS", 20)
     for seed in range(50):
         live_through_changes(Random(seed))

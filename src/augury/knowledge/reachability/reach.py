@@ -6,7 +6,6 @@ import numpy as np
 
 from augury.jit import Array, count_work
 from augury.knowledge.reachability.answer import answer, answer_forest, classify, link
-from augury.knowledge.reachability.build import indexed, no_index, with_room_for
 from augury.knowledge.reachability.edges import (
     BASE,
     EDGES,
@@ -20,10 +19,9 @@ from augury.knowledge.reachability.edges import (
     remove,
     with_room,
 )
-from augury.knowledge.reachability.lists import spread, walk
-from augury.knowledge.reachability.notes import STEPS, Changes, Scratch
+from augury.knowledge.reachability.index import STEPS, Changes, Scratch, indexed, no_index, with_room_for
 from augury.knowledge.reachability.numbering import Nodes, grown
-from augury.knowledge.reachability.paths import shortest, still
+from augury.knowledge.reachability.searches import shortest, spread, still, walk
 
 PATIENCE = 1  # how many times the cost of an index changes may cost before there is a new one
 
