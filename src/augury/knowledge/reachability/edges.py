@@ -124,3 +124,11 @@ def with_room(edges: Edges, more: int, nodes: int) -> Edges:
         buckets = np.full(buckets_for(int(tally[EDGES]) + more), -1, np.int64)
         rehash_edges(Edges(rows, heads, buckets, tally))
     return Edges(grown(rows, int(tally[SLOTS]) + more, 0), grown(heads, nodes, -1), buckets, tally)
+
+
+def all_as_base(edges: Edges) -> tuple[Array, Array]:
+    """The sources and targets of all edges, which are base edges from now on."""
+    rows = edges.rows[: edges.tally[SLOTS]]
+    rows[:, KIND] = BASE
+    kept = rows[:, SOURCE] >= 0
+    return rows[kept, SOURCE], rows[kept, TARGET]

@@ -1,4 +1,4 @@
-"""The face of it all."""
+"""The index that follows changes, and questions to it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from augury.jit import Array, count_work
 from augury.knowledge.reachability.answer import answer, answer_forest, classify, link
 from augury.knowledge.reachability.edges import (
     BASE,
-    EDGES,
     EXTRA,
     KIND,
-    SLOTS,
     SOURCE,
     TARGET,
     add,
+    all_as_base,
     no_edges,
     remove,
     with_room,
@@ -24,8 +23,6 @@ from augury.knowledge.reachability.numbering import Nodes, grown
 from augury.knowledge.reachability.searches import shortest, spread, still, walk
 
 PATIENCE = 1  # how many times the cost of an index changes may cost before there is a new one
-
-
 NO_CHANGES = Changes(np.empty(0, np.int64), np.empty((2, 0, 0), np.uint8), np.empty((0, 2), np.int64))
 
 
@@ -160,15 +157,12 @@ class Reach:
 
     def _build(self) -> None:
         """The index of all edges there are."""
-        rows = self._edges.rows[: self._edges.tally[SLOTS]]
-        rows[:, KIND] = BASE
-        kept = rows[:, SOURCE] >= 0
-        us, vs = rows[kept, SOURCE], rows[kept, TARGET]
+        us, vs = all_as_base(self._edges)
         self._index, self._members = indexed(us, vs, self._nodes.n)
         self.builds += 1
         self._changes, self._linked, self._stale = NO_CHANGES, True, False
         small = len(self._index.labels) + self._index.ends.shape[1]
-        self._cost = self._nodes.n + int(self._edges.tally[EDGES]) + 4 * small + 1000
+        self._cost = self._nodes.n + len(us) + 4 * small + 1000
 
     def _spread(self, x: Array, way: int) -> tuple[Array, Array]:
         xs, parts = self._nodes.find(x), list[Array]()
