@@ -70,7 +70,7 @@ class Changing:
         predicate = (relation.name, relation.arity)
         for rows, holds in ((told.rows[told.ended], False), (told.rows[told.began], True)):
             if len(rows):
-                self.knowledge.edge(predicate, relation.rows.data[:, rows], holds)
+                self.knowledge.closures.follow(predicate, relation.rows.data[:, rows], holds)
 
     def _told(self, changed: Collection[Predicate]) -> None:
         if changed:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge
 
 Mode = tuple[bool, ...]  # which arguments of a call are bound
+Found = TypeVar("Found")
+FAR = -(2**60)  # before every time
 
 
 class TooMany(Exception):
@@ -82,12 +84,9 @@ class Solver:
     def size(self) -> int:
         return sum(t.calls.n + t.answers.n for t in self.tables.values())
 
-    def forget(self, predicates: set[Predicate] | None = None) -> None:
+    def forget(self, touched: set[Predicate] | None = None) -> None:
         """Forgets the answers of some predicates, or of all."""
-        if predicates is None:
-            self.tables.clear()
-        else:
-            self.tables = {k: t for k, t in self.tables.items() if k[0] not in predicates}
+        self.tables = {k: t for k, t in self.tables.items() if touched is not None and k[0] not in touched}
 
     def solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
         """Pairs of a question and an answer, as its columns. `asked` has a column for each bound argument."""
@@ -276,3 +275,8 @@ class Solver:
         frame.vars = {v: frame.vars[v] for v in goal.keeps[step] if v in frame.vars}
         self._limit(len(frame))
         self._run(table, number, goal, frame, step + 1)
+
+
+def untouched(found: dict[Predicate, Found], touched: set[Predicate] | None) -> dict[Predicate, Found]:
+    """What was found out about predicates, without some of them, or without all."""
+    return {p: one for p, one in found.items() if touched is not None and p not in touched}
