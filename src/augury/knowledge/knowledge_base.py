@@ -71,22 +71,22 @@ class Knowledge:
         self._kept_words = 0
         own = [Fact(c.name, tuple(a.value for a in c.args)) for c in clauses if id(c) not in rules]  # type: ignore[union-attr]
         for table in tables_of(own):
-            self.take(table)
-        for told in Facts.of(facts).told:
-            self.take(told)
+            self.load(table)
+        for statements in Facts.of(facts).statement_tables:
+            self.load(statements)
         self._kept_words = self.words.n
         for relation in self.relations.values():
             relation.given = relation.rows.n
 
-    def take(self, table: FactTable | StatementTable) -> None:
-        """Takes in a table of facts, or of statements about them, before anything is asked."""
+    def load(self, table: FactTable | StatementTable) -> None:
+        """A table of facts, or of statements about them, that is there before anything is asked."""
         if isinstance(table, FactTable):
             count_work(len(table))
-            self.relation(table.name, table.arity).take(table)
+            self.relation(table.name, table.arity).load(table)
         elif table.retract is None:
-            self.take(table.facts)
+            self.load(table.facts)
         else:
-            self.changes.say(table)
+            self.changes.apply(table)
             self.changes.settle()
 
     def relation(self, name: str, arity: int) -> Relation:

@@ -258,7 +258,7 @@ def written(program: Program, stage: Stage) -> Iterator[tuple[Any, Any]]:
 
 def _facts_digest(work: Work) -> str:
     """Equal for the same facts; where they are few, in whatever order they were given."""
-    told = work.facts.facts.told
+    told = work.facts.facts.statement_tables
     return work.facts.digest if sum(map(len, told)) > _FEW else _digest(sorted(repr(one) for t in told for one in t))
 
 

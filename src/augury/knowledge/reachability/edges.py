@@ -114,7 +114,7 @@ def rehash_edges(edges: Edges) -> None:
 def no_edges() -> Edges:
     return Edges(
         np.empty((0, 7), np.int64), np.empty((0, 2), np.int64), np.full(16, -1, np.int64), np.array([0, -1, 0])
-    )  # fmt: skip
+    )
 
 
 def with_room(edges: Edges, more: int, nodes: int) -> Edges:

@@ -35,10 +35,10 @@ def search(x: int, y: int, index: Index, scratch: Scratch) -> bool:
             if seen[z, way] == stamp:
                 continue
             seen[z, way] = stamp
-            told = verdict(z if way == 0 else x, y if way == 0 else z, labels)
-            if told > 0:
+            known = verdict(z if way == 0 else x, y if way == 0 else z, labels)
+            if known > 0:
                 return True
-            if told < 0 or astray(z, y if way == 0 else x, way, hubs):
+            if known < 0 or astray(z, y if way == 0 else x, way, hubs):
                 continue
             if way == 0:
                 queue[n0, 0] = z
@@ -66,8 +66,8 @@ def by_search(a: int, b: int, index: Index, scratch: Scratch) -> bool:
     hubs = index.hubs
     if hubs.shape[2] * BITS >= len(hubs):  # all are hubs
         return ((hubs[a, 0, b // BITS] >> (b % BITS)) & 1) > 0  # type: ignore[no-any-return]
-    told = by_hubs(a, b, hubs)
-    return search(a, b, index, scratch) if told == 0 else told > 0  # type: ignore[no-any-return]
+    known = by_hubs(a, b, hubs)
+    return search(a, b, index, scratch) if known == 0 else known > 0  # type: ignore[no-any-return]
 
 
 @helper
