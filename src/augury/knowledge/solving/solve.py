@@ -165,7 +165,7 @@ class Solver:
             if not len(numbers):
                 break
             rows = numbers - lo
-            frame = Frame(at[rows], at[rows], np.full(len(rows), -1, np.int64), numbers, np.zeros(len(rows), np.int64), {}, {})  # fmt: skip
+            frame = _frame_of(at[rows], numbers, {})
             frame = self._matched(goal, goal.early, frame, table)
             met = self._run(table, i, goal, frame, 0)
             if goal.commits:
@@ -267,9 +267,8 @@ class Solver:
         goal, rows, answers = table.goals[number], waiting.rows.data, waiting.on.answers.data
         call = goal.steps[step]
         assert isinstance(call, Holds)
-        end = rows[2, which]
         bound = {v: rows[3 + i, which] for i, v in enumerate(waiting.names)}
-        frame = Frame(end, end, np.full(len(which), -1, np.int64), rows[1, which], np.zeros(len(which), np.int64), bound, {})  # fmt: skip
+        frame = _frame_of(rows[2, which], rows[1, which], bound)
         columns = [answers[1 + i, found] for i in range(len(call.args))]
         frame = self.knowledge.context.matched(call.args, columns, frame)
         frame.vars = {v: frame.vars[v] for v in goal.keeps[step] if v in frame.vars}
@@ -280,3 +279,8 @@ class Solver:
 def untouched(found: dict[Predicate, Found], touched: set[Predicate] | None) -> dict[Predicate, Found]:
     """What was found out about predicates, without some of them, or without all."""
     return {p: one for p, one in found.items() if touched is not None and p not in touched}
+
+
+def _frame_of(at: Array, calls: Array, bound: dict[str, Array]) -> Frame:
+    """The bodies that are answered for calls, at their times."""
+    return Frame(at, at, np.full(len(at), -1, np.int64), calls, np.zeros(len(at), np.int64), bound, {})
