@@ -224,7 +224,9 @@ def both(name: str, text: str, plan: Plan, clock: Clock, path: Path) -> None:
             try:
                 with line_by_line() if lines else nullcontext():
                     facts = read_fact_file(name, str(path), plan, clock, skipped)
-                outcomes.append(([repr(f) for f in facts], [repr(s) for t in facts.told for s in t], skipped.problems))
+                outcomes.append(
+                    ([repr(f) for f in facts], [repr(s) for t in facts.statement_tables for s in t], skipped.problems)
+                )
             except AuguryError as error:
                 outcomes.append(str(error))
         assert outcomes[-2] == outcomes[-1]

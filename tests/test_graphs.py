@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import augury
 from augury.clock import Clock
-from augury.engine import knowledge
 from augury.errors import DataError, ProgramError, RunError
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE
+from augury.knowledge.solving import materialise
 from augury.meaning import evaluate
 from augury.model import Event, Iri, OrderKey, Value
 
@@ -63,7 +63,7 @@ def test_conditions_see_what_is_entailed(
     for i, (x, c) in enumerate(asked):
         told += [Event("a", (x,), 2 + i), Event("b", (x, c), 2 + i), Event("a", (c,), 2 + i)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(knowledge, "FEW", few)
+        patch.setattr(materialise, "FEW", few)
         session = program.session(clock=CLOCK, rdf=graph)
         session.push(told)
     wanted = evaluate(program.plan, told, CLOCK, graph.closed(program.plan))

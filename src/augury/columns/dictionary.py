@@ -244,7 +244,7 @@ class Dictionary:
             if floats.all():
                 found[odd] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers].view(np.uint64))
             else:
-                found[odd] = self._told(0, numbers)
+                found[odd] = self._value_hashes(0, numbers)
                 found[odd[floats]] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers[floats]].view(np.uint64))
         return found
 
@@ -255,10 +255,10 @@ class Dictionary:
         if len(odd):
             numbers = codes[odd] >> 1
             # Floats in the dictionary are not whole, so they have one spelling.
-            found[odd] = 0 if (self.kind[numbers] == _FLOAT).all() else self._told(1, numbers)
+            found[odd] = 0 if (self.kind[numbers] == _FLOAT).all() else self._value_hashes(1, numbers)
         return found
 
-    def _told(self, what: int, numbers: Array) -> Array:
+    def _value_hashes(self, what: int, numbers: Array) -> Array:
         """Hashes or spellings of values of the dictionary, floats aside."""
         lo, hi = self._hashed, self.n
         if lo < hi:
@@ -272,10 +272,6 @@ class Dictionary:
         return self._hashes[what, numbers]
 
     # State
-
-    def state(self) -> dict[str, Any]:
-        n = self.n
-        return {"n": n, "kind": self.kind[:n].copy(), "numbers": self.numbers[:n].copy(), "values": dict(self.values)}
 
     def saved(self) -> dict[str, Any]:
         """The state for a snapshot: where floats stand, these, and all other values in the order of their numbers."""
@@ -299,22 +295,20 @@ class Dictionary:
         numbers = np.zeros(len(kinds), np.float64)
         numbers[kinds == _FLOAT] = floats
         values = dict(zip(places.tolist(), others, strict=True))
-        found = Dictionary.of({"n": len(kinds), "kind": kinds, "numbers": numbers, "values": values})
+        found = Dictionary.of(kinds, numbers, values)
         return found if found.values.keys() == values.keys() else None  # each has a number of its own
 
     @staticmethod
-    def of(state: dict[str, Any]) -> Dictionary:
-        """A dictionary with the same numbers."""
+    def of(kinds: Array, numbers: Array, values: dict[int, Value]) -> Dictionary:
+        """A dictionary whose values have these numbers: where floats stand, these, and all other values."""
         new = Dictionary()
-        kinds, numbers, values = state["kind"], state["numbers"], state["values"]
-        new._room(state["n"])
+        new._room(len(kinds))
         floats = np.flatnonzero(kinds == _FLOAT)
         for n in sorted(values):
             if n > 1:
-                value: Value = values[n]
                 new.n = n
-                new.encode(value)
-        new.n = state["n"]
+                new.encode(values[n])
+        new.n = len(kinds)
         new.numbers[floats] = numbers[floats]
         new.kind[floats] = _FLOAT
         new.canon[floats] = floats * 2 + 1
@@ -334,13 +328,8 @@ class Dictionary:
         moved = np.zeros(self.n, np.int64)
         moved[numbers] = np.arange(len(numbers)) * 2 + 1
         place = {int(n): k for k, n in enumerate(numbers)}
-        state = {
-            "n": len(numbers),
-            "kind": self.kind[numbers],
-            "numbers": self.numbers[numbers],
-            "values": {place[n]: v for n, v in self.values.items() if n in place},
-        }
-        return Dictionary.of(state), moved
+        values = {place[n]: v for n, v in self.values.items() if n in place}
+        return Dictionary.of(self.kind[numbers], self.numbers[numbers], values), moved
 
 
 def _exact(values: Array) -> bool:

@@ -71,9 +71,15 @@ class Rows:
         return found
 
     def find(
-        self, fields: tuple[int, ...], asked: Sequence[Array], count: int, *, strict: bool = True, lo: int = 0,
+        self,
+        fields: tuple[int, ...],
+        asked: Sequence[Array],
+        count: int,
+        *,
+        strict: bool = True,
+        lo: int = 0,
         times: tuple[Array, Array, Array] | None = None,
-    ) -> tuple[Array, Array]:  # fmt: skip
+    ) -> tuple[Array, Array]:
         """Pairs of a question and a row that has the fields it asks for; in the order of the questions.
 
         `times` are those of the questions, and since and until when the rows hold. Rows before `lo` are left out.
@@ -91,9 +97,24 @@ class Rows:
         while True:
             found = np.empty((2, size), np.int64)
             done = k.look_up(
-                keys, chains.places, count, self.data, chains.fields, strict, self.words.canon, self.words.nullish,
-                chains.buckets, chains.after, self.alive, since, until, at, lo, state, found,
-            )  # fmt: skip
+                keys,
+                chains.places,
+                count,
+                self.data,
+                chains.fields,
+                strict,
+                self.words.canon,
+                self.words.nullish,
+                chains.buckets,
+                chains.after,
+                self.alive,
+                since,
+                until,
+                at,
+                lo,
+                state,
+                found,
+            )
             parts.append(found[:, : state[2]])
             if done:
                 break

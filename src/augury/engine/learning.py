@@ -33,7 +33,7 @@ class Learnt(Arrived):
     statements: list[Statement] = field(default_factory=list)
 
     def apply(self, circuit: Circuit) -> None:
-        circuit.learned(circuit.knowledge.changes.say(self.statements))
+        circuit.learned(circuit.knowledge.changes.apply(self.statements))
         circuit.run()
 
 
@@ -43,7 +43,7 @@ def statements_from(session: Session, facts: Any) -> list[Statement]:
     given = facts_from(facts, plan, session.clock)
     check_facts(given, plan)
     found: list[Statement] = []
-    for table in given.told:
+    for table in given.statement_tables:
         for one in table:
             fact = replace(one.fact, since=session.now) if one.fact.since is None else one.fact
             for time in (fact.since, fact.until):

@@ -12,7 +12,8 @@ from augury.algebra.nodes import Holds, Rule, Unless
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Wild
 from augury.entailment import Derivation
-from augury.knowledge.knowledge_base import FAR, Knowledge
+from augury.knowledge.knowledge_base import Knowledge
+from augury.knowledge.solving.solve import FAR
 from augury.meaning.evaluator import derive_from
 from augury.meaning.static import Call, Static
 from augury.model import Event, Fact, Value
@@ -35,7 +36,7 @@ class Proofs(Static):
         if way is None:
             yield from super().solve(condition, binding, at)
             return
-        edge = self.knowledge.closures[predicate][0]
+        edge = self.knowledge.closures.edges[predicate][0]
         steps = tuple(Proof(edge, step) for step in pairwise(way))
         result = match_all(condition.args, call.args, binding)  # type: ignore[arg-type]
         if steps and result is not None:
@@ -52,10 +53,10 @@ class Proofs(Static):
     def _way(self, predicate: Predicate, call: Call) -> list[Value] | None:
         """The values on the way from the first argument to the second; None where there is no index for this time."""
         knowledge, words = self.knowledge, self.knowledge.words
-        if not knowledge.indexed(predicate, FAR if call.at is None else call.at):
+        if not knowledge.closures.answers(predicate, FAR if call.at is None else call.at):
             return None
         first, last = (int(words.canonical(np.array([words.encode(a)]))[0]) for a in call.args)  # type: ignore[arg-type]
-        return [words.decode(code) for code in knowledge.reach(predicate).path(first, last)]
+        return [words.decode(code) for code in knowledge.closures.index(predicate).path(first, last)]
 
     def facts_for(self, predicate: Predicate, call: Call) -> list[Fact]:
         relation = self.knowledge.relations.get(predicate)

@@ -66,9 +66,7 @@ class Database:
             yield connection
 
 
-_READING = {
-    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE
-}  # fmt: skip
+_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 # A query sees the database and nothing else: no other file, no extension, no network, and no way to undo that.
 _ALONE: Any = {
     "enable_external_access": "false",
@@ -173,14 +171,20 @@ def _no_query(query: str, place: str) -> DataError:
     return DataError("the query gives no rows", place, f"it is to be a SELECT, not {query.strip()[:60]!r}")
 
 
-def _hint(said: str, query: str, tables: Callable[[], list[str]]) -> str:
+def _hint(message: str, query: str, tables: Callable[[], list[str]]) -> str:
     """The table that was probably meant, else the query."""
-    absent = _ABSENT.search(said)
+    absent = _ABSENT.search(message)
     if absent is None:
         return f"it is {query.strip()}" if query else ""
     known = tables()
     close = nearest(next(name for name in absent.groups() if name), known)
-    return f"there is `{close}`" if close else f"the tables are {', '.join(sorted(known))}" if known else "it has no tables"  # fmt: skip
+    return (
+        f"there is `{close}`"
+        if close
+        else f"the tables are {', '.join(sorted(known))}"
+        if known
+        else "it has no tables"
+    )
 
 
 def _tables(connection: Any, kind: str) -> list[str]:

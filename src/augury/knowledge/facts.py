@@ -28,12 +28,12 @@ _MANY = 1000  # tuples that are worth turning into columns
 class Facts(Sequence[Fact]):
     """The facts of a run, in tables; iterate over it for single ones.
 
-    `tables` are those of predicates of which nothing is retracted, `statements` what was said of the others, and `settled`
+    `tables` are those of predicates of which nothing is retracted, `statements` those about the others, and `settled`
     all facts with the intervals in which they hold.
     """
 
-    def __init__(self, told: Iterable[StatementTable] = ()) -> None:
-        self.told = tuple(told)
+    def __init__(self, statement_tables: Iterable[StatementTable] = ()) -> None:
+        self.statement_tables = tuple(statement_tables)
 
     @staticmethod
     def of(facts: Iterable[Fact]) -> Facts:
@@ -41,30 +41,30 @@ class Facts(Sequence[Fact]):
         return facts if isinstance(facts, Facts) else Facts(StatementTable(table) for table in tables_of(facts))
 
     def __add__(self, other: Facts) -> Facts:
-        """What the other says is said later."""
-        return Facts(self.told + other.told)
+        """The statements of the other come later."""
+        return Facts(self.statement_tables + other.statement_tables)
 
     @cached_property
     def predicates(self) -> set[Predicate]:
-        return {table.predicate for table in self.told}
+        return {table.predicate for table in self.statement_tables}
 
     @cached_property
     def changing(self) -> set[Predicate]:
         """The predicates of which something is retracted."""
-        return {table.predicate for table in self.told if table.retract is not None}
+        return {table.predicate for table in self.statement_tables if table.retract is not None}
 
     @cached_property
     def timed(self) -> set[str]:
         """The names of those predicates whose facts do not always hold."""
-        return {table.facts.name for table in self.told if table.facts.timed or table.retract is not None}
+        return {table.facts.name for table in self.statement_tables if table.facts.timed or table.retract is not None}
 
     @cached_property
     def tables(self) -> list[FactTable]:
-        return [table.facts for table in self.told if table.predicate not in self.changing]
+        return [table.facts for table in self.statement_tables if table.predicate not in self.changing]
 
     @cached_property
     def statements(self) -> list[StatementTable]:
-        return [table for table in self.told if table.predicate in self.changing]
+        return [table for table in self.statement_tables if table.predicate in self.changing]
 
     @cached_property
     def settled(self) -> list[FactTable]:
@@ -93,7 +93,7 @@ class Facts(Sequence[Fact]):
         return f"<Facts: {', '.join(f'{name}/{arity}' for name, arity in sorted(self.predicates))}>"
 
     def __reduce__(self) -> Any:
-        return Facts, (self.told,)
+        return Facts, (self.statement_tables,)
 
 
 # Reading
@@ -141,8 +141,11 @@ def _check_form(source: SourceFile) -> None:
     except DataError as error:
         if "by its name" not in error.message:
             raise
-        raise DataError("is neither CSV, JSON lines, Parquet, Arrow nor a database by its name", source.place,
-                        "name it .csv, .jsonl, .parquet, .arrow, .duckdb or .sqlite") from None  # fmt: skip
+        raise DataError(
+            "is neither CSV, JSON lines, Parquet, Arrow nor a database by its name",
+            source.place,
+            "name it .csv, .jsonl, .parquet, .arrow, .duckdb or .sqlite",
+        ) from None
 
 
 def facts_of_items(name: str, items: Items, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
@@ -193,9 +196,9 @@ def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
     op = since = until = None
     if isinstance(row, Mapping) and "functor" not in row:
         own = set() if "args" in row else {a.name for a in declared or ()}
-        said = {key: row.get(key) for key in FACT_ROLES if key not in own}
-        op, since, until = said.get("op"), _since(said, clock), time_of(said.get("valid_to"), "valid_to", clock)
-        named = {k: v for k, v in row.items() if k not in said}
+        roles = {key: row.get(key) for key in FACT_ROLES if key not in own}
+        op, since, until = roles.get("op"), _since(roles, clock), time_of(roles.get("valid_to"), "valid_to", clock)
+        named = {k: v for k, v in row.items() if k not in roles}
         for key in named.keys() - own - {"args"}:
             if own or "args" in row:
                 close = misspelt(str(key), [*FACT_ROLES, *own])
@@ -229,11 +232,11 @@ def _values(name: str, named: Mapping[str, Any], plan: Plan) -> list[Any]:
     return [named[a.name] for a in declared]
 
 
-def _since(said: Mapping[str, Any], clock: Clock) -> int | None:
-    if said.get("time") is not None and said.get("valid_from") is not None:
+def _since(roles: Mapping[str, Any], clock: Clock) -> int | None:
+    if roles.get("time") is not None and roles.get("valid_from") is not None:
         raise DataError("has both `time` and `valid_from`", hint="they mean the same: keep one of them")
-    key = "valid_from" if said.get("time") is None else "time"
-    return time_of(said.get(key), key, clock)
+    key = "valid_from" if roles.get("time") is None else "time"
+    return time_of(roles.get(key), key, clock)
 
 
 def facts_listed(given: Any) -> list[Any]:
@@ -266,18 +269,18 @@ def facts_from(
     """
     if isinstance(given, Facts):
         return given
-    told: list[StatementTable] = []
+    tables: list[StatementTable] = []
     single: list[Fact] = []
     items: Iterable[Any] = given.items() if isinstance(given, Mapping) else facts_listed(given)
     for item in items:
         if isinstance(item, Fact):
             single.append(item)
             continue
-        told += Facts.of(single).told
+        tables += Facts.of(single).statement_tables
         single = []
         name, rows = item
-        told += _rows_from(full_name(name, plan), rows, plan, clock, skipped or Skipped())
-    return Facts((*told, *Facts.of(single).told))
+        tables += _rows_from(full_name(name, plan), rows, plan, clock, skipped or Skipped())
+    return Facts((*tables, *Facts.of(single).statement_tables))
 
 
 def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
@@ -332,8 +335,10 @@ def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
             continue
         if name not in asked:
             close = nearest(name, asked)
-            raise DataError(f"nothing in the program asks for facts of `{name}`",
-                            hint=f"did you mean `{close}`?" if close else f"it asks for {', '.join(sorted(asked)) or 'none'}")  # fmt: skip
+            raise DataError(
+                f"nothing in the program asks for facts of `{name}`",
+                hint=f"did you mean `{close}`?" if close else f"it asks for {', '.join(sorted(asked)) or 'none'}",
+            )
         if arity not in asked[name]:
             expected = " or ".join(str(n) for n in sorted(asked[name]))
             raise DataError(f"a fact of `{name}` has {counted(arity, 'argument')}; the program asks with {expected}")
@@ -348,5 +353,5 @@ def without_facts(facts: Iterable[Fact], plan: Plan) -> list[str]:
 def _predicates(facts: Iterable[Fact]) -> list[Predicate]:
     """The predicates of facts, those first that come first."""
     if isinstance(facts, Facts):
-        return list(dict.fromkeys(table.predicate for table in facts.told))
+        return list(dict.fromkeys(table.predicate for table in facts.statement_tables))
     return list(dict.fromkeys((f.name, len(f.args)) for f in facts))

@@ -127,10 +127,13 @@ _XSD_TYPES: dict[str, Callable[[str], Value]] = {
     "negativeInteger": _between(MIN_INT, -1),
     "nonNegativeInteger": _between(0, MAX_INT),
     "positiveInteger": _between(1, MAX_INT),
-    **{name: _between(-(2 ** (n - 1)), 2 ** (n - 1) - 1) for name, n in (("long", 64), ("int", 32), ("short", 16), ("byte", 8))},
+    **{
+        name: _between(-(2 ** (n - 1)), 2 ** (n - 1) - 1)
+        for name, n in (("long", 64), ("int", 32), ("short", 16), ("byte", 8))
+    },
     "unsignedLong": _between(0, MAX_INT),
     **{name: _between(0, 2**n - 1) for name, n in (("unsignedInt", 32), ("unsignedShort", 16), ("unsignedByte", 8))},
-}  # fmt: skip
+}
 LITERALS = {XSD + name: read for name, read in _XSD_TYPES.items()}
 
 

@@ -11,7 +11,7 @@ number of times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Near:
         while self._levels and len(self._levels[-1].rows) <= 2 * len(new):
             new = np.concatenate([self._kept(self._levels.pop()), new])
         if len(new):
-            self._levels.append(self._level(new))
+            self._levels.append(_level(new, self._lat[new], self._lon[new]))
         return rows
 
     def remove(self, rows: Array) -> None:
@@ -62,7 +62,7 @@ class Near:
         self._dead += len(rows)
         if self._dead > len(self):
             left = np.concatenate([self._kept(level) for level in self._levels])
-            self._levels = [self._level(left)] if len(left) else []
+            self._levels = [_level(left, self._lat[left], self._lon[left])] if len(left) else []
 
     def within(self, lat: Array, lon: Array, km: Array | float, strict: bool) -> tuple[Array, Array]:
         """The pairs (query, row) whose `distance_km` is at most `km`, or less where `strict`, in this order."""
@@ -87,19 +87,13 @@ class Near:
         portions: list[Array] = []
         first, room = 0, np.empty(1024 + 4 * len(asked), np.int64)
         while first < len(asked):
-            came, n, touched = around(
-                asked, first, circles, level.ends, level.first, level.lon, level.places, level.rows, self._alive, bits,
-                room,
-            )  # fmt: skip
+            came, n, touched = around(asked, first, circles, level, self._alive, bits, room)
             self.touched += touched
             portions.append(room[:n].copy())
             if came < len(asked):
                 room = np.empty(4 * len(room), np.int64)
             first = came
         return np.concatenate(portions) if portions else np.empty(0, np.int64)
-
-    def _level(self, rows: Array) -> _Level:
-        return _Level.of(rows, self._lat[rows], self._lon[rows])
 
     def _kept(self, level: _Level) -> Array:
         """The rows of a level that goes, without the dead."""
@@ -115,8 +109,7 @@ class Near:
             )
 
 
-@dataclass(frozen=True)
-class _Level:
+class _Level(NamedTuple):
     """Points that were put in order together.
 
     Band b has the points from first[b] up to first[b + 1], and the latitudes from ends[0, b] up to ends[1, b]. Of each
@@ -129,18 +122,19 @@ class _Level:
     places: Array
     rows: Array
 
-    @staticmethod
-    def of(rows: Array, lat: Array, lon: Array) -> _Level:
-        size = max(int(np.sqrt(len(rows))), 8)
-        band = np.empty(len(rows), np.int64)
-        band[np.argsort(lat, kind="stable")] = np.arange(len(rows)) // size
-        turned = _turned(lon)
-        order = np.lexsort((turned, band))
-        first = np.append(np.arange(0, len(rows), size), len(rows))
-        lat = lat[order]
-        ends = np.stack([np.minimum.reduceat(lat, first[:-1]), np.maximum.reduceat(lat, first[:-1])])
-        turned = turned[order]
-        return _Level(ends, first, turned, np.stack(_place(lat, turned)), rows[order])
+
+def _level(rows: Array, lat: Array, lon: Array) -> _Level:
+    """Puts points in order."""
+    size = max(int(np.sqrt(len(rows))), 8)
+    band = np.empty(len(rows), np.int64)
+    band[np.argsort(lat, kind="stable")] = np.arange(len(rows)) // size
+    turned = _turned(lon)
+    order = np.lexsort((turned, band))
+    first = np.append(np.arange(0, len(rows), size), len(rows))
+    lat = lat[order]
+    ends = np.stack([np.minimum.reduceat(lat, first[:-1]), np.maximum.reduceat(lat, first[:-1])])
+    turned = turned[order]
+    return _Level(ends, first, turned, np.stack(_place(lat, turned)), rows[order])
 
 
 def placed(lat: Array, lon: Array) -> Array:
@@ -189,13 +183,13 @@ def _circles(lat: Array, lon: Array, km: Array) -> Array:
 
 @Kernel
 def around(
-    asked: Array, begin: int, circles: Array, ends: Array, first: Array, lon: Array, places: Array, rows: Array,
-    alive: Array, bits: int, found: Array,
-) -> tuple[int, int, int]:  # fmt: skip
+    asked: Array, begin: int, circles: Array, level: _Level, alive: Array, bits: int, found: Array
+) -> tuple[int, int, int]:
     """Finds the points of a level around queries, as keys: the query, then `bits` bits for the row, then 1 for doubt.
 
     Returns how far it came, how many points it found, and how many it looked at; it stops early where `found` has no room.
     """
+    ends, first, lon, places, rows = level
     n, room, touched, bands = 0, len(found), 0, len(first) - 1
     for i in range(begin, len(asked)):
         x, y, z, inside, outside = circles[0, i], circles[1, i], circles[2, i], circles[3, i], circles[4, i]

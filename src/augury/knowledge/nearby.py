@@ -98,27 +98,18 @@ def _facts_near(
 def index_of(knowledge: Knowledge, relation: Relation, places: tuple[int, int]) -> Near | None:
     """The index of two columns of facts; None where some of them is no place on the sphere."""
     key, n = (relation.name, relation.arity, *places), relation.rows.n
-    known = knowledge.near.get(key)
-    if known is not None and known[0] == n:
-        return known[1]
-    lo = 0 if known is None or known[1] is None else known[0]
-    numbers = [knowledge.words.numeric(_plainly(relation.rows.data[i, lo:n])) for i in places]
-    if any(x is None for x in numbers) or (known is not None and known[1] is None):
-        index = None
-    else:
-        lat, lon = (np.asarray(x, np.float64) for x in numbers)
-        if not placed(lat, lon).all():
+    seen, index = knowledge.near.get(key, (0, Near()))
+    if index is not None and seen < n:
+        lat, lon = (knowledge.words.numeric(_as_floats(relation.rows.data[i, seen:n])) for i in places)
+        if lat is None or lon is None or not placed(lat, lon).all():
             index = None
-        elif lo:
-            index = known[1]  # type: ignore[index]
-            index.add(lat, lon)  # type: ignore[union-attr]
         else:
-            index = Near(lat, lon)
+            index.add(lat, lon)
     knowledge.near[key] = (n, index)
     return index
 
 
-def _plainly(codes: Array) -> Array:
+def _as_floats(codes: Array) -> Array:
     """Codes in which 12 and 12.0 are both floats: a column of places may have both."""
     whole = (codes & 1) == 0
     return np.where(whole, codes | 2, codes)

@@ -29,9 +29,15 @@ from augury.sources import Coded, Skipped
 
 Form = Literal["Turtle", "N-Triples", "N-Quads", "TriG", "RDF/XML", "JSON-LD"]
 ENDINGS: dict[str, Form] = {
-    ".ttl": "Turtle", ".nt": "N-Triples", ".nq": "N-Quads", ".trig": "TriG",
-    ".rdf": "RDF/XML", ".owl": "RDF/XML", ".xml": "RDF/XML", ".jsonld": "JSON-LD",
-}  # fmt: skip
+    ".ttl": "Turtle",
+    ".nt": "N-Triples",
+    ".nq": "N-Quads",
+    ".trig": "TriG",
+    ".rdf": "RDF/XML",
+    ".owl": "RDF/XML",
+    ".xml": "RDF/XML",
+    ".jsonld": "JSON-LD",
+}
 Array: TypeAlias = Any
 Pairs: TypeAlias = tuple[Array, Array]  # the subjects and the objects of one predicate
 Split: TypeAlias = tuple[Array, Array]  # a row of four words a line, and the different words
@@ -41,6 +47,28 @@ DEEPEST = 500  # elements of RDF/XML, or objects and lists of JSON-LD, inside on
 
 
 # Triples
+
+
+class _Terms:
+    """Different terms, each with a number."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.iris: dict[str, int] = {}
+        self._texts: dict[str, int] = {}
+        self._others: dict[Any, int] = {}
+
+    def number(self, value: Value) -> int:
+        """The number of a term, a new one where there is none."""
+        if type(value) is Iri:
+            number = self.iris.setdefault(value.text, len(self.values))
+        elif type(value) is str:
+            number = self._texts.setdefault(value, len(self.values))
+        else:
+            number = self._others.setdefault(term_key(value), len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        return number
 
 
 @dataclass(frozen=True)
@@ -56,37 +84,25 @@ class Triples:
     @staticmethod
     def of(rows: Iterable[tuple[Value, Value, Value]]) -> Triples:
         """Triples of the default graph."""
-        known: dict[Any, int] = {}
-        terms: list[Value] = []
-        numbers: list[int] = []
-        for row in rows:
-            for value in row:
-                numbers.append(known.setdefault(term_key(value), len(terms)))
-                if numbers[-1] == len(terms):
-                    terms.append(value)
+        terms = _Terms()
+        numbers = [terms.number(value) for row in rows for value in row]
         subject, predicate, object = np.array(numbers, np.int32).reshape(-1, 3).T
-        return Triples(terms, subject, predicate, object, np.full(len(subject), -1, np.int32))
+        return Triples(terms.values, subject, predicate, object, np.full(len(subject), -1, np.int32))
 
     @staticmethod
     def joined(parts: Sequence[Triples]) -> Triples:
         """The triples of several files as one; a term that is in two of them has one number."""
         if len(parts) == 1:
             return parts[0]
-        names: dict[str, int] = {}
-        others: dict[Any, int] = {}
-        terms: list[Value] = []
+        terms = _Terms()
         columns: list[list[Array]] = [[], [], [], []]
         for part in parts:
-            places = np.full(len(part.terms) + 1, -1, np.int32)  # the last one is that of the default graph
-            for i, value in enumerate(part.terms):
-                n = len(terms)
-                found = names.setdefault(value.text, n) if type(value) is Iri else others.setdefault(term_key(value), n)
-                if found == n:
-                    terms.append(value)
-                places[i] = found
+            places = np.array(
+                [*map(terms.number, part.terms), -1], np.int32
+            )  # the last one is that of the default graph
             for column, numbers in zip(columns, (part.subject, part.predicate, part.object, part.graph), strict=True):
                 column.append(places[numbers])
-        return Triples(terms, *(np.concatenate([np.empty(0, np.int32), *column]) for column in columns))
+        return Triples(terms.values, *(np.concatenate([np.empty(0, np.int32), *column]) for column in columns))
 
     def __len__(self) -> int:
         return len(self.subject)
@@ -165,7 +181,7 @@ def read_rdf(path: str, skipped: Skipped, form: Form | None = None) -> Triples:
         try:
             _check_triple_terms(file, place)
             for part in _lines(file, reading, skipped) if form in _LINED else _statements(file, path, reading, skipped):
-                reading.take(part)
+                reading.add(part)
         except DataError as error:
             if form not in _WHOLE:
                 raise
@@ -412,7 +428,12 @@ def _check_triple_terms(file: IO[bytes], place: str) -> None:
     count = sum(block.count(b"<<") for block in iter(lambda: file.read(CHUNK), b""))
     file.seek(begin)
     if count > DEEPEST:
-        bare = re.sub(b"|".join([_LONG_STRING, _STRING, _STRING.replace(b'"', b"'"), _IRI_OR_COMMENT]), b"", file.read(), flags=re.DOTALL)  # fmt: skip
+        bare = re.sub(
+            b"|".join([_LONG_STRING, _STRING, _STRING.replace(b'"', b"'"), _IRI_OR_COMMENT]),
+            b"",
+            file.read(),
+            flags=re.DOTALL,
+        )
         file.seek(begin)
         if _depth(bare.replace(b"<<", b"{").replace(b">>", b"}"), "{", "}") > DEEPEST:
             raise _too_deep(place)
@@ -506,33 +527,26 @@ class _Reading:
     def __init__(self, place: str, form: Form) -> None:
         self.place, self.form = place, form
         self.graphs = form in ("N-Quads", "TriG", "JSON-LD")
-        self.terms: list[Value] = []
+        self.terms = _Terms()
         self.rows: list[Array] = []
-        self._names: dict[str, int] = {}
-        self._texts: dict[str, int] = {}
-        self._literals: dict[Any, int] = {}
         self._anonymous: dict[str, int] = {}
         self._file = f"{text_hash(place):016x}"
 
-    def take(self, part: Split) -> None:
+    def add(self, part: Split) -> None:
         codes, words = part
-        names, terms = self._names, self.terms
-        numbers: list[int] = []
+        known, numbers = self.terms.iris, list[int]()
         for word in words.to_pylist():
             if word[0] == "<" and word[-1] == " " and word[1] != "<":  # an IRI, as most are
                 name = word[1:-2]
-                number = names.get(name)
-                if number is None:
-                    number = names[name] = len(terms)
-                    terms.append(Iri(name))
-                numbers.append(number)
+                number = known.get(name)
+                numbers.append(self.terms.number(Iri(name)) if number is None else number)
             else:
                 numbers.append(self._number(word))
         self.rows.append(np.array(numbers, np.int32)[codes])
 
     def triples(self) -> Triples:
         rows = np.concatenate([np.empty((0, 4), np.int32), *self.rows])
-        return Triples(self.terms, *(np.ascontiguousarray(rows[:, i]) for i in range(4)))
+        return Triples(self.terms.values, *(np.ascontiguousarray(rows[:, i]) for i in range(4)))
 
     def _number(self, word: str) -> int:
         """The number of the term that a word of N-Quads stands for, -1 for that of the default graph."""
@@ -540,20 +554,8 @@ class _Reading:
             return -1
         word = word.removesuffix(".\n")
         if word[0] == '"' or word[1] == "<":
-            value = self._literal(word)
-            return (
-                self._add(self._texts, value, value)
-                if type(value) is str
-                else self._add(self._literals, term_key(value), value)
-            )
-        name = word[1:-2] if word[0] == "<" else "_:" + self._blank(word[2:-1])
-        return self._add(self._names, name, Iri(name))
-
-    def _add(self, known: dict[Any, int], key: Any, value: Value) -> int:
-        number = known.setdefault(key, len(self.terms))
-        if number == len(self.terms):
-            self.terms.append(value)
-        return number
+            return self.terms.number(self._literal(word))
+        return self.terms.number(Iri(word[1:-2] if word[0] == "<" else "_:" + self._blank(word[2:-1])))
 
     def _literal(self, word: str) -> Value:
         if "\\" in word or word[0] == "<":

@@ -46,19 +46,19 @@ def closure(triples: Iterable[Triple]) -> set[Triple]:
 def _step(triples: set[Triple]) -> set[Triple]:
     """What one use of one rule gives."""
     new: set[Triple] = set()
-    for a, said, b in triples:
+    for a, property, b in triples:
         for x, p, y in triples:
-            if said == DOMAIN and p == a:
+            if property == DOMAIN and p == a:
                 new.add((x, TYPE, b))  # rdfs2
-            if said == RANGE and p == a and is_resource(y):
+            if property == RANGE and p == a and is_resource(y):
                 new.add((y, TYPE, b))  # rdfs3
-            if said == SUBPROPERTY and p == SUBPROPERTY and x == b:
+            if property == SUBPROPERTY and p == SUBPROPERTY and x == b:
                 new.add((a, SUBPROPERTY, y))  # rdfs5
-            if said == SUBPROPERTY and p == a and is_resource(b):
+            if property == SUBPROPERTY and p == a and is_resource(b):
                 new.add((x, b, y))  # rdfs7
-            if said == SUBCLASS and p == TYPE and y == a:
+            if property == SUBCLASS and p == TYPE and y == a:
                 new.add((x, TYPE, b))  # rdfs9
-            if said == SUBCLASS and p == SUBCLASS and x == b:
+            if property == SUBCLASS and p == SUBCLASS and x == b:
                 new.add((a, SUBCLASS, y))  # rdfs11
     return new
 
@@ -80,9 +80,11 @@ class Schema:
                 self.terms.append(word)
         self.type, self._subclass, self._subproperty, self._domain, self._range = (words[name] for name in names)
         self._resource = np.array([type(term) is Iri for term in self.terms], bool)
-        self._said = triples.pairs
-        self._closed = {k: self._said.get(k, NONE) for k in (self._subclass, self._subproperty, self._domain, self._range)}  # fmt: skip
-        self.types: Pairs = self._said.get(self.type, NONE)
+        self._stated = triples.pairs
+        self._closed = {
+            k: self._stated.get(k, NONE) for k in (self._subclass, self._subproperty, self._domain, self._range)
+        }
+        self.types: Pairs = self._stated.get(self.type, NONE)
         self.subproperties: dict[int, list[int]] = {}
         self._close()
 
@@ -102,7 +104,7 @@ class Schema:
 
     def pairs(self) -> dict[int, Pairs]:
         """The pairs of every property that has any, `rdf:type` with `types` alone."""
-        found = {p: self.instances(p) for p in {*self._said, *self.subproperties} - {self.type} if self._named(p)}
+        found = {p: self.instances(p) for p in {*self._stated, *self.subproperties} - {self.type} if self._named(p)}
         return {p: rows for p, rows in {**found, **self._closed, self.type: self.types}.items() if len(rows[0])}
 
     def _named(self, p: int) -> bool:
@@ -148,7 +150,7 @@ class Schema:
     def _find_types(self) -> None:
         """rdfs2, 3 and 7 into `rdf:type`; again only where types have a domain or range themselves."""
         typed = [self._closed[k][0] for k in (self._domain, self._range)]
-        again = any(self._feeds(self.type, p) for p in distinct(np.concatenate(typed)).tolist())
+        recursive = any(self._feeds(self.type, p) for p in distinct(np.concatenate(typed)).tolist())
         size = -1
         while size != len(self.types[0]):
             size = len(self.types[0])
@@ -159,7 +161,7 @@ class Schema:
                 objects = self._ends(p, 1)
                 parts.append(_all_with(objects[self._resource[objects]], c))
             self.types = self._union(parts)
-            if not again:
+            if not recursive:
                 return
 
     def _feeds(self, p: int, q: int) -> bool:
@@ -169,7 +171,7 @@ class Schema:
         """The pairs of a property without those of its subproperties, the vocabulary apart."""
         if p in self._closed:
             return self._closed[p]
-        return self.types_expanded() if p == self.type else self._said.get(p, NONE)
+        return self.types_expanded() if p == self.type else self._stated.get(p, NONE)
 
     def _ends(self, p: int, side: int) -> Array:
         """The different subjects, or objects, of a property and its subproperties."""

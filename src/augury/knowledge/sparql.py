@@ -118,5 +118,9 @@ def check_queries(plan: Plan, findings: Findings) -> None:
             return
         else:
             if count != query.arity:
-                findings.add("E206", f"the query gives {counted(count, 'column')}, but {counted(query.arity, 'argument')} stand beside it", query.span,
-                             hint="write an argument for each variable that it selects")  # fmt: skip
+                findings.add(
+                    "E206",
+                    f"the query gives {counted(count, 'column')}, but {counted(query.arity, 'argument')} stand beside it",
+                    query.span,
+                    hint="write an argument for each variable that it selects",
+                )

@@ -1,4 +1,4 @@
-"""Facts that change: what is said of a fact, one statement after the other, and when it holds by that."""
+"""Facts that change: statements about a fact, one after the other, and the intervals in which it holds by them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from augury.model import Fact, Value, order_key, show_value
 
 
 class Statements:
-    """What is said of one fact.
+    """The statements about one fact.
 
     It holds at `x` where it was asserted over `[since, until)` with `since <= x < until`, and not retracted at a time `t`
-    with `since < t <= x`. Of an assertion and a retraction at the same time, the one that was said later stands.
+    with `since < t <= x`. Of an assertion and a retraction at the same time, the later statement stands.
     """
 
     def __init__(self) -> None:
@@ -79,13 +79,15 @@ def statement(name: str, args: tuple[Value, ...], op: object, since: int | None,
     if since is None:
         raise DataError("a retract needs a time", hint="give it as `time`, or as `valid_from`")
     if until is not None:
-        raise DataError("a retract has no `valid_to`", hint="the fact no longer holds from its time on, until it is asserted again")  # fmt: skip
+        raise DataError(
+            "a retract has no `valid_to`", hint="the fact no longer holds from its time on, until it is asserted again"
+        )
     return Statement(Fact(name, args, since), True)
 
 
 @dataclass(frozen=True)
 class StatementTable:
-    """Statements about one predicate, in the order in which they were said."""
+    """Statements about one predicate, in the order in which they came."""
 
     facts: FactTable
     retract: Any = None  # whether a row retracts; None where none does
@@ -120,23 +122,23 @@ def timeline(statements: Iterable[Statement]) -> Iterator[Fact]:
 
     `open() from 2`, `retract open() at 5`, `open() from 7` → `open()` in [2, 5) and from 7 on.
     """
-    said: dict[Hashable, tuple[Fact, Statements]] = {}
+    known: dict[Hashable, tuple[Fact, Statements]] = {}
     for one in statements:
         fact = one.fact
-        _, about = said.setdefault((fact.name, fact_key(fact.args)), (fact, Statements()))
+        _, about = known.setdefault((fact.name, fact_key(fact.args)), (fact, Statements()))
         since = ALWAYS if fact.since is None else fact.since
         if one.retract:
             about.add_retract(since)
         else:
             about.add_assert(since, EVER if fact.until is None else fact.until)
-    for fact, about in said.values():
+    for fact, about in known.values():
         for since, until in about.intervals():
             yield Fact(fact.name, fact.args, None if since == ALWAYS else since, None if until == EVER else until)
 
 
-def told(facts: Iterable[Fact]) -> list[Statement]:
-    """Facts as statements, those of which something is retracted as they were said."""
-    tables = getattr(facts, "told", None)
+def as_statements(facts: Iterable[Fact]) -> list[Statement]:
+    """Facts as statements, those of which something is retracted as they came."""
+    tables = getattr(facts, "statement_tables", None)
     return [Statement(f) for f in facts] if tables is None else [one for table in tables for one in table]
 
 
@@ -147,7 +149,7 @@ def fact_key(args: tuple[Value, ...]) -> Hashable:
 
 def settled(tables: Iterable[StatementTable]) -> FactTable:
     """What the statements about one predicate come to."""
-    given = list(tables)
-    found = tables_of(timeline(s for table in given for s in table))
-    name, arity = given[0].predicate
+    tables = list(tables)
+    found = tables_of(timeline(s for table in tables for s in table))
+    name, arity = tables[0].predicate
     return found[0] if found else FactTable(name, tuple(column_of([]) for _ in range(arity)), 0)

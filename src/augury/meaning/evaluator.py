@@ -24,7 +24,7 @@ from augury.algebra.terms import Aggregate, plain_variables, variables, walk
 from augury.clock import Clock
 from augury.entailment import Derivation, Model
 from augury.errors import RunError
-from augury.knowledge.timeline import Statement, timeline, told
+from augury.knowledge.timeline import Statement, as_statements, timeline
 from augury.meaning.occurrences import Row
 from augury.meaning.patterns import World
 from augury.meaning.static import Static
@@ -53,7 +53,7 @@ def evaluate(
     """All derived events that the standing history entails, with every derivation, up to the clock."""
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
-    said = told(facts)
+    said = as_statements(facts)
     known = list(timeline(said))
     facts_varying = varying(plan, known)
     scalars = Scalars(plan.functions, plan.aggregates, clock)

@@ -298,7 +298,7 @@ def _without_unasked(plan: Plan, facts: Facts, before: set[Predicate], after: se
     """Without the clauses and facts that were there for conditions that are joined now."""
     gone = before - after
     clauses = tuple(c for c in plan.clauses if (c.name, len(c.args)) not in gone)
-    return replace(plan, clauses=clauses), Facts(t for t in facts.told if t.predicate not in gone)
+    return replace(plan, clauses=clauses), Facts(t for t in facts.statement_tables if t.predicate not in gone)
 
 
 # Conditions that can be joined

@@ -232,7 +232,7 @@ class Stream(Outputs):
 
 def _facts_digest(work: Work) -> str:
     """Equal for the same facts; where they are few, in whatever order they were given."""
-    statements = work.facts.facts.told
+    statements = work.facts.facts.statement_tables
     return (
         work.facts.digest
         if sum(map(len, statements)) > _FEW

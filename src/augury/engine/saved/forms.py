@@ -161,7 +161,7 @@ FORMS = (
     Form("statement", Statement, lambda v: (v.fact, v.retract), _statement),
     Form("facts of a predicate", FactTable, lambda v: (v.name, list(v.columns), v.length, v.since, v.until), _table),
     Form("statements", StatementTable, lambda v: (v.facts, v.retract), _statements),
-    Form("facts", Facts, lambda v: list(v.told), _facts),
+    Form("facts", Facts, lambda v: list(v.statement_tables), _facts),
     Form("clock", Clock, lambda v: (v.kind, v.tick, v.guessed), _clock),
 )
 FORM_OF = {form.kind: form for form in FORMS}

@@ -4,16 +4,15 @@ What an index tells: components (nodes that reach each other) are one, and in th
 most pairs. Some components are hubs, and each component knows which it reaches and which reach it. What is left is
 searched from both ends.
 
-What changes keep: *base* edges have the closure that the index tells, *spare* edges were added since and go beyond it.
+What follows changes: *base* edges are those that the index was built of. An added edge is *beside* them where the index says
+that its source reaches its target, else it is *extra*.
 
-- An added edge whose ends reach each other already is a base edge, any other is spare: paths take turns between both.
+- Paths take turns between base edges, of which the index tells, and extra ones, which are few.
 - A base edge is removed and another path of base edges leads the same way: nothing changes.
-- Else all that its target reaches is cut off, or all that reaches its source: nodes of two *blocks* do not reach each
-  other by base edges. Other edges across the cut become spare.
-- Where those are too many, or a component falls apart, nodes are marked such that all lost pairs start or end with one.
-- Where those are too many as well, the edge is in *doubt*: all that might have gone through it may be lost.
+- Else all pairs that might have gone through it are in doubt. Where base paths are unique, as in a forest, these are lost,
+  and all added edges are extra; elsewhere each pair is searched for edge by edge when somebody asks.
 
-What may be lost is searched for edge by edge. Once changes have cost as much as a new index, there is a new index.
+Once changes have cost as much as a new index, there is a new index.
 """
 
 from __future__ import annotations

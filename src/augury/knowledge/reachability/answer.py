@@ -1,87 +1,89 @@
-"""Which nodes reach which: by the index, by spare edges, and edge by edge where that is in doubt."""
+"""Which nodes reach which: by the index, by extra edges, and edge by edge where that is in doubt."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from augury.jit import Array, Kernel, helper
-from augury.knowledge.reachability.edges import SOURCE, SPARE, TARGET, Edges
+from augury.knowledge.reachability.edges import BESIDE, EXTRA, KIND, SOURCE, TARGET, Edges
+from augury.knowledge.reachability.index import STEPS, Changes, Index, Scratch
 from augury.knowledge.reachability.labels import LOOP, inside
 from augury.knowledge.reachability.lookup import by_base, by_labels, by_search
-from augury.knowledge.reachability.notes import COMPONENT, STEPS, Index, Scratch
-from augury.knowledge.reachability.paths import by_edges
+from augury.knowledge.reachability.searches import by_edges
 
 
 @Kernel
-def settle(fresh: Array, edges: Edges, index: Index, scratch: Scratch) -> int:
-    """Which of the added edges are spare: they come first in `fresh` then, and how many there are."""
-    n = 0
-    for i in range(len(fresh)):
-        e = fresh[i]
-        if not by_base(edges.rows[e, SOURCE], edges.rows[e, TARGET], index, scratch):
-            edges.rows[e, SPARE] = 1
-            fresh[n] = e
-            n += 1
-    return n
+def classify(added: Array, edges: Edges, index: Index, scratch: Scratch) -> None:
+    """Which of the added edges are beside base edges, and which are extra: all where base paths are to stay unique."""
+    rows = edges.rows
+    for i in range(len(added)):
+        e = added[i]
+        beside = not index.unique and by_base(rows[e, SOURCE], rows[e, TARGET], index, scratch)
+        rows[e, KIND] = BESIDE if beside else EXTRA
 
 
 @helper
-def in_doubt(x: int, y: int, doubts: Array, index: Index, scratch: Scratch) -> bool:
+def in_doubt(x: int, y: int, removed: Array, index: Index, scratch: Scratch) -> bool:
     """Whether base edges might have led from a node to another by a removed edge alone."""
-    if index.lost[x, 0] or index.lost[y, 1]:
-        return True
-    for i in range(len(doubts)):
-        u, v = doubts[i, 0], doubts[i, 1]
+    for i in range(len(removed)):
+        u, v = removed[i, 0], removed[i, 1]
         if (x == u or by_base(x, u, index, scratch)) and (v == y or by_base(v, y, index, scratch)):
             return True
     return False
 
 
 @helper
-def leads(x: int, y: int, sure: bool, doubts: Array, index: Index, scratch: Scratch) -> bool:
-    """Whether a node is another or reaches it by base edges; `sure`: beyond doubt."""
+def leads(x: int, y: int, removed: Array, index: Index, scratch: Scratch) -> bool:
+    """Whether a node is another or reaches it by base edges, beyond the doubt that `removed` ones leave."""
     if x == y:
         return True
-    return by_base(x, y, index, scratch) and not (sure and in_doubt(x, y, doubts, index, scratch))
+    return by_base(x, y, index, scratch) and not in_doubt(x, y, removed, index, scratch)
 
 
 @Kernel
-def tie(spares: Array, ties: Array, sure: bool, doubts: Array, edges: Edges, index: Index, scratch: Scratch) -> None:
-    """Which spare edge leads to which, by base edges and spare ones."""
-    n, rows = len(spares), edges.rows
+def link(extras: Array, links: Array, removed: Array, edges: Edges, index: Index, scratch: Scratch) -> None:
+    """Which extra edge leads to which, by base edges and extra ones."""
+    n, rows = len(extras), edges.rows
     for i in range(n):
         for j in range(n):
-            x, y = rows[spares[i], TARGET], rows[spares[j], SOURCE]
-            ties[i, j] = i == j or leads(x, y, sure, doubts, index, scratch)
+            x, y = rows[extras[i], TARGET], rows[extras[j], SOURCE]
+            links[i, j] = i == j or leads(x, y, removed, index, scratch)
     scratch.count[STEPS] += n * n
     for middle in range(n):
         for i in range(n):
-            if ties[i, middle]:
+            if links[i, middle]:
                 for j in range(n):
-                    ties[i, j] |= ties[middle, j]
+                    links[i, j] |= links[middle, j]
 
 
 @helper
-def by_spares(
-    x: int, y: int, spares: Array, ties: Array, sure: bool, tried: Array, doubts: Array,
-    edges: Edges, index: Index, scratch: Scratch,
-) -> bool:  # fmt: skip
-    """Whether a node reaches another by base edges and at least one spare edge."""
-    n, rows = len(spares), edges.rows
-    place, labels, spans, up = index.place, index.labels, index.spans, index.up
+def by_extras(
+    x: int,
+    y: int,
+    extras: Array,
+    links: Array,
+    removed: Array,
+    tried: Array,
+    edges: Edges,
+    index: Index,
+    scratch: Scratch,
+) -> bool:
+    """Whether a node reaches another by base edges and at least one extra edge."""
+    n, rows = len(extras), edges.rows
+    component, labels = index.component, index.labels
     scratch.count[STEPS] += n
     tried[:] = 0
     for i in range(n):
-        u = rows[spares[i], SOURCE]
-        if u != x and by_labels(x, u, place, labels, spans, up) < 0:  # most, at no great cost
+        u = rows[extras[i], SOURCE]
+        if u != x and by_labels(x, u, component, labels) < 0:  # most, at no great cost
             continue
-        if not leads(x, u, sure, doubts, index, scratch):
+        if not leads(x, u, removed, index, scratch):
             continue
         for j in range(n):
-            if ties[i, j] and not tried[j]:
+            if links[i, j] and not tried[j]:
                 tried[j] = 1
                 scratch.count[STEPS] += 1
-                if leads(rows[spares[j], TARGET], y, sure, doubts, index, scratch):
+                if leads(rows[extras[j], TARGET], y, removed, index, scratch):
                     return True
     return False
 
@@ -89,12 +91,12 @@ def by_spares(
 @Kernel
 def answer_forest(xs: Array, ys: Array, out: Array, index: Index) -> None:
     """Whether each node reaches the other, in a forest without changes: with no branch that is hard to foresee."""
-    place, labels, spans, up = index.place, index.labels, index.spans, index.up
+    component, labels, spans, up = index.component, index.labels, index.spans, index.up
     for i in range(len(xs)):
         x, y = xs[i], ys[i]
         if x < 0 or y < 0:
             continue
-        a, b = place[x, COMPONENT], place[y, COMPONENT]
+        a, b = component[x], component[y]
         if a < 0 or b < 0:
             continue
         out[i] = inside(a, b, spans, up)
@@ -104,33 +106,39 @@ def answer_forest(xs: Array, ys: Array, out: Array, index: Index) -> None:
 
 @Kernel
 def answer(
-    xs: Array, ys: Array, first: int, limit: int, out: Array,
-    spares: Array, ties: Array, doubts: Array, lost: bool, edges: Edges, index: Index, scratch: Scratch,
-) -> int:  # fmt: skip
-    """Whether each node reaches the other; how far it came before changes had cost more than `limit` steps.
-
-    `ties` has two rows for spare edges: what leads where, and what does so beyond doubt.
-    """
-    tried, some = np.zeros(len(spares), np.int64), len(spares) > 0
-    place, labels, spans, up = index.place, index.labels, index.spans, index.up
+    xs: Array,
+    ys: Array,
+    first: int,
+    limit: int,
+    out: Array,
+    changes: Changes,
+    edges: Edges,
+    index: Index,
+    scratch: Scratch,
+) -> int:
+    """Whether each node reaches the other; how far it came before changes had cost more than `limit` steps."""
+    extras, links, removed = changes
+    nothing = removed[:0]
+    tried, some, lost = np.zeros(len(extras), np.int64), len(extras) > 0, len(removed) > 0
+    component, labels = index.component, index.labels
     for i in range(first, len(xs)):
         x, y = xs[i], ys[i]
         if x < 0 or y < 0:
             out[i] = False
             continue
-        told = by_labels(x, y, place, labels, spans, up)
-        known = told > 0
-        if told == 0:
-            known = by_search(place[x, COMPONENT], place[y, COMPONENT], index, scratch)
+        label = by_labels(x, y, component, labels)
+        known = label > 0
+        if label == 0:
+            known = by_search(component[x], component[y], index, scratch)
         if some or lost:
-            unsure = known and lost and in_doubt(x, y, doubts, index, scratch)
+            unsure = known and lost and in_doubt(x, y, removed, index, scratch)
             if some and not known:
-                known = by_spares(x, y, spares, ties[0], False, tried, doubts, edges, index, scratch)
+                known = by_extras(x, y, extras, links[0], nothing, tried, edges, index, scratch)
                 unsure = known and lost
             if some and unsure:
-                unsure = not by_spares(x, y, spares, ties[1], True, tried, doubts, edges, index, scratch)
+                unsure = not by_extras(x, y, extras, links[1], removed, tried, edges, index, scratch)
             if unsure:
-                known = by_edges(x, y, True, not some, edges, index, scratch)
+                known = not index.unique and by_edges(x, y, True, not some, edges, index, scratch)
         out[i] = known
         if scratch.count[STEPS] > limit and (some or lost):
             return i + 1

@@ -9,7 +9,8 @@ import numpy as np
 from augury.jit import Array, Kernel, helper
 from augury.knowledge.reachability.numbering import buckets_for, grown, hashed
 
-SOURCE, TARGET, NEXT, PREV, SPARE = 0, 1, 2, 4, 6  # of an edge; NEXT and PREV one each way: 0 is out, 1 is in
+SOURCE, TARGET, NEXT, PREV, KIND = 0, 1, 2, 4, 6  # of an edge; NEXT and PREV one each way: 0 is out, 1 is in
+BASE, BESIDE, EXTRA = 0, 1, 2  # kinds of edges
 SLOTS, FREE, EDGES = 0, 1, 2  # of the tally: how many slots were used, the first free one, how many edges there are
 
 
@@ -36,8 +37,8 @@ def bucket_of(u: int, v: int, edges: Edges) -> int:
 
 
 @Kernel
-def put(us: Array, vs: Array, edges: Edges, fresh: Array) -> int:
-    """Adds edges; how many were not there, which `fresh` lists."""
+def add(us: Array, vs: Array, edges: Edges, added: Array) -> int:
+    """Adds edges; how many were not there, which `added` lists."""
     rows, heads, tally = edges.rows, edges.heads, edges.tally
     n = 0
     for i in range(len(us)):
@@ -52,21 +53,21 @@ def put(us: Array, vs: Array, edges: Edges, fresh: Array) -> int:
             tally[SLOTS] += 1
         tally[EDGES] += 1
         edges.buckets[b] = e
-        rows[e, SOURCE], rows[e, TARGET], rows[e, SPARE] = us[i], vs[i], 0
+        rows[e, SOURCE], rows[e, TARGET], rows[e, KIND] = us[i], vs[i], BASE
         for way in range(2):
             head = heads[rows[e, way], way]
             rows[e, NEXT + way], rows[e, PREV + way] = head, -1
             if head >= 0:
                 rows[head, PREV + way] = e
             heads[rows[e, way], way] = e
-        fresh[n] = e
+        added[n] = e
         n += 1
     return n
 
 
 @Kernel
-def take(u: int, v: int, edges: Edges) -> int:
-    """Removes an edge: -1 where there is none, 1 where it was spare, else 0."""
+def remove(u: int, v: int, edges: Edges) -> int:
+    """Removes an edge: its kind, -1 where there is none."""
     rows, buckets, tally = edges.rows, edges.buckets, edges.tally
     mask = len(buckets) - 1
     hole = bucket_of(u, v, edges)
@@ -95,7 +96,7 @@ def take(u: int, v: int, edges: Edges) -> int:
     rows[e, NEXT], rows[e, SOURCE] = tally[FREE], -1
     tally[FREE] = e
     tally[EDGES] -= 1
-    return rows[e, SPARE]  # type: ignore[no-any-return]
+    return rows[e, KIND]  # type: ignore[no-any-return]
 
 
 @Kernel
@@ -113,7 +114,7 @@ def rehash_edges(edges: Edges) -> None:
 def no_edges() -> Edges:
     return Edges(
         np.empty((0, 7), np.int64), np.empty((0, 2), np.int64), np.full(16, -1, np.int64), np.array([0, -1, 0])
-    )  # fmt: skip
+    )
 
 
 def with_room(edges: Edges, more: int, nodes: int) -> Edges:
@@ -123,3 +124,11 @@ def with_room(edges: Edges, more: int, nodes: int) -> Edges:
         buckets = np.full(buckets_for(int(tally[EDGES]) + more), -1, np.int64)
         rehash_edges(Edges(rows, heads, buckets, tally))
     return Edges(grown(rows, int(tally[SLOTS]) + more, 0), grown(heads, nodes, -1), buckets, tally)
+
+
+def all_as_base(edges: Edges) -> tuple[Array, Array]:
+    """The sources and targets of all edges, which are base edges from now on."""
+    rows = edges.rows[: edges.tally[SLOTS]]
+    rows[:, KIND] = BASE
+    kept = rows[:, SOURCE] >= 0
+    return rows[kept, SOURCE], rows[kept, TARGET]

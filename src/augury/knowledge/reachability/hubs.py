@@ -57,7 +57,7 @@ def by_hubs(x: int, y: int, hubs: Array) -> int:
 def astray(z: int, end: int, way: int, hubs: Array) -> bool:
     """Whether a hub that reaches a component does not reach the end of a search; backwards: the other way round.
 
-    Nothing else is worth asking on the way, where hubs told nothing of both ends: then none is between them.
+    Nothing else is worth asking on the way, where hubs decide nothing of both ends: then none is between them.
     """
     found = 0
     for w in range(hubs.shape[2]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from augury.jit import Array, helper
 from augury.knowledge.reachability.hubs import BITS, astray, by_hubs
-from augury.knowledge.reachability.labels import LOOP, inside, verdict
-from augury.knowledge.reachability.notes import BLOCK, COMPONENT, STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.index import STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.labels import LOOP, verdict
 
 
 @helper
@@ -35,10 +35,10 @@ def search(x: int, y: int, index: Index, scratch: Scratch) -> bool:
             if seen[z, way] == stamp:
                 continue
             seen[z, way] = stamp
-            told = verdict(z if way == 0 else x, y if way == 0 else z, labels)
-            if told > 0:
+            known = verdict(z if way == 0 else x, y if way == 0 else z, labels)
+            if known > 0:
                 return True
-            if told < 0 or astray(z, y if way == 0 else x, way, hubs):
+            if known < 0 or astray(z, y if way == 0 else x, way, hubs):
                 continue
             if way == 0:
                 queue[n0, 0] = z
@@ -50,15 +50,13 @@ def search(x: int, y: int, index: Index, scratch: Scratch) -> bool:
 
 
 @helper
-def by_labels(x: int, y: int, place: Array, labels: Array, spans: Array, up: bool) -> int:
-    """What labels tell of two nodes and base edges, and those in doubt: 1 yes, -1 no, 0 nothing."""
-    a, b = place[x, COMPONENT], place[y, COMPONENT]
-    if a < 0 or b < 0 or place[x, BLOCK] != place[y, BLOCK]:
+def by_labels(x: int, y: int, component: Array, labels: Array) -> int:
+    """What labels tell of two nodes and base edges, those that were removed included: 1 yes, -1 no, 0 nothing."""
+    a, b = component[x], component[y]
+    if a < 0 or b < 0:
         return -1
     if a == b:
         return 1 if labels[a, LOOP] else -1
-    if len(spans):
-        return 1 if inside(a, b, spans, up) else -1
     return verdict(a, b, labels)  # type: ignore[no-any-return]
 
 
@@ -68,14 +66,14 @@ def by_search(a: int, b: int, index: Index, scratch: Scratch) -> bool:
     hubs = index.hubs
     if hubs.shape[2] * BITS >= len(hubs):  # all are hubs
         return ((hubs[a, 0, b // BITS] >> (b % BITS)) & 1) > 0  # type: ignore[no-any-return]
-    told = by_hubs(a, b, hubs)
-    return search(a, b, index, scratch) if told == 0 else told > 0  # type: ignore[no-any-return]
+    known = by_hubs(a, b, hubs)
+    return search(a, b, index, scratch) if known == 0 else known > 0  # type: ignore[no-any-return]
 
 
 @helper
 def by_base(x: int, y: int, index: Index, scratch: Scratch) -> bool:
-    """Whether a node reaches another by base edges, and those in doubt."""
-    told = by_labels(x, y, index.place, index.labels, index.spans, index.up)
-    if told == 0:
-        return by_search(index.place[x, COMPONENT], index.place[y, COMPONENT], index, scratch)  # type: ignore[no-any-return]
-    return told > 0  # type: ignore[no-any-return]
+    """Whether a node reaches another by base edges, those that were removed included."""
+    known = by_labels(x, y, index.component, index.labels)
+    if known == 0:
+        return by_search(index.component[x], index.component[y], index, scratch)  # type: ignore[no-any-return]
+    return known > 0  # type: ignore[no-any-return]

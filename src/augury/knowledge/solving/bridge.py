@@ -26,8 +26,8 @@ class Bridge:
 
     def __init__(self, knowledge: Knowledge, tables: Tables, scalars: Scalars, report: Report) -> None:
         self.knowledge, self.tables, self.scalars, self.report = knowledge, tables, scalars, report
-        self._known: tuple[Dictionary, Dictionary] | None = None
-        self._into, self._back = _fresh(), _fresh()
+        self._dictionaries: tuple[Dictionary, Dictionary] | None = None
+        self._into, self._back = _no_codes(), _no_codes()
 
     def solve(
         self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array
@@ -60,13 +60,13 @@ class Bridge:
     def _between(self) -> tuple[Dictionary, Dictionary]:
         """The two dictionaries; what was translated before is forgotten where one of them is another now."""
         words, own = self.tables.dictionary, self.knowledge.words
-        if self._known is None or self._known[0] is not words or self._known[1] is not own:
-            self._known = (words, own)
-            self._into, self._back = _fresh(), _fresh()
-        return self._known
+        if self._dictionaries is None or self._dictionaries[0] is not words or self._dictionaries[1] is not own:
+            self._dictionaries = (words, own)
+            self._into, self._back = _no_codes(), _no_codes()
+        return self._dictionaries
 
 
-def _fresh() -> Array:
+def _no_codes() -> Array:
     return np.array([NULL, OPEN], np.int64)
 
 

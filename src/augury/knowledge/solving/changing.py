@@ -12,7 +12,7 @@ from augury.columns.kernels import entries as k
 from augury.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER
 from augury.knowledge.solving.relation import Relation, encoded
-from augury.knowledge.solving.timelines import Told
+from augury.knowledge.solving.timelines import Change
 from augury.knowledge.timeline import Statement, StatementTable, statement_tables
 from augury.model import Value
 
@@ -29,10 +29,10 @@ class Changing:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge
-        self.journal: list[tuple[Relation, Told]] = []
+        self.journal: list[tuple[Relation, Change]] = []
 
-    def say(self, statements: Iterable[Statement] | StatementTable) -> Spans:
-        """Takes in what is said of facts; over which times that changes what holds."""
+    def apply(self, statements: Iterable[Statement] | StatementTable) -> Spans:
+        """Asserts and retracts facts; over which times that changes what holds."""
         spans: Spans = {}
         for table in [statements] if isinstance(statements, StatementTable) else statement_tables(statements):
             facts, count = table.facts, len(table)
@@ -41,8 +41,8 @@ class Changing:
             retract = np.zeros(count, bool) if table.retract is None else table.retract
             since = np.full(count, ALWAYS) if facts.since is None else facts.since
             until = np.full(count, EVER) if facts.until is None else facts.until
-            self._tell(relation, spans, rows, since, np.where(retract, k.RETRACT, k.ASSERT), until)
-        self._told(spans)
+            self._change(relation, spans, rows, since, np.where(retract, k.RETRACT, k.ASSERT), until)
+        self._changed(spans)
         return spans
 
     def make(self, predicate: Predicate, columns: Sequence[Array], times: Array, ends: Array, come: Array) -> Spans:
@@ -51,34 +51,34 @@ class Changing:
         relation = self.knowledge.relation(*predicate)
         rows = relation.places(columns, len(times))
         acts = np.where(ends, k.END_IT, k.MAKE) + ~come
-        self._tell(relation, spans, rows, times, acts, np.full(len(times), EVER))
-        self._told(spans)
+        self._change(relation, spans, rows, times, acts, np.full(len(times), EVER))
+        self._changed(spans)
         return spans
 
-    def _tell(self, relation: Relation, spans: Spans, rows: Array, times: Array, acts: Array, untils: Array) -> None:
+    def _change(self, relation: Relation, spans: Spans, rows: Array, times: Array, acts: Array, untils: Array) -> None:
         if not len(rows):
             return
-        told = relation.tell(rows, times, acts, untils)
-        self.journal.append((relation, told))
-        self._follow(relation, told)
-        changed = told.lo < told.hi
+        change = relation.change(rows, times, acts, untils)
+        self.journal.append((relation, change))
+        self._follow(relation, change)
+        changed = change.lo < change.hi
         if changed.any():
-            spans[relation.name, relation.arity] = (told.lo[changed], told.hi[changed])
+            spans[relation.name, relation.arity] = (change.lo[changed], change.hi[changed])
 
-    def _follow(self, relation: Relation, told: Told) -> None:
+    def _follow(self, relation: Relation, change: Change) -> None:
         """Takes a change over into the indexes of what holds last."""
         predicate = (relation.name, relation.arity)
-        for rows, holds in ((told.rows[told.ended], False), (told.rows[told.began], True)):
+        for rows, holds in ((change.rows[change.ended], False), (change.rows[change.began], True)):
             if len(rows):
-                self.knowledge.edge(predicate, relation.rows.data[:, rows], holds)
+                self.knowledge.closures.follow(predicate, relation.rows.data[:, rows], holds)
 
-    def _told(self, changed: Collection[Predicate]) -> None:
+    def _changed(self, changed: Collection[Predicate]) -> None:
         if changed:
             self.knowledge.forget(changed)
             self.knowledge.version += 1
 
     def unmake(self) -> None:
-        """Forgets what events made of facts: they are told again."""
+        """Forgets what events made of facts: they come again."""
         for relation in self.knowledge.relations.values():
             relation.settle(ALWAYS, unmade=True)
         self.knowledge.forget()
@@ -119,8 +119,8 @@ class Changing:
     def undo(self) -> None:
         """All facts as they were when the step began."""
         touched: set[Predicate] = set()
-        for relation, told in reversed(self.journal):
+        for relation, change in reversed(self.journal):
             touched.add((relation.name, relation.arity))
-            self._follow(relation, relation.tell(*told.undo))
+            self._follow(relation, relation.change(*change.undo))
         self.journal.clear()
-        self._told(touched)
+        self._changed(touched)

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import count
+from typing import assert_never
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Unless, condition_vars
+from augury.algebra.nodes import (
+    AnyOf,
+    Clause,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    condition_vars,
+)
 from augury.algebra.plan import Predicate
-from augury.algebra.terms import Apply, Build, Expr, Var, variables
+from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, variables
 
 _numbers = count(1)
 
@@ -42,7 +55,10 @@ def _renamed(condition: Condition, names: dict[str, str]) -> Condition:
             return replace(condition, args=tuple(_expr(a, names) for a in condition.args))
         case AnyOf():
             return replace(condition, options=tuple(tuple(_renamed(c, names) for c in o) for o in condition.options))
-    return condition
+        case Relates() | Spans() | Relative() | NoneInside():  # no clause has them
+            return condition
+        case _:
+            assert_never(condition)
 
 
 def _expr(expr: Expr, names: dict[str, str]) -> Expr:
@@ -51,7 +67,10 @@ def _expr(expr: Expr, names: dict[str, str]) -> Expr:
             return replace(expr, name=names.get(expr.name, expr.name))
         case Build() | Apply():
             return replace(expr, args=tuple(_expr(a, names) for a in expr.args))
-    return expr
+        case Wild() | Const() | Moment() | Aggregate() | Prev():
+            return expr
+        case _:
+            assert_never(expr)
 
 
 def _calls(condition: Condition) -> Iterator[Predicate]:
@@ -62,3 +81,7 @@ def _calls(condition: Condition) -> Iterator[Predicate]:
             for option in condition.options:
                 for inner in option:
                     yield from _calls(inner)
+        case Compare() | Unless() | Relates() | Spans() | Relative() | NoneInside():
+            return
+        case _:
+            assert_never(condition)

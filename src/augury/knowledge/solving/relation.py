@@ -15,7 +15,7 @@ from augury.columns.table import capacity, grown
 from augury.errors import DataError
 from augury.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
-from augury.knowledge.solving.timelines import Timelines, Told
+from augury.knowledge.solving.timelines import Change, Timelines
 
 _LONGEST = 2**60
 
@@ -43,8 +43,8 @@ class Relation:
 
     # Facts come and go
 
-    def take(self, table: FactTable) -> None:
-        """Takes in facts, before anything is asked."""
+    def load(self, table: FactTable) -> None:
+        """Facts that are there before anything is asked."""
         columns = [encoded(c, self.words) for c in table.columns]
         self._look_at(columns)
         before = self.rows.n
@@ -56,16 +56,16 @@ class Relation:
         since = np.full(len(table), ALWAYS) if table.since is None else table.since
         until = np.full(len(table), EVER) if table.until is None else table.until
         self._check(since, until)
-        fresh = np.zeros(len(table), bool)
+        first = np.zeros(len(table), bool)
         new = np.flatnonzero(places >= before)
-        fresh[new[np.unique(places[new], return_index=True)[1]]] = True
-        self.since[places[fresh]], self.until[places[fresh]] = since[fresh], until[fresh]
-        more = ~fresh
+        first[new[np.unique(places[new], return_index=True)[1]]] = True
+        self.since[places[first]], self.until[places[first]] = since[first], until[first]
+        more = ~first
         if more.any():
-            self.tell(places[more], since[more], np.full(int(more.sum()), k.ASSERT), until[more])
+            self.change(places[more], since[more], np.full(int(more.sum()), k.ASSERT), until[more])
         self._bounds = None
 
-    def tell(self, rows: Array, times: Array, acts: Array, untils: Array) -> Told:
+    def change(self, rows: Array, times: Array, acts: Array, untils: Array) -> Change:
         """Takes in changes of facts, in the order in which they came to be known."""
         self._with_times(self.rows.n)
         assert self.since is not None and self.until is not None
@@ -75,14 +75,14 @@ class Relation:
         plain = touched[~self.timelines.known(touched) & alive[touched].astype(bool)]
         if len(plain):  # what was known of them was said first
             self._apply(plain, self.since[plain], np.full(len(plain), k.ASSERT), self.until[plain])
-        told = self._apply(rows, times, acts, untils)
+        change = self._apply(rows, times, acts, untils)
         self.rows.dead += before - int(alive[touched].sum())
         self._see(times, untils[acts == k.ASSERT])
-        return told
+        return change
 
-    def _apply(self, rows: Array, times: Array, acts: Array, untils: Array) -> Told:
+    def _apply(self, rows: Array, times: Array, acts: Array, untils: Array) -> Change:
         assert self.since is not None and self.until is not None
-        return self.timelines.tell(rows, times, acts, untils, self.since, self.until, self.rows.alive)
+        return self.timelines.apply(rows, times, acts, untils, self.since, self.until, self.rows.alive)
 
     def _look_at(self, columns: Sequence[Array]) -> None:
         for column in columns:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge
 
 Mode = tuple[bool, ...]  # which arguments of a call are bound
+Found = TypeVar("Found")
+FAR = -(2**60)  # before every time
 
 
 class TooMany(Exception):
@@ -82,12 +84,9 @@ class Solver:
     def size(self) -> int:
         return sum(t.calls.n + t.answers.n for t in self.tables.values())
 
-    def forget(self, predicates: set[Predicate] | None = None) -> None:
+    def forget(self, touched: set[Predicate] | None = None) -> None:
         """Forgets the answers of some predicates, or of all."""
-        if predicates is None:
-            self.tables.clear()
-        else:
-            self.tables = {k: t for k, t in self.tables.items() if k[0] not in predicates}
+        self.tables = {k: t for k, t in self.tables.items() if touched is not None and k[0] not in touched}
 
     def solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
         """Pairs of a question and an answer, as its columns. `asked` has a column for each bound argument."""
@@ -166,7 +165,7 @@ class Solver:
             if not len(numbers):
                 break
             rows = numbers - lo
-            frame = Frame(at[rows], at[rows], np.full(len(rows), -1, np.int64), numbers, np.zeros(len(rows), np.int64), {}, {})  # fmt: skip
+            frame = _frame_of(at[rows], numbers, {})
             frame = self._matched(goal, goal.early, frame, table)
             met = self._run(table, i, goal, frame, 0)
             if goal.commits:
@@ -268,11 +267,20 @@ class Solver:
         goal, rows, answers = table.goals[number], waiting.rows.data, waiting.on.answers.data
         call = goal.steps[step]
         assert isinstance(call, Holds)
-        end = rows[2, which]
         bound = {v: rows[3 + i, which] for i, v in enumerate(waiting.names)}
-        frame = Frame(end, end, np.full(len(which), -1, np.int64), rows[1, which], np.zeros(len(which), np.int64), bound, {})  # fmt: skip
+        frame = _frame_of(rows[2, which], rows[1, which], bound)
         columns = [answers[1 + i, found] for i in range(len(call.args))]
         frame = self.knowledge.context.matched(call.args, columns, frame)
         frame.vars = {v: frame.vars[v] for v in goal.keeps[step] if v in frame.vars}
         self._limit(len(frame))
         self._run(table, number, goal, frame, step + 1)
+
+
+def untouched(found: dict[Predicate, Found], touched: set[Predicate] | None) -> dict[Predicate, Found]:
+    """What was found out about predicates, without some of them, or without all."""
+    return {p: one for p, one in found.items() if touched is not None and p not in touched}
+
+
+def _frame_of(at: Array, calls: Array, bound: dict[str, Array]) -> Frame:
+    """The bodies that are answered for calls, at their times."""
+    return Frame(at, at, np.full(len(at), -1, np.int64), calls, np.zeros(len(at), np.int64), bound, {})

@@ -3,7 +3,7 @@
 The *timeline* of a fact has an entry for each time of which something was said: how many events made the fact then, how many
 ended it, what was said (asserted, up to when; retracted), and the *reach*: up to when the fact holds by this entry and by
 those before it, back to the last retraction. It holds at `x` if the last entry up to `x` reaches beyond `x`. So a change
-is told where it belongs and looks no further than to where the reach is what it was.
+is entered where it belongs and looks no further than to where the reach is what it was.
 
 Timelines lie one after the other in one array; one that outgrows its room moves to the end.
 """
@@ -24,7 +24,7 @@ _FEW = 1024  # entries that are not worth packing
 
 
 @dataclass(frozen=True)
-class Told:
+class Change:
     """What a step did to timelines: over which times facts changed, and how it is undone."""
 
     rows: Array  # the facts, each once
@@ -57,9 +57,9 @@ class Timelines:
         """Which facts have a timeline."""
         return self.places[k.FIRST, rows] >= 0
 
-    def tell(
+    def apply(
         self, rows: Array, times: Array, acts: Array, untils: Array, since: Array, until: Array, alive: Array
-    ) -> Told:
+    ) -> Change:
         """Takes in changes, in this order. `since` and `until` become bounds for the times at which facts hold."""
         order = np.lexsort((times, rows))
         rows, times, acts, untils = rows[order], times[order], acts[order], untils[order]
@@ -77,7 +77,7 @@ class Timelines:
         back = np.argsort(order)[::-1]  # the last change is undone first
         undo = tuple(a[back] for a in (rows, times, inverse, olds[1]))
         lasting = spans[2:].astype(bool)
-        return Told(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1], undo)
+        return Change(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1], undo)
 
     def _moves(self, touched: Array, more: Array) -> Array:
         """The facts with the places to which those timelines move that have no room for so many entries more."""
