@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import augury
 from augury.clock import Clock
-from augury.engine import knowledge
 from augury.errors import ProgramError
+from augury.knowledge import knowledge_base
 from augury.meaning import evaluate
 from augury.model import Event, Fact, OrderKey
 from augury.program import Program
@@ -61,7 +61,7 @@ def test_answers_are_those_of_the_reference(
 ) -> None:
     program, facts = compiled(text), data.draw(datalog.facts(timed))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(knowledge, "FEW", few)
+        patch.setattr(knowledge_base, "FEW", few)
         assert answers(program, told, facts, data.draw(st.integers(1, 6))) == wanted(program, told, facts)
 
 
@@ -86,7 +86,7 @@ def test_a_long_chain_is_not_closed() -> None:
 
 
 def test_values_that_come_with_calls_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "_FOREIGN", 50)
+    monkeypatch.setattr(knowledge_base, "_FOREIGN", 50)
     text = (
         "static e(x: string, y: int).\nshort(X) :- e(X, _).\nshort(X) :- length(X) < 4.\nout(X) <- a(X) WHERE short(X)."
     )
@@ -107,7 +107,7 @@ def test_times_of_a_fact_may_be_several_intervals() -> None:
 
 
 def test_all_answers_are_made_once_the_calls_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "FEW", 20)
+    monkeypatch.setattr(knowledge_base, "FEW", 20)
     text = "static e(x: int, y: int).\nstatic f(y: int, z: int).\np(X, Z) :- e(X, Y), f(Y, Z).\nout(X, Z) <- a(X) WHERE p(X, Z)."
     facts = {"e": [(i, i % 7) for i in range(40)], "f": [(i, i + 1) for i in range(7)]}
     session = augury.compile(text).session(clock=CLOCK, facts=facts)

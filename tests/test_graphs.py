@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import augury
 from augury.clock import Clock
-from augury.engine import knowledge
 from augury.errors import DataError, ProgramError, RunError
+from augury.knowledge import knowledge_base
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE
@@ -63,7 +63,7 @@ def test_conditions_see_what_is_entailed(
     for i, (x, c) in enumerate(asked):
         told += [Event("a", (x,), 2 + i), Event("b", (x, c), 2 + i), Event("a", (c,), 2 + i)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(knowledge, "FEW", few)
+        patch.setattr(knowledge_base, "FEW", few)
         session = program.session(clock=CLOCK, rdf=graph)
         session.push(told)
     wanted = evaluate(program.plan, told, CLOCK, graph.closed(program.plan))
