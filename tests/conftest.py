@@ -1,9 +1,13 @@
 """Property tests are the same each time in CI; `make fuzz` tries many more, each time others.
 
 Tests that take long on Spark run with `make test-long` alone; what they are about is tested on a smaller scale as well.
+All that run on Spark are done by one worker, so that there is one virtual machine, while another does the rest.
 """
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +16,9 @@ _QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_to
 settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True, suppress_health_check=_QUIET)
 settings.register_profile("fuzz", max_examples=3000, deadline=None, suppress_health_check=_QUIET)
 settings.load_profile("fuzz" if os.environ.get("AUGURY_FUZZ") else "ci")
+
+# Virtual machines live for minutes here: to compile well takes them longer than to run what was compiled quickly.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # What runs on Spark in the short run, by file; all of these files run in the long one.
 _SHORT = {
@@ -40,15 +47,31 @@ _SHORT = {
 _LONG_PAGES = ("test_page_runs[spark.md]",)
 
 
+def on_spark(nodeid: str) -> bool:
+    file, _, name = nodeid.rpartition("/")[2].partition("::")
+    return file in _SHORT or name in _LONG_PAGES
+
+
 def is_long(item: pytest.Item) -> bool:
-    short = _SHORT.get(item.path.name)
-    return item.name in _LONG_PAGES if short is None else not item.name.startswith(short)
+    return on_spark(item.nodeid) and not item.name.startswith(_SHORT.get(item.path.name, ()))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What starts Spark goes first, so that the other tests fill the time of the second core."""
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    items.sort(key=lambda item: not on_spark(item.nodeid))
     if not os.environ.get("AUGURY_LONG"):
         for item in items:
             if is_long(item):
                 item.add_marker(pytest.mark.skip(reason="takes long on Spark: make test-long"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests go one by one to whoever is free, but for those on Spark, which are one piece of work."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneSpark(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if on_spark(nodeid) else nodeid
+
+    return OneSpark(config, log)

@@ -15,9 +15,8 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 
 from pyspark.sql import SparkSession
 
-# For the decorator of a module: one worker runs all tests with Spark, whose libraries warn of their own future.
+# For the decorator of a module: the libraries of Spark warn of their own future.
 SPARK = [
-    pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -23,7 +23,6 @@ from tests.test_cli import EVENTS, PROGRAM
 _why_not = spark_problem()
 pytestmark = [
     pytest.mark.skipif(_why_not is not None, reason=f"no Spark here: {_why_not}"),
-    pytest.mark.xdist_group("spark by command"),
     pytest.mark.filterwarnings("ignore"),  # what PySpark warns of is not ours
 ]
 

@@ -11,8 +11,7 @@ A fenced block is known by its tag; a second word names a file that the block is
     console                 `$ command` lines and what they print
     refused CODE            a program that draws this diagnostic
 
-Any other tag, such as `text` or `py`, is left alone. Pages that start Spark are run by the worker that has it, in its session,
-and are skipped without Java.
+Any other tag, such as `text` or `py`, is left alone. Pages that start Spark are skipped without Java.
 """
 
 from __future__ import annotations
@@ -125,9 +124,9 @@ def write_files(page: str, folder: Path) -> None:
 
 
 def starts_spark(page: str) -> bool:
-    """Whether a page imports PySpark, or runs a command that does."""
+    """Whether a page imports PySpark, or runs a command that does: `augury run` over a few events does not."""
     return any(
-        (b.tag == "console" and re.search(r"^\$ augury (run|stream)", b.text, re.MULTILINE))
+        (b.tag == "console" and re.search(r"^\$ augury (stream|.*--engine spark)", b.text, re.MULTILINE))
         or (b.tag == "python" and "import augury.spark" in b.text)
         for b in blocks(page)
     )

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,7 @@ def read_args(text: str, type: Predicate, layout: Layout) -> tuple[Value, ...]:
     return tuple(read(v, kind) for v, kind in zip(json.loads(text), layout.kinds[type], strict=True))
 
 
+@cache
 def spec_tolds() -> list[Told]:
     """The cases that can share a job: on the logical clock without a tick, told nothing but facts and a clock."""
     found = []
@@ -289,18 +291,17 @@ def plain_fixture(spark: SparkSession) -> Iterable[SparkSession]:
         spark.conf.unset(name)
 
 
-TOLDS = spec_tolds()
 JOBS = 22 if FUZZ else 2  # of about 32 cases each
 
 
 @pytest.mark.parametrize("job", range(JOBS))
 def test_spec_cases_in_batch(plain: SparkSession, job: int) -> None:
-    run_many(plain, Many(TOLDS[job::22]), partitions=1 + job % 4)
+    run_many(plain, Many(spec_tolds()[job::22]), partitions=1 + job % 4)
 
 
 @pytest.mark.parametrize("emit", ["final", "early"])
 def test_spec_cases_in_a_stream(plain: SparkSession, tmp_path: Path, emit: str) -> None:
-    some = TOLDS[2::24] if FUZZ else TOLDS[2::60]
+    some = spec_tolds()[2 :: 24 if FUZZ else 60]
     stream_many(plain, Many(some), tmp_path, emit, random.Random(f"specs {emit}"))
 
 
