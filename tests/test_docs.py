@@ -35,7 +35,6 @@ from augury.algebra.aggregates import AGGREGATES
 from augury.algebra.scalar import FUNCTIONS
 from augury.language.codes import CODES
 from augury.testing import Case
-from tests.spec_cases import NOT_ON_THE_ENGINE
 
 try:
     from tests.spark_session import SPARK, session
@@ -170,13 +169,7 @@ def test_example(example: Example, tmp_path: Path) -> None:
         answer,
         example.settings,
         str(tmp_path / "program.aug"),
-    ).check(engine=engine_of(example))
-
-
-def engine_of(example: Example) -> str:
-    """The engine, but for what only the reference has so far."""
-    chapter = next(c for c in reversed(CHAPTERS) if c[1] < example.events.line and c[0] == example.events.page)[2]
-    return "reference" if chapter.lower() in NOT_ON_THE_ENGINE else "embedded"
+    ).check(engine="embedded")
 
 
 @pytest.mark.parametrize("example", [pytest.param(e, id=e.events.id) for e in EXAMPLES if e.timeline])

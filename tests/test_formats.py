@@ -39,7 +39,7 @@ from augury.sources.types import kind_of
 from augury.testing import Case, compare_answers
 from tests.forms import FORMS, ROLES, Cannot, Written
 from tests.functions import FUNCTIONS
-from tests.spec_cases import engine_cases
+from tests.spec_cases import all_cases
 
 ALL = bool(os.environ.get("AUGURY_FUZZ"))
 BY_TYPE = ("tables by type", "frames by type")  # they are told in the order of time
@@ -91,7 +91,7 @@ def folder() -> Iterator[Path]:
 
 def plain_cases() -> list[Case]:
     """Cases with an answer, whose facts are no graph."""
-    found = engine_cases()
+    found = all_cases()
     return [case for case in found if case.expected is not None and "rdf" not in case.settings and case.events]
 
 

@@ -200,12 +200,6 @@ def test_long_runs() -> None:
     assert [e.args for e in model.events] == [(1, 600)]
 
 
-def test_the_engine_says_that_it_has_no_runs_yet() -> None:
-    program = augury.compile("e(I) <- (a(I) NEXT b(I)).1h.")
-    with pytest.raises(augury.RunError, match="run"):
-        program.session(clock="logical")
-
-
 def test_how_long_a_chosen_answer_may_change() -> None:
     program = """
     e(I, count(u)) <- (a(I) NEXT (u: b(I))+).5 LONGEST.

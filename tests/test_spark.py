@@ -36,7 +36,7 @@ from tests.programs import STRATEGIES
 from tests.spark_local import HEARTBEAT, as_kept, cell, kinds_in
 from tests.spark_session import SPARK
 from tests.spark_session import spark_fixture as spark_fixture
-from tests.spec_cases import engine_cases
+from tests.spec_cases import all_cases
 from tests.test_stages import Told, arrivals, random_told, same, told_of
 
 pytestmark = [*SPARK, pytest.mark.filterwarnings("ignore:rule .* keeps every event")]
@@ -191,7 +191,7 @@ def read_args(text: str, type: Predicate, layout: Layout) -> tuple[Value, ...]:
 def spec_tolds() -> list[Told]:
     """The cases that can share a job: on the logical clock without a tick, told nothing but facts and a clock."""
     found = []
-    for case in engine_cases():
+    for case in all_cases():
         settings = set(case.settings) - {"changes", "emit", "lateness"}
         if case.expected is None or not settings <= {"facts", "until", "policy"}:
             continue

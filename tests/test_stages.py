@@ -31,11 +31,11 @@ from augury.testing import Case, compare_answers, read_spec
 from tests.functions import FUNCTIONS
 from tests.programs import STRATEGIES, example, flat
 from tests.spark_local import HEARTBEAT, Emit, Local, Streamed
-from tests.spec_cases import engine_cases
+from tests.spec_cases import all_cases
 from tests.test_differential import asked, compiled, once
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
-CASES = [c for c in engine_cases() if c.expected is not None]
+CASES = [c for c in all_cases() if c.expected is not None]
 
 
 @dataclass

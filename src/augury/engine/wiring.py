@@ -59,6 +59,7 @@ from augury.engine.operators.runs.greedy import Greedy, is_greedy
 from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
+from augury.engine.operators.runs.prepare import prepared
 from augury.errors import RunError
 from augury.optimiser.implied_bounds import Back, implied_back, implied_bounds
 
@@ -393,7 +394,7 @@ class Wiring:
 
     def _run(self, node: Run, needs: Needs, rule: str) -> View:
         """A run: its events in order, the partial matches, the complete ones, and those that are chosen."""
-        circuit = self.circuit
+        circuit, node = self.circuit, prepared(node)
         every = frozenset(v for part in node.parts for v in possible_vars(part.input))
         parts = tuple(self.view(part.input, Needs(every), rule) for part in node.parts)
         among = tuple(self.view(scan, Needs(frozenset(node.key)), rule) for scan in node.among)

@@ -20,7 +20,7 @@ from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.partials import Edges, Partials
-from augury.engine.operators.runs.sight import Members
+from augury.engine.operators.runs.sight import Members, has_earlier
 from augury.jit import Array
 from augury.model import OrderKey
 
@@ -88,7 +88,7 @@ class Whole:
         last, ok = at[part], np.ones(times.shape[1], bool)
         if aggregate.function == "count" and not aggregate.args:
             return self.circuit.context.dictionary.encode_column(times[part]), ok
-        if aggregate.function != "last" or aggregate.distinct:
+        if aggregate.function != "last" or aggregate.distinct or has_earlier(aggregate):
             return self.sight.aggregate(aggregate, part, members(part), seen)
         codes = np.full(len(last), NULL, np.int64)
         some = np.flatnonzero(last >= 0)

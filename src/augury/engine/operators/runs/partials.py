@@ -18,7 +18,7 @@ from augury.columns.table import END, LEFT, NONE, RIGHT, START, Links, Table, gr
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.moments import Moments
-from augury.engine.operators.runs.sight import Members, Question, Sight, bound_in_parts, once, question
+from augury.engine.operators.runs.sight import Members, Question, Sight, bound_in_parts, has_earlier, once, question
 from augury.engine.saved import check_numbers, require
 from augury.jit import Array
 
@@ -129,6 +129,7 @@ class Moves:
             and found.part == part
             and found.aggregate.function == "last"
             and not found.aggregate.distinct
+            and not has_earlier(found.aggregate)
         )
 
 

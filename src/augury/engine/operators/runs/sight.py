@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from augury.algebra.nodes import (
 from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var, show, variables
+from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var, show, variables, walk
 from augury.algebra.terms import labels as labels_of
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View
@@ -56,21 +56,17 @@ def question(condition: Condition, first: bool) -> Question:
     if first:
         if any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):
             return Question(condition, of_first=False)
-        condition = _changed(condition, lambda e: e.default if isinstance(e, Prev) and e.default is not None else None)
+        condition = changed(condition, lambda e: e.default if isinstance(e, Prev) and e.default is not None else None)
     hidden = {p: f"#{show(p)}" for p in dict.fromkeys(asked_of(condition))}
-    plain = _changed(condition, lambda e: Var(hidden[e]) if isinstance(e, Prev | Aggregate) else None)
+    plain = changed(condition, lambda e: Var(hidden[e]) if isinstance(e, Prev | Aggregate) else None)
     return Question(plain, tuple((name, p) for p, name in hidden.items()), present=present)
 
 
-def _changed(condition: Condition, change: object) -> Condition:
+def changed(condition: Condition, change: Callable[[Expr], Expr | None]) -> Condition:
+    """A condition with other terms in the place of some."""
+
     def term(expr: Expr) -> Expr:
-        new = change(expr)  # type: ignore[operator]
-        if new is not None:
-            return term(new) if isinstance(expr, Prev) and not isinstance(new, Var) else new
-        match expr:
-            case Apply() | Build():
-                return replace(expr, args=tuple(map(term, expr.args)))
-        return expr
+        return _term(expr, change)
 
     match condition:
         case Compare():
@@ -78,9 +74,22 @@ def _changed(condition: Condition, change: object) -> Condition:
         case Holds() | Unless():
             return replace(condition, args=tuple(map(term, condition.args)))
         case AnyOf():
-            options = tuple(tuple(_changed(c, change) for c in option) for option in condition.options)
+            options = tuple(tuple(changed(c, change) for c in option) for option in condition.options)
             return replace(condition, options=options)
     return condition
+
+
+def _term(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    new = change(expr)
+    if new is not None:
+        return _term(new, change) if isinstance(expr, Prev) and not isinstance(new, Var) else new
+    match expr:
+        case Apply() | Build():
+            return replace(expr, args=tuple(_term(arg, change) for arg in expr.args))
+        case Prev():
+            default = None if expr.default is None else _term(expr.default, change)
+            return replace(expr, of=_term(expr.of, change), default=default)
+    return expr
 
 
 @dataclass
@@ -160,7 +169,8 @@ class Sight:
         if not aggregate.args:
             return context.dictionary.encode_column(lengths), ok
         function = aggregate.function
-        if function in ("last", "first") and not aggregate.distinct:
+        earlier = has_earlier(aggregate)
+        if function in ("last", "first") and not aggregate.distinct and not earlier:
             chosen = (
                 members.moments[
                     np.minimum(
@@ -179,7 +189,11 @@ class Sight:
                 )
             return codes, ok
         owners = np.repeat(np.arange(count), lengths)
-        given, fine = self.values(aggregate.args[0], part, members.moments, None if more is None else more.take(owners))
+        known = None if more is None else more.take(owners)
+        if earlier:
+            given, fine = self._with_earlier(aggregate.args[0], part, members, owners, known)
+        else:
+            given, fine = self.values(aggregate.args[0], part, members.moments, known)
         if not fine.all():
             ok[owners[~fine]] = False
         found = self._numbers(aggregate, given, members.first, lengths) if ok.all() else None
@@ -202,6 +216,30 @@ class Sight:
             except Exception as error:
                 raise RunError(f"the aggregate `{function}` raised {type(error).__name__}: {error}\n  in rule `{self.rule}`") from error  # fmt: skip
         return codes, ok
+
+    def _with_earlier(
+        self, expr: Expr, part: int, members: Members, owners: Array, more: Frame | None
+    ) -> tuple[Array, Array]:
+        """The values of an expression with earlier values in it, one an iteration."""
+        moments = members.moments
+        ok, first = np.ones(len(moments), bool), np.r_[True, owners[1:] != owners[:-1]][: len(moments)]
+        hidden: dict[str, Array] = {}
+        for term in {t for t in walk(expr) if isinstance(t, Prev)}:
+            codes = np.full(len(moments), NULL, np.int64)
+            later, begins = np.flatnonzero(~first), np.flatnonzero(first)
+            codes[later], ok[later] = self.values(
+                term.of, part, moments[later - 1], None if more is None else more.take(later)
+            )
+            if term.default is not None:
+                codes[begins], ok[begins] = self.values(
+                    term.default, part, moments[begins], None if more is None else more.take(begins)
+                )
+            hidden[f"#{show(term)}"] = codes
+        plain = _term(expr, lambda e: Var(f"#{show(e)}") if isinstance(e, Prev) else None)
+        frame, _ = self.frame({part: moments}, self.moments.out.table.data[END, moments], part)
+        frame.vars = {**(more.vars if more is not None else {}), **frame.vars, **hidden}
+        codes, fine = self.circuit.context.values(plain, frame, self.rule)
+        return codes, ok & fine
 
     def _numbers(self, aggregate: Aggregate, given: Array, first: Array, lengths: Array) -> Array | None:
         """The same for numbers of one kind, all at once."""
@@ -284,3 +322,8 @@ def once(numbers: Array) -> Array:
     if not len(numbers) or bool((numbers[1:] > numbers[:-1]).all()):
         return numbers
     return np.unique(numbers)
+
+
+def has_earlier(aggregate: Aggregate) -> bool:
+    """Whether an aggregate asks for earlier values."""
+    return any(isinstance(term, Prev) for arg in aggregate.args for term in walk(arg))

@@ -1,0 +1,85 @@
+"""A run as its operators take it: what a part binds by itself is a part of its rows, what it computes is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from augury.algebra.nodes import (
+    Compare,
+    Condition,
+    Part,
+    Result,
+    Run,
+    Select,
+    bound_labels,
+    bound_vars,
+    condition_labels,
+    condition_vars,
+)
+from augury.algebra.ready import binds
+from augury.algebra.run_terms import asked_of
+from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var
+from augury.engine.operators.runs.sight import changed
+
+
+def prepared(run: Run) -> Run:
+    """The same run. `size(X, Z)` beside `b(I, X)+` is a condition of its scan, which has a row for every Z then.
+
+    After `D = X - prev(X, X)` an own variable D is that difference wherever the part, or a result, has it.
+    """
+    parts, results = [], list(run.results)
+    for number, part in enumerate(run.parts):
+        part = _with_own(part)
+        computed = _computed(part)
+        for name, value in computed.items():
+            part = replace(part, where=tuple(_written_out(c, name, value) for c in part.where))
+            results = [_result(r, name, value) if r.part == number else r for r in results]
+        parts.append(part)
+    return replace(run, parts=tuple(parts), results=tuple(results))
+
+
+def _with_own(part: Part) -> Part:
+    """The part with conditions on one row of it that bind as conditions of its pattern."""
+    for condition in part.where:
+        known = bound_vars(part.input)
+        new = binds(condition, known)
+        alone = not asked_of(condition) and condition_labels(condition) <= bound_labels(part.input)
+        if new and alone and condition_vars(condition) - new <= known:
+            rest = tuple(c for c in part.where if c is not condition)
+            return _with_own(replace(part, input=Select(part.input, (condition,), condition.span), where=rest))
+    return part
+
+
+def _computed(part: Part) -> dict[str, Expr]:
+    """Own variables that a condition computes of this iteration and the one before."""
+    found: dict[str, Expr] = {}
+    known = bound_vars(part.input)
+    for condition in part.where:
+        if isinstance(condition, Compare) and condition.op == "=":
+            for variable, value in ((condition.left, condition.right), (condition.right, condition.left)):
+                if isinstance(variable, Var) and variable.name in part.own and variable.name not in known:
+                    found.setdefault(variable.name, value)
+    return found
+
+
+def _written_out(condition: Condition, name: str, value: Expr) -> Condition:
+    if isinstance(condition, Compare) and Var(name) in (condition.left, condition.right) and condition.op == "=":
+        return condition
+    return changed(condition, lambda e: value if e == Var(name) else None)
+
+
+def _result(result: Result, name: str, value: Expr) -> Result:
+    return replace(result, aggregate=_in(result.aggregate, {name: value}))
+
+
+def _in(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    match expr:
+        case Var():
+            return values.get(expr.name, expr)
+        case Apply() | Build() | Aggregate():
+            return replace(expr, args=tuple(_in(arg, values) for arg in expr.args))
+        case Prev():
+            default = None if expr.default is None else _in(expr.default, values)
+            return replace(expr, of=_in(expr.of, values), default=default)
+    return expr
