@@ -133,12 +133,12 @@ def test_a_policy_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_input_format(engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def read(stream: Any, place: str) -> Iterator[Sheet]:
+    def read(stream: Any, source: files.SourceFile, plan: Plan | None) -> Iterator[Sheet]:
         rows = [line.split(b"|") for line in stream.read().splitlines()]
         columns = {"time": [int(t) for t, _ in rows], "place": [p.decode() for _, p in rows]}
-        yield sheet_of(pa.table(columns), place)
+        yield sheet_of(pa.table(columns), source.path)
 
-    formats: dict[Any, Any] = {**files.FORMATS, "bars": (read, (".bars",))}
+    formats: dict[Any, Any] = {**files.FORMATS, "bars": files.Format("bars", "bars", (".bars",), read)}
     monkeypatch.setattr(files, "FORMATS", formats)
     monkeypatch.setattr(files, "ENDINGS", {**files.ENDINGS, ".bars": "bars"})
     path = tmp_path / "smoke.bars"

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.test_cli import Done, Shell
+from tests.commands import Done
+from tests.test_cli import Shell
 from tests.test_cli import shell as shell_fixture
 
 shell = shell_fixture

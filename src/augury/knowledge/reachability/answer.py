@@ -6,7 +6,7 @@ import numpy as np
 
 from augury.jit import Array, Kernel, helper
 from augury.knowledge.reachability.edges import BESIDE, EXTRA, KIND, SOURCE, TARGET, Edges
-from augury.knowledge.reachability.index import STEPS, Changes, Index, Scratch
+from augury.knowledge.reachability.indexing import STEPS, Changes, Index, Scratch
 from augury.knowledge.reachability.labels import LOOP, inside
 from augury.knowledge.reachability.lookup import by_base, by_labels, by_search
 from augury.knowledge.reachability.searches import by_edges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.jit import Array, helper
 from augury.knowledge.reachability.hubs import BITS, astray, by_hubs
-from augury.knowledge.reachability.index import STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.indexing import STEPS, Index, Scratch, stamped
 from augury.knowledge.reachability.labels import LOOP, verdict
 
 

@@ -18,7 +18,7 @@ from augury.knowledge.reachability.edges import (
     remove,
     with_room,
 )
-from augury.knowledge.reachability.index import STEPS, Changes, Scratch, indexed, no_index, with_room_for
+from augury.knowledge.reachability.indexing import STEPS, Changes, Scratch, indexed, no_index, with_room_for
 from augury.knowledge.reachability.numbering import Nodes, grown
 from augury.knowledge.reachability.searches import shortest, spread, still, walk
 

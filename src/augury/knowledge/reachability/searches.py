@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.jit import Array, Kernel, helper
 from augury.knowledge.reachability.edges import BASE, KIND, NEXT, TARGET, Edges
-from augury.knowledge.reachability.index import STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.indexing import STEPS, Index, Scratch, stamped
 from augury.knowledge.reachability.labels import LOOP
 from augury.knowledge.reachability.lookup import by_labels
 

@@ -70,7 +70,9 @@ def _written_out(condition: Condition, name: str, value: Expr) -> Condition:
 
 
 def _result(result: Result, name: str, value: Expr) -> Result:
-    return replace(result, aggregate=_in(result.aggregate, {name: value}))
+    aggregate = _in(result.aggregate, {name: value})
+    assert isinstance(aggregate, Aggregate)
+    return replace(result, aggregate=aggregate)
 
 
 def _in(expr: Expr, values: Mapping[str, Expr]) -> Expr:
