@@ -338,7 +338,6 @@ class Wiring:
         gap = node.absent is not None
         out = self.table(sorted(above.vars & possible_vars(node)), [*labels, *([GAP] if gap else [])], named)
         if node.policy.per:
-            assert selection is not None
             return self._absences(self._join_per(node, left, right, out, shared, where, rule), node, absences, rule)
         keys = tuple(v for v in shared if v in bound_vars(node.left) & bound_vars(node.right))
         both = self._both(node, left, right, where, keys=keys, shared=shared)
@@ -376,7 +375,7 @@ class Wiring:
     def _both(
         self, node: Join, left: View, right: View, where: tuple[Condition, ...], **options: Any
     ) -> dict[str, Any]:
-        """What a join is told of its two parts: all bounds on their times, and the conditions that are left."""
+        """What a join needs to know of its two parts: all bounds on their times, and the conditions that are left."""
         node = replace(node, where=where)
         bounds = partial(implied_bounds, node, self.circuit.clock, left.labels, right.labels)
         relation, rest = bounds(self.circuit.lengths)
