@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from augury.algebra.nodes import Run, walk
+from augury.algebra.plan import Plan
 from augury.testing import Case, read_specs
 
 FOLDER = Path(__file__).parent / "specs"
@@ -11,3 +13,8 @@ FOLDER = Path(__file__).parent / "specs"
 
 def all_cases() -> list[Case]:
     return list(read_specs(FOLDER))
+
+
+def chooses(plan: Plan) -> bool:
+    """Whether a run is chosen in a program: its answers are final once something has ended it, and maybe never."""
+    return any(isinstance(n, Run) and n.which != "ALL" for rule in plan.rules for n in walk(rule.body))

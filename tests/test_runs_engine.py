@@ -12,8 +12,10 @@ import pytest
 
 import augury
 from augury.engine.session import Session
+from augury.meaning import evaluate
+from augury.model import Event
 from tests.run_programs import write_run, write_run_telling
-from tests.test_differential import compare
+from tests.test_differential import CLOCK, Told, compare, once
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 WAYS: dict[str, dict[str, Any]] = {
@@ -40,6 +42,39 @@ def test_after_every_step(way: str, portion: int) -> None:
         text, steps = write_run(number), write_run_telling(number)
         for _ in compare(augury.compile(text), steps, [], **WAYS[way]):
             pass
+
+
+@pytest.mark.parametrize("portion", range(100 if FUZZ else 4))
+def test_what_is_final_is_never_taken_back(portion: int) -> None:
+    """In the end all answers are there; what was chosen waits until nothing can take its place."""
+    for seed in range(portion * 25, portion * 25 + 25):
+        number = Random(f"final {seed}").randint
+        program, steps = augury.compile(write_run(number)), once(write_run_telling(number))
+        items = [item for step in steps if isinstance(step, list) for item in step]
+        lasting = max((i.end - i.start for i in items if isinstance(i, Event)), default=0)
+        session = program.session(clock="logical", emit="final", lateness="3s", longest=f"{lasting}s")
+        told, found = Told(3), set()
+        for step in steps:
+            if isinstance(step, tuple):
+                told.advanced = step[1] if told.advanced is None else max(told.advanced, step[1])
+            for item in step if isinstance(step, list) else ():
+                told.tell(item)
+            changes = session.push(step) if isinstance(step, list) else session.advance(step[1])
+            assert all(change.op == "insert" for change in changes), program.plan.rules[0].span.source.text
+            found |= {change.event.content for change in changes}
+        found |= {change.event.content for change in session.finish()}
+        assert found == {e.content for e in evaluate(program.plan, told.items, CLOCK, [], told.now).events}
+
+
+def test_a_visit_is_final_once_another_click_has_come() -> None:
+    session = augury.compile(SESSIONS).session(emit="final", lateness="0s", longest="0s", clock="logical")
+    told(session, "click", [("u",), ("u",), ("v",)], [0, 10, 12])
+    assert not list(session.push({"type": "click", "args": ["v"], "time": 41}))
+    (change,) = session.push(
+        [{"type": "click", "args": ["u"], "time": 45}, {"type": "click", "args": ["v"], "time": 46}]
+    )
+    assert change.event.args == ("u", 2)
+    assert {c.event.args for c in session.finish()} == {("u", 1), ("v", 3)}
 
 
 def touched(session: Session) -> int:

@@ -140,8 +140,8 @@ class Answers:
         self.waiting: list[tuple[int, int]] = []
         self.rebuild()
 
-    def step(self, until: int | None) -> tuple[Array, Array]:
-        """The rows that are taken back, and the rows that are given, with ends up to `until`."""
+    def step(self, until: int | None, held: Array | None = None) -> tuple[Array, Array]:
+        """The rows that are taken back, and the rows that are given, with ends up to `until`, but for those held back."""
         table = self.events.out.table
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
@@ -154,17 +154,23 @@ class Answers:
         if len(new):
             ends = table.data[END, new]
             ready = ends <= until if until is not None else np.zeros(len(new), bool)
+            ready = ready if held is None else ready & ~held[new]
             if not ready.all():
                 for end, row in zip(ends[~ready].tolist(), new[~ready].tolist(), strict=True):
                     heapq.heappush(self.waiting, (end, row))
                 new = new[ready]
             self.shown[new] = 1
         due: list[int] = []
+        not_yet: list[tuple[int, int]] = []
         while self.waiting and until is not None and self.waiting[0][0] <= until:
-            row = heapq.heappop(self.waiting)[1]
-            if table.alive[row] and not self.shown[row]:
+            end, row = heapq.heappop(self.waiting)
+            if held is not None and held[row]:
+                not_yet.append((end, row))
+            elif table.alive[row] and not self.shown[row]:
                 self.shown[row] = 1  # it may wait twice, where rules were added
                 due.append(row)
+        for waits in not_yet:
+            heapq.heappush(self.waiting, waits)
         if due:
             new = np.concatenate([new, np.array(due, np.int64)])
         if len(dead) and len(new):

@@ -22,11 +22,11 @@ from augury.engine.changes import Answers, Changes, Detected
 from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
 from augury.engine.goals import Goal, goals
-from augury.engine.horizon import compact, unsettled
+from augury.engine.horizon import Horizon, compact, unsettled
 from augury.engine.intake import Intake
 from augury.engine.learning import allow, in_time, known_name, statements_from
 from augury.errors import DataError, RunError, nearest, too_deep
-from augury.jit import count_work
+from augury.jit import Array, count_work
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.knowledge_base import Knowledge
@@ -330,14 +330,23 @@ class Session:
             hint="give it a window or a key, or tell fewer events at a time",
         )
 
-    def _final(self, type: Predicate, until: int | None, over: bool) -> int | None:
-        """Up to when answers of a type are final, where nothing ends up to a time any more: a longer run may still follow."""
-        if self._delays is None or self._delays[0] is not self.program.plan:
-            self._delays = (self.program.plan, settling_delays(self.program.plan))
-        delay = self._delays[1].get(type, 0)
-        if until is None or over or delay == 0:
-            return until
-        return None if delay is None else until - self.clock.length(delay)
+    def _final(self, one: Answers, until: int | None, over: bool) -> tuple[int | None, Array | None]:
+        """Up to when answers of a type are final, and which are not yet: a longer run may still take their place."""
+        plan = self.program.plan
+        if self._delays is None or self._delays[0] is not plan:
+            self._delays = (plan, settling_delays(plan))
+        if (
+            until is None
+            or over
+            or until >= LONGEST - 1  # a host says that nothing more comes
+            or self._delays[1].get((one.events.type, one.events.arity), 0) == 0
+        ):
+            return until, None
+        horizon = Horizon(self.circuit, until)
+        held, limit = one.events.held_back(horizon)
+        if horizon.relied:
+            self.circuit.relied_on_lengths(until)
+        return min(until, limit), held
 
     def _finish(self, over: bool = False) -> Changes:
         circuit = self._circuit
@@ -347,7 +356,7 @@ class Session:
         concerned = [self._of_table[key] for key in circuit.tables.changed if key in self._of_table]
         for one in dict.fromkeys((*concerned, *self._waiting)):
             early = self.settings.emit == "early"
-            dead, new = one.step(until if early else self._final((one.events.type, one.events.arity), until, over))
+            dead, new = one.step(*((until, None) if early else self._final(one, until, over)))
             if len(dead):
                 gone.append(Rows(circuit, one.events, dead))
             if len(new):

@@ -194,6 +194,11 @@ class Operator(ABC):
         """The least end of its rows that may still appear or vanish, given that of each input."""
         return min((since.get(id(view.table), frontier + 1) for view in self.inputs), default=frontier + 1)
 
+    def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
+        """Where what was chosen may be chosen no longer, however long ago it ended: which of its rows, and from which end on
+        what it chooses among is unsettled."""
+        return None
+
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """Which rows of an input it may still need; None where it needs none that is settled."""
         return None

@@ -18,9 +18,11 @@ from augury.engine.saved import ragged, require, unragged
 from augury.engine.saved.references import check_events
 from augury.jit import Array
 from augury.model import Event, content_id
+from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
 
 _COUNT = 1
 
@@ -177,6 +179,22 @@ class Derived(Operator):
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """As its rules have it; within a recursion, nothing that ends at or before the frontier changes."""
         return min([frontier + 1, *(since.get(id(links.child), frontier + 1) for links in self.supports)])
+
+    def held_back(self, horizon: Horizon) -> tuple[Array, int]:
+        """Which events are not final yet, though they end before the frontier; and up to which end others are."""
+        table = self.out.table
+        mask, limit = np.zeros(table.n, bool), FAR
+        for links in self.supports:
+            child, head = links.child, self.circuit.maker(links.child)
+            body = head.inputs[0].table
+            found = self.circuit.maker(body).may_change(horizon)
+            if found is None:
+                limit = min(limit, horizon.since[id(child)])
+                continue
+            rows = np.flatnonzero(child.alive[: child.n])
+            mask[child.data[RIGHT, rows[found[0][child.data[LEFT, rows]]]]] = True
+            limit = min(limit, found[1])
+        return mask, limit - 1
 
     def event(self, row: int) -> Event:
         table, decode = self.out.table, self.circuit.tables.dictionary.decode

@@ -441,6 +441,14 @@ class Greedy(Edges):
 
     # How long it keeps what
 
+    def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
+        since = horizon.since[id(self.moments.out.table)]
+        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        n = self.out.table.n
+        if lasts is None:
+            return np.ones(n, bool), since
+        return self._unsettled_moments(since - lasts)[self.out.table.data[LEFT, :n]], since
+
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """Moments from the first one on that what comes or goes may concern."""
         table = self.moments.out.table

@@ -395,6 +395,13 @@ class Longest(Operator):
         rows = self._changing(since[id(self.partials.moments.out.table)], None)
         return int(min([super().unsettled(since, frontier), *table.data[END, rows].tolist()]))
 
+    def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
+        since = horizon.since[id(self.partials.moments.out.table)]
+        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        wanted = np.zeros(self.inputs[0].table.n + 1, bool)
+        wanted[self._changing(since, lasts)] = True
+        return wanted[self.out.table.data[LEFT, : self.out.table.n]], since
+
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """What may still be chosen, or no longer; with SKIP also the last match before that."""
         table = self.inputs[0].table
