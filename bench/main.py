@@ -104,6 +104,7 @@ def report(
     """Runs experiments and tells what they find; the exit code says whether every count is there and right."""
     console = Console()
     rows: list[Row] = []
+    shown: list[Row] = []  # of one figure, which are one table
     failed = False
     for name, experiment in experiments.items():
         try:
@@ -112,9 +113,13 @@ def report(
             say(f"FAILED: {name}: {type(error).__name__}: {error}")
             failed = True
             continue
+        if shown and mine and mine[0].figure != shown[0].figure:
+            console.print(table(titles[shown[0].figure], shown))
+            shown = []
         rows += mine
-        if mine:
-            console.print(table(titles[mine[0].figure] + (f" · {name}" if mine[0].figure != name else ""), mine))
+        shown += mine
+    if shown:
+        console.print(table(titles[shown[0].figure], shown))
     if json_path:
         Path(json_path).write_text(as_json(rows), encoding="utf-8")
     if charts_dir:

@@ -25,31 +25,57 @@ def figures(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+WIDTH = 80
+_OWN = "augury"
+_RATES = ("/", "M/s")  # units of which more is better
+
+
 def table(title: str, rows: Sequence[Row]) -> Table:
+    """A table of 80 columns: each figure with its ratio to the best of what stands beside Augury, or to its own base."""
     unit = rows[0].unit if len({row.unit for row in rows}) == 1 else ""
-    shown = Table(title=f"{title} ({unit})" if unit else title, title_justify="left", title_style="bold")
-    shown.add_column("case", min_width=min(16, max(len(row.case) for row in rows)))
-    shown.add_column("of", no_wrap=True)
-    warmed = any(row.warm for row in rows)
-    for column in ("result", "events", "answers", *(("warm-up",) if warmed else ())):
+    sizes = {row.events for row in rows}
+    about = [unit, f"{sizes.pop():,} events" if len(sizes) == 1 and 0 not in sizes else ""]
+    heading = f"{title} ({', '.join(filter(None, about))})" if any(about) else title
+    shown = Table(title=heading, title_justify="left", title_style="bold", width=WIDTH, pad_edge=False)
+    shown.add_column("case", ratio=3)
+    shown.add_column("of", ratio=3)
+    for column in ("result", "answers", "ratio"):
         shown.add_column(column, justify="right", no_wrap=True)
-    aims = any(row.met is not None for row in rows)
-    for column in ("ratio", "target") if aims else ():
-        shown.add_column(column, justify="right", no_wrap=True)
-    shown.add_column("check")
+    shown.add_column("check", ratio=2)
+    best = _baselines(rows)
     for before, row in zip([None, *rows], rows, strict=False):
-        again = before is not None and before.case == row.case
+        repeated = before is not None and before.case == row.case
+        ratio = row.ratio if row.ratio is not None else _beside(row, best.get(row.case))
         shown.add_row(
-            "" if again else escape(row.case),
+            "" if repeated else escape(row.case),
             escape(row.series),
             figures(row.value) if unit else f"{figures(row.value)} {row.unit}",
-            f"{row.events:,}" if row.events else "",
             "" if row.answers is None else f"{row.answers:,}",
-            *((f"{row.warm:.2f} s" if row.warm else "",) if warmed else ()),
-            *(("" if row.ratio is None else f"{row.ratio:.2f}", aim(row)) if aims else ()),
-            " · ".join(filter(None, (check(row), escape(row.note)))),
+            "" if ratio is None else f"{ratio:.2f}",
+            " · ".join(filter(None, (check(row), aim(row), escape(row.note)))),
         )
     return shown
+
+
+def _baselines(rows: Sequence[Row]) -> dict[str, float]:
+    """For each case the best figure of what stands beside Augury."""
+    found: dict[str, float] = {}
+    for row in rows:
+        if not row.series.startswith(_OWN):
+            better = max if _more_is_better(row.unit) else min
+            found[row.case] = better(found.get(row.case, row.value), row.value)
+    return found
+
+
+def _more_is_better(unit: str) -> bool:
+    return any(sign in unit for sign in _RATES)
+
+
+def _beside(row: Row, base: float | None) -> float | None:
+    """How a figure compares with another: above 1 is better."""
+    if base is None or not row.series.startswith(_OWN):
+        return None
+    return row.value / max(base, 1e-9) if _more_is_better(row.unit) else base / max(row.value, 1e-9)
 
 
 def aim(row: Row) -> str:
