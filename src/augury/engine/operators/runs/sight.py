@@ -26,7 +26,7 @@ from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var, show,
 from augury.algebra.terms import labels as labels_of
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View
-from augury.columns.table import END, START
+from augury.columns.table import END, NONE, START
 from augury.engine.operators.runs.moments import Moments
 from augury.errors import RunError
 from augury.jit import Array
@@ -181,7 +181,7 @@ class Sight:
                 if len(members.moments)
                 else NONE
             )
-            codes = np.full(count, NULL_CODE, np.int64)
+            codes = np.full(count, NULL, np.int64)
             some = np.flatnonzero(lengths > 0)
             if len(some):
                 codes[some], ok[some] = self.values(
@@ -199,7 +199,7 @@ class Sight:
         found = self._numbers(aggregate, given, members.first, lengths) if ok.all() else None
         if found is not None:
             return found, ok
-        codes = np.full(count, NULL_CODE, np.int64)
+        codes = np.full(count, NULL, np.int64)
         decode, table = context.dictionary.decode, context.scalars.aggregates[function]
         values = list(map(decode, given.tolist()))
         for i in np.flatnonzero(ok).tolist():
@@ -306,10 +306,6 @@ class Sight:
             frame = replace(both, vars=vars)
             kept, has = kept[order], {n: c[order] for n, c in has.items()}
         return frame, kept
-
-
-NONE = np.empty(0, np.int64)
-NULL_CODE = NULL
 
 
 def bound_in_parts(run: Run, views: Sequence[View]) -> set[str]:

@@ -1,0 +1,335 @@
+"""Which events of a run may follow each other: edges from moment to moment, never all pairs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.nodes import Compare, Run, condition_labels
+from augury.algebra.terms import Aggregate, Const, Expr, Prev, Var
+from augury.columns.dictionary import NULL
+from augury.columns.frame import View
+from augury.columns.table import END, NONE, START, Links, grown
+from augury.engine.operators.base import Operator
+from augury.engine.operators.runs import kernels as k
+from augury.engine.operators.runs.moments import Moments
+from augury.engine.operators.runs.moves import Move, Moves
+from augury.engine.operators.runs.sight import Members, Question, Sight, once
+from augury.errors import RunError
+from augury.jit import Array
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
+
+PORTION = 1 << 16
+EVER = 1 << 61  # longer than all times are apart
+_MOST = 60  # moves are bits of a number
+_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+class Edges(Operator):
+    """The events that may follow each other in a run, as edges from moment to moment.
+
+    An edge leads from a moment to one that may follow it by some moves: to neighbours by NEXT, to the soonest of a part by
+    THEN, to all later ones by SEQ. When a moment comes or goes, the edges of those behind it are looked at again.
+    """
+
+    def __init__(
+        self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
+    ) -> None:
+        self.run, self.moments, self.sight = run, moments, Sight(circuit, run, moments, views, rule)
+        super().__init__(circuit, (moments.out,), out, rule)
+        moves = Moves(run, views)
+        self.bound, self.where, self.moves, self.starts = moves.bound, moves.where, moves.all, moves.starts
+        self.choosy, self.chosen, self.next, self.leads = moves.choosy, moves.chosen, moves.next, moves.leads
+        if len(self.moves) > _MOST or len(run.parts) > _MOST:
+            raise RunError(f"the run of rule `{rule}` has too many parts", hint="divide it into several rules")
+        self.ends = np.array([[m.source for m in self.moves], [m.target for m in self.moves]], np.int64).reshape(2, -1)
+        self.least = np.array([part.least for part in run.parts], np.int64)
+        self.most = np.array([-1 if part.most is None else part.most for part in run.parts], np.int64)
+        length = circuit.clock.length
+        self.longest = min((length(window) for window in run.windows), default=EVER)
+        self.fields = np.array(moments.row_fields, np.int64)
+        for condition in (c for part in run.parts for c in (*part.where, *part.after)):
+            circuit.asks(self, (condition,))
+        self._clear()
+
+    def make_links(self) -> list[Links | None]:
+        return []
+
+    # Steps
+
+    def _clear(self) -> None:
+        self.edges, self.count = np.empty((5, 16), np.int64), 0
+        self.into, self.out_of = np.full(16, -1, np.int64), np.full(16, -1, np.int64)
+        self.lasts = 0  # of moments how long the longest lasts
+        self.room = np.empty((3, 1024), np.int64)
+        self.latest = np.empty(len(self.run.parts) + 1, np.int64)
+
+    def relink(self, lost: Array, stale: Array, new: Array) -> tuple[Array, Array, Array]:
+        """Takes in moments that are gone, that facts have changed for, and that are new. Moves of edges that are new, and
+        moves that are no more; and the moments to which edges lead that may be others."""
+        behind = [self._behind(lost)[1]] if len(lost) else []
+        self.moments.index.extend()
+        data = self.moments.out.table.data
+        self._edge_room()
+        targets, follow = new, np.empty((2, 0), np.int64)
+        if len(new):
+            self.lasts = max(self.lasts, int((data[END, new] - data[START, new]).max()))
+            late = new[self._late(new)]
+            if len(late):
+                follow, near = self._behind(late)
+                behind.append(near)
+        if behind or len(stale):
+            targets = np.unique(np.concatenate([new, *behind, stale]))
+            targets = targets[self.moments.out.table.alive[targets].astype(bool)]
+        if not len(targets) and not follow.shape[1]:
+            return np.empty((2, 0), np.int64), np.empty((2, 0), np.int64), targets
+        search = len(targets) > len(new) or follow.shape[1] > 0
+        return (*self._relink(targets, follow, search), targets)
+
+    def _edge_room(self) -> None:
+        if len(self.into) < self.moments.out.table.n:
+            size = len(self.moments.out.table.alive)
+            self.into, self.out_of = (grown(a, size, len(a), -1) for a in (self.into, self.out_of))
+
+    def _late(self, new: Array) -> Array:
+        """Which new moments lie before some that were there."""
+        first, n = int(new[0]), self.moments.out.table.n
+        late = np.zeros(n - first, np.uint8)
+        k.lies_before(first, n, self.moments.index.after, late)
+        return late[new - first].astype(bool)
+
+    # Edges
+
+    def _behind(self, changed: Array) -> tuple[Array, Array]:
+        """Pairs of a changed moment and a later one that it leads to by SEQ; and those whose edges are to be looked at."""
+        table, index = self.moments.out.table, self.moments.index
+        index.extend()
+        at, found = 0, []
+        while at < len(changed):
+            came, count, touched = k.behind(
+                changed, at, table.data, table.alive, index.after, self.fields, self.leads, self.lasts, self.latest, self.room
+            )  # fmt: skip
+            self.touched += touched
+            found.append(self.room[:, :count].copy())
+            if came < len(changed) and (count == 0 or self.room.shape[1] < PORTION):
+                self.room = np.empty((3, 4 * self.room.shape[1]), np.int64)
+            at = came
+        pairs = np.concatenate(found, axis=1)
+        near = np.unique(pairs[1][pairs[2] > 0])
+        far = pairs[2] == 0
+        return pairs[:2, far], near
+
+    def _relink(self, targets: Array, follow: Array, search: bool) -> tuple[Array, Array]:
+        """Finds the edges into moments anew; moves that are new, and moves that are no more."""
+        table, index = self.moments.out.table, self.moments.index
+        at, found = 0, []
+        while at < len(targets):
+            came, count, touched = k.before(
+                targets, at, table.data, table.alive, index.prev, self.fields, self.leads, self.next, self.longest,
+                self.latest, self.room,
+            )  # fmt: skip
+            self.touched += touched
+            self.circuit.tables.guard.paired(count)
+            found.append(self.room[:, :count].copy())
+            if came < len(targets) and (count == 0 or self.room.shape[1] < PORTION):
+                self.room = np.empty((3, 4 * self.room.shape[1]), np.int64)
+            at = came
+        pairs = np.concatenate([np.empty((3, 0), np.int64), *found], axis=1)
+        if follow.shape[1]:
+            kinds = np.zeros(follow.shape[1], np.int64)
+            for part, link in enumerate(self.leads.tolist()):
+                if link == 2:
+                    kinds |= (table.data[self.fields[part], follow[1]] >= 0).astype(np.int64) * (2 << part)
+            fits = table.data[END, follow[1]] - table.data[START, follow[0]] <= self.longest
+            pairs = np.concatenate([pairs, np.stack([follow[0], follow[1], kinds])[:, fits]], axis=1)
+        given = np.stack([pairs[0], pairs[1], self._bits(pairs)])
+        given = np.ascontiguousarray(given[:, given[2] != 0])
+        size = self.count + given.shape[1]
+        if size > self.edges.shape[1]:
+            self.edges = grown(self.edges, 2 * size, self.count)
+        known = self.count + 1 if search else 1
+        queue, cut = np.empty((2, given.shape[1] + known), np.int64), np.empty((2, known), np.int64)
+        self.count, added, lost = k.relink(
+            targets if search else NONE, given, search, self.edges, self.count, self.into, self.out_of, queue, cut
+        )
+        return np.ascontiguousarray(queue[:, :added]), np.ascontiguousarray(cut[:, :lost])
+
+    def _bits(self, pairs: Array) -> Array:
+        """By which moves each edge may be taken, as far as its two moments alone can tell."""
+        bits = np.zeros(pairs.shape[1], np.int64)
+        data = self.moments.out.table.data
+        there = [(data[f, pairs[0]] >= 0, data[f, pairs[1]] >= 0) for f in self.fields.tolist()]
+        cache: dict[tuple[int, int, str], Array | None] = {}
+        for number, move in enumerate(self.moves):
+            kind = k.NEIGHBOUR if move.link == "NEXT" else 2 << move.target
+            fits = ((pairs[2] & kind) != 0) & there[move.source][0] & there[move.target][1]
+            compared = self._compared(move, pairs, cache)
+            if compared is not None:
+                bits |= (fits & compared).astype(np.int64) << number
+                continue
+            rows = np.flatnonzero(fits)
+            rows = rows[self._met(move, pairs[0, rows], pairs[1, rows])] if len(rows) else rows
+            bits[rows] |= 1 << number
+        return bits
+
+    def _compared(self, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]) -> Array | None:
+        """Which edges meet a move's conditions, where these just compare numbers of its two moments; else None."""
+        if move.agree or not move.questions:
+            return None
+        mask = np.ones(pairs.shape[1], bool)
+        for asked in move.questions:
+            condition = asked.condition
+            if not isinstance(condition, Compare):
+                return None
+            left, right = (self._number(term, asked, move, pairs, cache) for term in (condition.left, condition.right))
+            if left is None or right is None:
+                return None
+            mask &= _COMPARE[condition.op](left, right)
+        return mask
+
+    def _number(
+        self, term: Expr, asked: Question, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]
+    ) -> Array | None:
+        """The numbers that a variable has, one an edge: at its second moment, or as an earlier value at the first one."""
+        if isinstance(term, Const):
+            value = term.value
+            return (
+                value
+                if isinstance(value, int | float) and abs(value) < 2**53 and value is not True and value is not False
+                else None
+            )
+        if not isinstance(term, Var):
+            return None
+        earlier = dict(asked.hidden).get(term.name)
+        found = self.sight.results.get(term.name)
+        side, part, name = 1, move.target, term.name
+        if earlier is not None or found is not None:
+            of = earlier.of if isinstance(earlier, Prev) else found.aggregate.args[0] if found is not None else None
+            if not isinstance(of, Var):
+                return None
+            side, part, name = 0, move.target if earlier is not None else move.source, of.name
+        elif name not in self.sight.views[part].vars:
+            side, part = 0, move.source
+        view = self.sight.views[part]
+        if name not in view.vars:
+            return None
+        if (side, part, name) not in cache:
+            rows = self.moments.out.table.data[self.fields[part], pairs[side]]
+            codes = view.table.data[view.vars[name], np.maximum(rows, 0)] if view.table.n else None
+            numbers = None if codes is None else self.circuit.tables.dictionary.numeric(codes)
+            exact = (
+                numbers is None or numbers.dtype.kind == "f" or not len(numbers) or int(np.abs(numbers).max()) < 2**53
+            )
+            cache[side, part, name] = numbers if exact else None
+        return cache[side, part, name]
+
+    def _met(self, move: Move, sources: Array, targets: Array) -> Array:
+        """Which pairs of iterations meet the conditions of a move that they alone decide."""
+        kept = np.arange(len(targets))
+        if not (move.questions or move.agree):
+            return kept
+        sight, i, j = self.sight, move.source, move.target
+        end = self.moments.out.table.data[END, targets]
+        at = {j: targets} if i == j else {j: targets, i: sources}
+        named = {name for q in move.questions for name in q.needs | condition_labels(q.condition)}
+        frame, has = sight.frame(at, end, j, named)
+        words, mask = self.circuit.tables.dictionary, np.ones(len(targets), bool)
+        if move.agree:
+            before, _ = sight.frame({i: sources}, end, i, set(move.agree))
+            now, _ = sight.frame({j: targets}, end, j, set(move.agree))
+            for v in move.agree:
+                agreed, _ = words.agree(before.vars[v], now.vars[v])
+                mask &= agreed
+        for asked in move.questions:
+            for name, term in asked.hidden:
+                assert isinstance(term, Prev)
+                frame.vars[name], ok = sight.values(term.of, j, sources)
+                mask &= ok
+        for name in {r.name for q in move.questions for r in self.run.results if r.name in q.needs}:
+            frame.vars[name], ok = sight.values(sight.results[name].aggregate.args[0], i, sources)
+            mask &= ok
+        if not mask.all():
+            kept = np.flatnonzero(mask)
+            frame, has = frame.take(kept), {n: c[kept] for n, c in has.items()}
+        self.circuit.context.name_events = None
+        for asked in move.questions:
+            frame, kept = sight.ask(
+                (asked.condition,), frame, has, kept, self.bound | ({name for name, _ in asked.hidden})
+            )
+            has = {n: np.ones(len(kept), bool) for n in has}
+        return once(kept)
+
+    def _begun(self, new: Array) -> tuple[Array, Array]:
+        """The moments that may be the first of a match, and as which part."""
+        found, numbers = [], []
+        data = self.moments.out.table.data
+        for part, asked in self.starts:
+            moments = new[data[self.fields[part], new] >= 0]
+            if len(moments) and asked:
+                moments = moments[self._may_begin(asked, part, moments)]
+            found.append(moments)
+            numbers.append(np.full(len(moments), part, np.int64))
+        return np.concatenate(found), np.concatenate(numbers)
+
+    def key_of(self, moment: int) -> dict[str, int]:
+        """The key of a run, as codes."""
+        data = self.moments.out.table.data
+        return {v: int(data[f, moment]) for v, f in zip(self.run.key, self.moments.key_fields, strict=True)}
+
+    def _may_begin(self, asked: tuple[Question, ...], part: int, moments: Array) -> Array:
+        """Which moments meet what is asked of a first iteration that nothing comes before."""
+        sight, end = self.sight, self.moments.out.table.data[END, moments]
+        frame, has = sight.frame({part: moments}, end, part)
+        kept, mask, bound = np.arange(len(moments)), np.ones(len(moments), bool), set(self.bound)
+        single = Members(moments, np.arange(len(moments) + 1))
+        for one in asked:
+            for name, term in one.hidden:
+                assert isinstance(term, Aggregate)
+                frame.vars[name], ok = sight.aggregate(term, part, single)
+                bound.add(name)
+                mask &= ok
+        for name in {
+            name for one in asked for name in one.needs if name in sight.results
+        }:  # of parts that are left out
+            count = sight.results[name].aggregate.function == "count"
+            frame.vars[name] = np.full(len(moments), self.circuit.context.encode(0) if count else NULL, np.int64)
+        kept = kept[mask]
+        frame, has = frame.take(kept), {n: c[kept] for n, c in has.items()}
+        self.circuit.context.name_events = None
+        for one in asked:
+            frame, kept = sight.ask((one.condition,), frame, has, kept, bound)
+            has = {n: np.ones(len(kept), bool) for n in has}
+        return once(kept)
+
+    # How long it keeps what
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """Moments behind which something may still come or go that concerns them."""
+        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        return self.may_go_on(horizon.since[id(self.moments.out.table)], lasts)
+
+    def may_go_on(self, since: int, lasts: int | None) -> Array:
+        """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
+        table, index = self.moments.out.table, self.moments.index
+        wanted = np.ones(table.n, bool)
+        if self.longest < EVER:
+            wanted = table.data[START, : table.n] >= since - self.longest
+        if not self.leads.any() and lasts is not None:  # a neighbour that is settled shuts out what comes behind it
+            index.extend()
+            shut = np.zeros(table.n, np.uint8)
+            k.shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
+            wanted &= ~shut.astype(bool)
+        return wanted
+
+    def remembers(self, horizon: Horizon) -> bool:
+        if self.longest < EVER or not self.moves:
+            return False
+        return bool(self.leads.any()) or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
