@@ -16,7 +16,7 @@ from augury.columns.frame import View, store
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.edges import EVER, Edges
+from augury.engine.operators.runs.following import EVER, Edges
 from augury.engine.operators.runs.matches import Whole, may_end
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Moves

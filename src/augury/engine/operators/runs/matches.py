@@ -19,7 +19,7 @@ from augury.columns.table import END, LEFT, RANK, RIGHT, START, Links
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.edges import Edges
+from augury.engine.operators.runs.following import Edges
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.sight import Members, has_earlier
 from augury.jit import Array

@@ -14,7 +14,7 @@ from augury.columns.frame import View
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.edges import EVER, PORTION, Edges
+from augury.engine.operators.runs.following import EVER, PORTION, Edges
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.sight import Members, Question, once
 from augury.engine.saved import check_numbers, require
