@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import get_args
+
+from augury.algebra import nodes
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
@@ -49,6 +52,26 @@ def test_the_judge_is_asked_by_those_who_judge() -> None:
 def test_no_two_modules_have_one_name() -> None:
     names = [path.stem for path in SOURCE.rglob("*.py") if path.stem not in ("__init__", "__main__")]
     assert {name for name in names if names.count(name) > 1} == TWO_SIDES
+
+
+NODES = {t.__name__ for t in get_args(nodes.Node)}
+CONDITIONS = {t.__name__ for t in get_args(nodes.Condition)}
+
+
+def test_what_tells_nodes_apart_names_all_of_them() -> None:
+    """A `match` on nodes or conditions ends in `assert_never`, so that a new one is missed by the type checker."""
+    for path in SOURCE.rglob("*.py"):
+        for found in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(found, ast.Match) and path.name != "sharing.py":  # which takes anything apart
+                used = {_class_of(p) for case in found.cases for p in ast.walk(case.pattern)}
+                if len(used & NODES) > 1 or len(used & CONDITIONS) > 1:
+                    assert "assert_never" in ast.unparse(found.cases[-1]), f"{path}:{found.lineno}"
+
+
+def _class_of(pattern: ast.AST) -> str:
+    if not isinstance(pattern, ast.MatchClass):
+        return ""
+    return pattern.cls.attr if isinstance(pattern.cls, ast.Attribute) else getattr(pattern.cls, "id", "")
 
 
 def test_no_text_is_left_unfinished() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
-from augury.algebra.nodes import Clause, Compare, Holds, Unless
+from augury.algebra.nodes import AnyOf, Clause, Compare, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.place import binds, is_ready, reading, ready_order
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, static_reads
@@ -37,8 +38,10 @@ def is_plain(clause: Clause) -> bool:
             case Holds() | Unless():
                 if not all(isinstance(a, Var | Const | Wild) for a in condition.args):
                     return False
-            case _:
+            case AnyOf() | Compare() | NoneInside() | Relates() | Relative() | Spans():
                 return False
+            case _:
+                assert_never(condition)
         if not is_ready(condition, known) and not isinstance(condition, Holds):
             return False
         known |= binds(condition, known)

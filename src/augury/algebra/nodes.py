@@ -501,9 +501,11 @@ def bound_vars(node: Node) -> set[str]:
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))
             return found - own | {result.name for result in node.results}
-        case _:
+        case Join() | Label() | Repeat() | Select() | Within():
             found = {v for part in inputs(node) for v in bound_vars(part)}
             return found | _bound_by(conditions(node))
+        case _:
+            assert_never(node)
 
 
 def _bound_by(where: tuple[Condition, ...]) -> set[str]:

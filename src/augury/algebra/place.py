@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from typing import assert_never
 
 from augury.algebra.nodes import (
     AnyOf,
@@ -74,6 +75,10 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
             return pushed if isinstance(inner, Join | Repeat | Run) else replace(node, input=pushed)
         case Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
+        case Either() | Instant() | Join() | Label() | Repeat() | Scan():
+            pass
+        case _:
+            assert_never(node)
     below = mapped(node, lambda part: place(part, varying))
     if isinstance(below, Join) and below.absent is not None:
         absent, where = _correlated(below.absent, bound_vars(below.left) | bound_vars(below.right), varying)
@@ -139,6 +144,10 @@ def _varies(condition: Condition, varying: Collection[str]) -> bool:
             return condition.name in varying
         case AnyOf():
             return any(_varies(c, varying) for option in condition.options for c in option)
+        case Compare() | NoneInside() | Relates() | Relative() | Spans():
+            pass
+        case _:
+            assert_never(condition)
     return False
 
 
@@ -155,6 +164,8 @@ def _is_pure(condition: Condition) -> bool:
             return all(map(_is_pure, (*condition.where, *_inside(condition.pattern))))
         case Relates() | Spans() | Relative():
             return True
+        case _:
+            assert_never(condition)
 
 
 def _inside(pattern: Node) -> Iterator[Condition]:
@@ -174,6 +185,10 @@ def _attach(condition: Condition, node: Node) -> Node:
             return replace(node, input=_attach(condition, node.input))
         case Select():
             return replace(node, where=(*node.where, condition))
+        case Either() | Instant() | Repeat() | Scan() | Within():
+            pass
+        case _:
+            assert_never(node)
     return Select(node, (condition,), condition.span)
 
 
@@ -188,6 +203,10 @@ def _sink(condition: Condition, node: Node) -> Node:
         case NoneInside():
             shared = condition_vars(condition) & bound_vars(node)
             return _sink_all(condition, node, shared, {condition.window} | not_looked_for(condition, node))
+        case AnyOf() | Compare() | Holds() | Relates() | Unless():
+            pass
+        case _:
+            assert_never(condition)
     return _sink_all(condition, node, condition_vars(condition), condition_labels(condition))
 
 
@@ -227,6 +246,10 @@ def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
+        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+            pass
+        case _:
+            assert_never(node)
     return Select(node, (condition,), condition.span)
 
 
@@ -247,6 +270,10 @@ def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[st
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
+        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+            pass
+        case _:
+            assert_never(node)
     return Select(node, (condition,), condition.span)
 
 
@@ -267,6 +294,10 @@ def _sink_span(condition: Spans, node: Node) -> Node:
             return replace(node, where=(*node.where, part))
         case Run():
             return sink_into_run(part, node)
+        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+            pass
+        case _:
+            assert_never(node)
     return Select(node, (part,), condition.span)
 
 

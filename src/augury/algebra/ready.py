@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Compare, Condition, Holds, NoneInside, Relative, condition_vars
+from typing import assert_never
+
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    condition_vars,
+)
 from augury.algebra.terms import Build, Var, variables
 
 
@@ -37,6 +50,10 @@ def is_ready(condition: Condition, bound: set[str]) -> bool:
             return condition_vars(condition) <= bound
         case NoneInside() | Relative():
             return True
+        case AnyOf() | Compare() | Relates() | Spans() | Unless():
+            pass
+        case _:
+            assert_never(condition)
     return condition_vars(condition) <= bound
 
 
@@ -51,4 +68,8 @@ def binds(condition: Condition, bound: set[str]) -> set[str]:
             return condition_vars(condition) - bound
         case Compare(op="=") if is_ready(condition, bound):
             return condition_vars(condition) - bound
+        case AnyOf() | Compare() | NoneInside() | Relates() | Relative() | Spans() | Unless():
+            pass
+        case _:
+            assert_never(condition)
     return set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from augury.algebra.nodes import (
     AnyOf,
@@ -10,8 +11,11 @@ from augury.algebra.nodes import (
     Condition,
     Holds,
     NoneInside,
+    Relates,
+    Relative,
     Run,
     Scan,
+    Spans,
     Unless,
     bound_vars,
     conditions,
@@ -37,6 +41,10 @@ def condition_terms(condition: Condition) -> Iterator[Expr]:
         case NoneInside():
             for inner in condition.where:
                 yield from condition_terms(inner)
+        case Relates() | Relative() | Spans():
+            pass
+        case _:
+            assert_never(condition)
 
 
 def asked_of(condition: Condition) -> list[Prev | Aggregate]:

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, assert_never
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
     Condition,
+    Either,
     Instant,
     Join,
+    Label,
     Node,
     NoneInside,
     Repeat,
@@ -27,6 +29,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Within,
     mapped,
     walk,
     walk_all,
@@ -356,6 +359,10 @@ def _sliced(node: Node) -> Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
+        case Either() | Instant() | Label() | Repeat() | Within():
+            pass
+        case _:
+            assert_never(below)
     return below
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from augury.algebra.nodes import (
     AnyOf,
     Clause,
+    Compare,
     Condition,
     Holds,
     Join,
     Label,
     Node,
     NoneInside,
+    Relates,
     Relative,
     Repeat,
     Rule,
     Run,
+    Spans,
     Unless,
     conditions,
     event_types,
@@ -230,6 +233,10 @@ def calls(condition: Condition) -> list[tuple[Predicate, bool]]:
             return [((condition.name, len(condition.args)), True)]
         case AnyOf():
             return [call for option in condition.options for c in option for call in calls(c)]
+        case Compare() | NoneInside() | Relates() | Relative() | Spans():
+            pass
+        case _:
+            assert_never(condition)
     return []
 
 

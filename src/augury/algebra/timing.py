@@ -6,15 +6,19 @@ o: order(N), s: shipped(N), o before s, {o, s} within 12h   →   o.e < s.s, s.e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import assert_never
 
 from augury.algebra.nodes import (
+    AnyOf,
     Compare,
     Condition,
     Either,
+    Holds,
     Instant,
     Join,
     Label,
     Node,
+    NoneInside,
     Part,
     Relates,
     Relative,
@@ -23,6 +27,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unless,
     Within,
     condition_labels,
     conditions,
@@ -161,6 +166,8 @@ class Timing:
                 return self._repeat(node)
             case Run():
                 return self._run(node)
+            case _:
+                assert_never(node)
 
     def _join(self, node: Join) -> str:
         left, right = self.add(node.left), self.add(node.right)
@@ -272,6 +279,10 @@ class Timing:
                     self._relative(condition)
                 case Compare():
                     self._compare(condition)
+                case AnyOf() | Holds() | NoneInside() | Unless():
+                    pass
+                case _:
+                    assert_never(condition)
 
     def _relative(self, condition: Relative) -> None:
         (first, back), (second, forth) = RELATIVE[condition.kind]

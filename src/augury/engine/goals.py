@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
-from augury.algebra.nodes import Join, Node, Repeat, Run, Scan, inputs
+from augury.algebra.nodes import Either, Instant, Join, Label, Node, Repeat, Run, Scan, Select, Within, inputs
 from augury.clock import Clock
 from augury.columns.dictionary import OPEN
 from augury.engine.operators.base import Operator
@@ -77,6 +77,10 @@ def size(node: Node) -> int:
             return sum(part.least * size(part.input) for part in node.parts)
         case Join():
             return size(node.left) + size(node.right)
+        case Either() | Instant() | Label() | Select() | Within():
+            pass
+        case _:
+            assert_never(node)
     return max(map(size, inputs(node)), default=0)
 
 

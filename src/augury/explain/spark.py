@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
-from augury.algebra.nodes import AnyOf, Compare, Condition, Label, Node, Scan, Select, absences, inputs
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Either,
+    Instant,
+    Join,
+    Label,
+    Node,
+    Repeat,
+    Run,
+    Scan,
+    Select,
+    Within,
+    absences,
+    inputs,
+)
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.algebra.properties import all_properties
@@ -66,9 +82,11 @@ def _note_scans(node: Node, where: tuple[Condition, ...], ways: dict[str, list[s
             _note_scans(node.input, where, ways, plan)
         case Select():
             _note_scans(node.input, (*where, *node.where), ways, plan)
-        case _:
+        case Either() | Instant() | Join() | Repeat() | Run() | Within():
             for part in inputs(node):
                 _note_scans(part, (), ways, plan)
+        case _:
+            assert_never(node)
     for absent in absences(node):
         _note_scans(place(absent), (), ways, plan)
 

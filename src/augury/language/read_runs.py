@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Literal, assert_never, cast
 
 from augury.algebra.nodes import (
     PAST_END,
@@ -464,6 +464,10 @@ class Runs:
             case AnyOf():
                 options = tuple(tuple(self._resolved_condition(c, running) for c in o) for o in condition.options)
                 return replace(condition, options=options)
+            case NoneInside() | Relates() | Relative() | Spans():
+                pass
+            case _:
+                assert_never(condition)
         return condition
 
     # The whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import assert_never
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import (
@@ -20,11 +21,13 @@ from augury.algebra.nodes import (
     Node,
     NoneInside,
     Policy,
+    Relates,
     Relative,
     Result,
     Rule,
     Run,
     Select,
+    Spans,
     Unless,
     bound_vars,
     condition_labels,
@@ -201,6 +204,10 @@ def _sides(condition: Condition) -> tuple[Expr, ...]:
             return condition.args
         case AnyOf():
             return tuple(side for option in condition.options for c in option for side in _sides(c))
+        case NoneInside() | Relates() | Relative() | Spans():
+            pass
+        case _:
+            assert_never(condition)
     return ()
 
 

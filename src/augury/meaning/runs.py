@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.matching import Binding, Named, Proof, agree
@@ -17,7 +17,10 @@ from augury.algebra.nodes import (
     Link,
     NoneInside,
     Part,
+    Relates,
+    Relative,
     Run,
+    Spans,
     Unless,
     bound_vars,
     condition_labels,
@@ -314,4 +317,8 @@ def _replaced(condition: Condition, known: Mapping[Prev | Aggregate, Value]) -> 
         case AnyOf():
             options = tuple(tuple(_replaced(c, known) for c in option) for option in condition.options)
             return replace(condition, options=options)
+        case NoneInside() | Relates() | Relative() | Spans():
+            pass
+        case _:
+            assert_never(condition)
     return condition

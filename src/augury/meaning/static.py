@@ -8,9 +8,22 @@ stratification makes possible.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from augury.algebra.matching import Binding, Proof, Report, Scalars, compare_or_bind, match, match_all
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Unless, condition_vars
+from augury.algebra.nodes import (
+    AnyOf,
+    Clause,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    condition_vars,
+)
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Const, Expr, Wild, variables
@@ -209,8 +222,10 @@ class Static:
             case AnyOf():
                 if any(any(True for _ in self._conjunction(list(o), binding, at, work)) for o in condition.options):
                     yield binding, ()
-            case _:
+            case NoneInside() | Relates() | Relative() | Spans():
                 raise AssertionError("a static rule has no events")
+            case _:
+                assert_never(condition)
 
 
 def _fits(given: tuple[Value | type[Wild], ...], values: tuple[Value, ...]) -> bool:

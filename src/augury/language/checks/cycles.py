@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
-from augury.algebra.nodes import UNRESTRICTED, Join, Label, Node, Repeat, Rule, Run, Scan, conditions, inputs, walk
+from augury.algebra.nodes import (
+    UNRESTRICTED,
+    Either,
+    Instant,
+    Join,
+    Label,
+    Node,
+    Repeat,
+    Rule,
+    Run,
+    Scan,
+    Select,
+    Within,
+    conditions,
+    inputs,
+    walk,
+)
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import interval_table
@@ -124,9 +141,11 @@ def _unlengthened(node: Node) -> Iterator[Scan]:
             return
         case Repeat() if node.count > 1:
             return
-        case _:
+        case Either() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within():
             for part in inputs(node):
                 yield from _unlengthened(part)
+        case _:
+            assert_never(node)
 
 
 def _computes_head(rule: Rule, making: Making) -> bool:

@@ -6,8 +6,9 @@ A cycle may pass values on and take them apart; one that makes new ones never en
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import assert_never
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds
+from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Build, Expr, Var, computes, variables
@@ -72,6 +73,10 @@ class Making:
                     return new
                 places = set() if predicate in but else self.positions.get(predicate, set())
                 return {v for i in places for v in variables(condition.args[i])} & new
+            case AnyOf() | Compare() | NoneInside() | Relates() | Relative() | Spans() | Unless():
+                pass
+            case _:
+                assert_never(condition)
         return set()
 
 
@@ -88,3 +93,7 @@ def calls_in(condition: Condition) -> Iterator[Holds]:
             for option in condition.options:
                 for inner in option:
                     yield from calls_in(inner)
+        case Compare() | NoneInside() | Relates() | Relative() | Spans() | Unless():
+            pass
+        case _:
+            assert_never(condition)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import assert_never
 
 from augury.algebra.nodes import (
     AnyOf,
@@ -14,11 +15,14 @@ from augury.algebra.nodes import (
     Join,
     Node,
     NoneInside,
+    Relates,
+    Relative,
     Repeat,
     Rule,
     Run,
     Scan,
     Select,
+    Spans,
     Unless,
     absences,
     bound_labels,
@@ -57,6 +61,10 @@ def terms_of(condition: Condition) -> Iterator[Expr]:
                     yield from terms_of(inner)
         case NoneInside():
             yield from _terms_in(condition.pattern)
+        case Relates() | Relative() | Spans():
+            pass
+        case _:
+            assert_never(condition)
 
 
 def _terms_in(pattern: Node) -> Iterator[Expr]:

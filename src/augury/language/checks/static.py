@@ -6,14 +6,21 @@ that are bound when its turn comes.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from augury.algebra.nodes import (
     AnyOf,
     Clause,
+    Compare,
     Condition,
     Holds,
     Join,
+    NoneInside,
+    Relates,
+    Relative,
     Rule,
     Select,
+    Spans,
     Unless,
     absences,
     bound_vars,
@@ -141,6 +148,10 @@ class _Modes:
                 case AnyOf():
                     for option in condition.options:
                         self._conjunction(option, known)
+                case Compare() | NoneInside() | Relates() | Relative() | Spans():
+                    pass
+                case _:
+                    assert_never(condition)
             known |= binds(condition, known)
         return known
 

@@ -8,8 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import assert_never
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Rule, Run, Scan, Unless, conditions, walk_all
+from augury.algebra.nodes import (
+    AnyOf,
+    Clause,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Rule,
+    Run,
+    Scan,
+    Spans,
+    Unless,
+    conditions,
+    walk_all,
+)
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, show
 from augury.clock import Kind
@@ -176,6 +193,10 @@ class _Types:
                         self._where(option, scope)
                 case Compare():
                     self._compare(condition, scope)
+                case NoneInside() | Relates() | Relative() | Spans():
+                    pass
+                case _:
+                    assert_never(condition)
 
     def _compare(self, condition: Compare, scope: tuple[str, str]) -> None:
         left, right = self._kinds(condition.left, scope), self._kinds(condition.right, scope)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
@@ -14,7 +14,11 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Holds,
+    NoneInside,
+    Relates,
+    Relative,
     Run,
+    Spans,
     Unless,
     condition_labels,
     condition_vars,
@@ -76,6 +80,10 @@ def changed(condition: Condition, change: Callable[[Expr], Expr | None]) -> Cond
         case AnyOf():
             options = tuple(tuple(changed(c, change) for c in option) for option in condition.options)
             return replace(condition, options=options)
+        case NoneInside() | Relates() | Relative() | Spans():
+            pass
+        case _:
+            assert_never(condition)
     return condition
 
 
