@@ -41,7 +41,7 @@ def table(title: str, rows: Sequence[Row]) -> Table:
     shown.add_column("of", ratio=3)
     for column in ("result", "answers", "ratio"):
         shown.add_column(column, justify="right", no_wrap=True)
-    shown.add_column("check", ratio=2)
+    shown.add_column("check", ratio=2, min_width=14)
     best = _baselines(rows)
     for before, row in zip([None, *rows], rows, strict=False):
         repeated = before is not None and before.case == row.case
