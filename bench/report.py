@@ -37,7 +37,7 @@ def table(title: str, rows: Sequence[Row]) -> Table:
     about = [unit, f"{sizes.pop():,} events" if len(sizes) == 1 and 0 not in sizes else ""]
     heading = f"{title} ({', '.join(filter(None, about))})" if any(about) else title
     shown = Table(title=heading, title_justify="left", title_style="bold", width=WIDTH, pad_edge=False)
-    shown.add_column("case", width=16)
+    shown.add_column("case", width=14)
     shown.add_column("of", width=17)
     for column in ("result", "answers", "ratio"):
         shown.add_column(column, justify="right", no_wrap=True)
