@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def unsettled(circuit: Circuit, frontier: int) -> dict[int, int]:
     """For each table the least end of rows that may still appear or vanish."""
-    since: dict[int, int] = {}
+    since = {id(o.out.table): frontier + 1 for o in circuit.operators if o.holds_events}  # as a recursion sees them
     for operator in sorted(circuit.operators, key=lambda o: o.order):
         since[id(operator.out.table)] = operator.unsettled(since, frontier)
     return since
