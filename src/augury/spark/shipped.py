@@ -45,7 +45,8 @@ class Shipped:
     def asked(self, plan: Plan) -> Facts:
         """The facts that a stage asks for: what others ask for is no concern of it."""
         asked = static_calls(plan)
-        return Facts(t for t in self.facts.statement_tables if t.predicate in asked or t.facts.name in ENTAILING)
+        wanted = {*ENTAILING, *plan.queries}
+        return Facts(t for t in self.facts.statement_tables if t.predicate in asked or t.facts.name in wanted)
 
     def knowledge(self, plan: Plan, clock: Clock) -> Knowledge | None:
         """What the sessions of a worker share; None where facts change, so that each has its own."""
