@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.engine.operators.runs.greedy import Greedy
 from augury.engine.session import Session
 from augury.meaning import evaluate
 from augury.model import Event
@@ -122,6 +123,20 @@ def test_a_long_run_costs_what_its_events_cost(batch: int) -> None:
             told(session, "b", rows[at : at + batch], range(at + 1, at + 1 + len(rows[at : at + batch])))
         told(session, "c", [(1,)], [clicks + 1])
         assert [e.args for e in session.events()] == [(1, clicks)]
+        return touched(session) / clicks
+
+    assert cost(4_000) < 1.5 * cost(1_000) + 5
+
+
+@pytest.mark.parametrize("batch", [1, 8, 500])
+def test_a_long_visit_costs_what_its_clicks_cost(batch: int) -> None:
+    def cost(clicks: int) -> float:
+        session = augury.compile(SESSIONS).session()
+        for at in range(0, clicks, batch):
+            told(session, "click", [("u",)] * batch, range(10 * at, 10 * (at + batch), 10))
+        assert [e.args for e in session.events()] == [("u", clicks)]
+        (greedy,) = (o for o in session.circuit.operators if isinstance(o, Greedy))
+        assert greedy.used < 6 * clicks + (1 << 17)
         return touched(session) / clicks
 
     assert cost(4_000) < 1.5 * cost(1_000) + 5

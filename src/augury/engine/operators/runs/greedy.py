@@ -61,6 +61,7 @@ class Greedy(Edges):
         self.shortest = run.which == "SHORTEST"
         self.skip = -2 if run.skip is None else -1 if run.skip == PAST_END else int(run.skip)
         ends = may_end(run)
+        self.may_end: Array = np.array(ends, bool)
         self.options: Array = np.full((len(run.parts), len(self.moves) + 2), k.NO_MOVE, np.int64)
         for part in range(len(run.parts)):
             ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([k.ACCEPT] if ends[part] else [])
@@ -73,13 +74,16 @@ class Greedy(Edges):
         self.closed: Array = NONE
         self.after_closed: dict[int, int] = {}
         self.bounds: dict[tuple[int, ...], int] = {}
+        self._length_known = 0
         self._stood: Array = NONE  # the moments that were there when it was last asked what is settled
         self._open: Array | None = None  # the moments that were not settled when it was last asked for
 
     def _clear(self) -> None:
         super()._clear()
         self.pool, self.used = np.empty((2, 64), np.int64), 0
-        self.paths, self.count_paths = np.empty((6, 16), np.int64), 0
+        self.paths, self.count_paths = np.empty((8, 16), np.int64), 0
+        self.states = np.empty((2 * len(self.run.parts) + 1, 16), np.int64)  # of paths: last moments, times, rank
+        self.fallen = np.empty(0, np.int64)  # paths that fell in this step
         self.of_row = NONE  # the path of each row
         self.known = np.empty((4, 16), np.int64)
         self.tried = np.full(16, -1, np.int64)
@@ -133,9 +137,6 @@ class Greedy(Edges):
             heads = moments[self.moments.index.prev[moments] < 0]
             for moment in heads.tolist():
                 self.given[moment] = self.bounds.get(self._key(moment), -k.FOREVER)
-        for moment, bound in self.after_closed.items():
-            self.given[moment] = max(bound, int(self.given[moment]))
-        self.begins[self.closed] = 0
 
     def _key(self, moment: int) -> tuple[int, ...]:
         codes = self.moments.out.table.data[list(self.moments.key_fields), moment]
@@ -189,14 +190,16 @@ class Greedy(Edges):
             self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
         if self.pool.shape[1] < self.used + 4 * len(changed):
             self.pool = grown(self.pool, 2 * self.used + 8 * len(changed), self.used)
+        fallen, fell = np.empty(len(changed) + 64, np.int64), 0
         while at < len(changed):
             if stack.shape[1] < table.n + 2:
                 stack = np.empty((7, table.n + 2), np.int64)
-            at, used, n, touched = k.decide(
+            at, used, n, touched, fell = k.decide(
                 changed, at, table.data, table.alive, index.prev, index.after, self.edges, self.out_of, self.ends, self.then,
                 self.options, self.roots, self.begins, self.least, self.most, self.quantified, self.longest, self.shortest,
                 self.skip, self.rank, stack, self.failed, self.calls, best, counts, ties, self.known, self.tried,
-                self.first_paths, self.given, self.pool, self.used, self.paths, self.count_paths,
+                self.first_paths, self.given, self.pool, self.used, self.paths, self.count_paths, fallen, fell, self.may_end,
+                self.into,
             )  # fmt: skip
             self.touched += touched
             self.count_paths = n
@@ -204,15 +207,16 @@ class Greedy(Edges):
                 self.used = int((self.paths[k.P_AT, :n] + self.paths[k.P_LENGTH, :n]).max(initial=0))
                 self.pool = grown(self.pool, 4 * self.pool.shape[1], self.used)
                 self.paths = grown(self.paths, 2 * self.paths.shape[1], n)
+                fallen = grown(fallen, 2 * len(fallen), fell)
                 self.calls += 1
                 continue
             self.used = used
+        self.fallen = fallen[:fell]
 
     def _show(self, before: int, gone: Array) -> None:
         """Matches that have come, and those that are no more."""
-        stands, rows = self.paths[k.P_STANDS, :before], self.paths[k.P_ROW, :before]
-        fallen = rows[(stands == 0) & (rows >= 0)]
-        fallen = np.concatenate([fallen, gone]) if len(gone) else fallen
+        fallen = self.paths[k.P_ROW, self.fallen]
+        fallen = np.concatenate([fallen[fallen >= 0], gone])
         fallen = fallen[self.out.table.alive[fallen].astype(bool)] if len(fallen) else fallen
         if len(fallen):
             self.out.table.kill(np.unique(fallen))
@@ -220,33 +224,90 @@ class Greedy(Edges):
         new = new[self.paths[k.P_STANDS, new] == 1]
         if len(new):
             self._store(new)
+        if self.used > 4 * len(self.moments.out.table.alive) + (1 << 16):
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Forgets the matches that fell: a long run that grows by one at a time leaves many."""
+        rows = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        paths = np.sort(self.of_row[rows])
+        starts, length = self.paths[k.P_AT, paths], self.paths[k.P_LENGTH, paths]
+        first = np.r_[0, np.cumsum(length)]
+        places = np.repeat(starts - first[:-1], length) + np.arange(first[-1])
+        place = np.full(self.count_paths + 1, -1, np.int64)
+        place[paths] = np.arange(len(paths))
+        self.pool[:, : first[-1]], self.used = self.pool[:, places], int(first[-1])
+        self.paths[:, : len(paths)], self.states[:, : len(paths)] = self.paths[:, paths], self.states[:, paths]
+        self.count_paths = len(paths)
+        self.paths[k.P_AT, : len(paths)], self.paths[k.P_OF, : len(paths)] = first[:-1], -1
+        self.paths[k.P_NEXT, : len(paths)] = place[self.paths[k.P_NEXT, : len(paths)]]
+        self.first_paths = place[self.first_paths]
+        self.of_row[rows] = place[self.of_row[rows]]
 
     def _store(self, paths: Array) -> None:
-        table, moments, parts = self.out.table, self.moments.out.table.data, len(self.run.parts)
-        first, length = self.paths[k.P_AT, paths], self.paths[k.P_LENGTH, paths]
-        offsets = np.r_[0, np.cumsum(length)]
-        owners = np.repeat(np.arange(len(paths)), length)
-        places = np.repeat(first - offsets[:-1], length) + np.arange(offsets[-1])
-        members, of = self.pool[0, places], self.pool[1, places]
-        times = np.stack([np.bincount(owners[of == part], minlength=len(paths)) for part in range(parts)])
-        at = {}
-        for part in range(parts):
-            at[part] = np.full(len(paths), -1, np.int64)
-            mine = of == part
-            at[part][owners[mine]] = members[mine]  # the last one stays
-
-        def iterations(part: int) -> Members:
-            mine = of == part
-            return Members(members[mine], np.r_[0, np.cumsum(times[part])])
-
-        rank = np.maximum.reduceat(moments[RANK, members], offsets[:-1])
-        rows = np.stack([moments[START, members[offsets[:-1]]], moments[END, members[offsets[1:] - 1]], rank])
-        frame = self.whole.frame(at, times, iterations, rows)
+        table, parts, moments = self.out.table, len(self.run.parts), self.moments.out.table.data
+        if self.states.shape[1] < self.paths.shape[1]:
+            self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
+        longer = paths[(of := self.paths[k.P_OF, paths]) >= 0]
+        whole = paths if not len(longer) else paths[of < 0]
+        if len(whole):
+            self._scan(whole)
+        for path in longer.tolist():  # from the one before it, however long that is
+            self.states[:, path] = self.states[:, self._scanned(path)]
+            at = self.paths[k.P_AT, path]
+            for place in range(at + int(self._length_known), at + int(self.paths[k.P_LENGTH, path])):
+                moment, part = self.pool[0, place], self.pool[1, place]
+                self.states[part, path] = moment
+                self.states[parts + part, path] += 1
+                self.states[2 * parts, path] = max(self.states[2 * parts, path], moments[RANK, moment])
+        first = self.pool[0, self.paths[k.P_AT, paths]]
+        last = self.pool[0, self.paths[k.P_AT, paths] + self.paths[k.P_LENGTH, paths] - 1]
+        at = {part: self.states[part, paths] for part in range(parts)}
+        rows = np.stack([moments[START, first], moments[END, last], self.states[2 * parts, paths]])
+        frame = self.whole.frame(
+            at, self.states[parts : 2 * parts, paths], lambda part: self._iterations(paths, part), rows
+        )
         made = paths[frame.left]
         frame.left = self.paths[k.P_FIRST, made]
         first_row = table.n
         store(frame, self.out)
         self._note(np.arange(first_row, table.n), made)
+
+    def _scanned(self, path: int) -> int:
+        """The match that a longer one goes back to, whose state is known, and how long that was."""
+        before = int(self.paths[k.P_OF, path])
+        while self.paths[k.P_ROW, before] < 0 and self.paths[k.P_OF, before] >= 0:
+            before = int(self.paths[k.P_OF, before])
+        if self.paths[k.P_ROW, before] < 0:
+            self._scan(np.array([before]))
+        self._length_known = int(self.paths[k.P_LENGTH, before])
+        return before
+
+    def _scan(self, paths: Array) -> None:
+        """The last moments of each part, how often it came, and the rank of matches, from all their moments."""
+        parts = len(self.run.parts)
+        moments, of, first = self._moments_of(paths)
+        owners = np.repeat(np.arange(len(paths)), np.diff(first))
+        for part in range(parts):
+            mine = of == part
+            last = np.full(len(paths), -1, np.int64)
+            last[owners[mine]] = moments[mine]  # the last one stays
+            self.states[part, paths] = last
+            self.states[parts + part, paths] = np.bincount(owners[mine], minlength=len(paths))
+        self.states[2 * parts, paths] = np.maximum.reduceat(self.moments.out.table.data[RANK, moments], first[:-1])
+
+    def _moments_of(self, paths: Array) -> tuple[Array, Array, Array]:
+        """The moments and parts of matches, one after the other, and where each begins."""
+        length = self.paths[k.P_LENGTH, paths]
+        first = np.r_[0, np.cumsum(length)]
+        places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
+        return self.pool[0, places], self.pool[1, places], first
+
+    def _iterations(self, paths: Array, part: int) -> Members:
+        moments, of, first = self._moments_of(paths)
+        mine = of == part
+        owners = np.repeat(np.arange(len(paths)), np.diff(first))[mine]
+        return Members(moments[mine], np.r_[0, np.cumsum(np.bincount(owners, minlength=len(paths)))])
 
     def _note(self, rows: Array, paths: Array) -> None:
         if len(self.of_row) < self.out.table.n:
@@ -270,16 +331,9 @@ class Greedy(Edges):
         return None
 
     def sources(self, rows: Array) -> Ways:
-        moments, first = self._members(rows)
+        moments, _, first = self._moments_of(self.of_row[rows])
         owners = np.repeat(np.arange(len(rows)), np.diff(first))
         return [(np.arange(len(rows)), [(self.moments.out.table, moments, owners)])]
-
-    def _members(self, rows: Array) -> tuple[Array, Array]:
-        paths = self.of_row[rows]
-        length = self.paths[k.P_LENGTH, paths]
-        first = np.r_[0, np.cumsum(length)]
-        places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
-        return self.pool[0, places], first
 
     def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
         """How far the first events have come that nothing has decided yet."""
@@ -328,6 +382,9 @@ class Greedy(Edges):
             self.lasts = int((moments.data[END, alive] - moments.data[START, alive]).max())
             self._relink(alive, np.empty((2, 0), np.int64), False)
             self._begin(alive)
+            for moment, bound in self.after_closed.items():
+                self.given[moment] = max(bound, int(self.given[moment]))
+            self.begins[self.closed] = 0
             self._tie(alive)
             self._decide(alive[np.argsort(moments.data[END, alive], kind="stable")])
         self._match_rows(kept)
@@ -358,6 +415,10 @@ class Greedy(Edges):
                 found = self._extra(members)
             self.of_row[row] = found
             self.paths[k.P_ROW, found] = row
+        if self.states.shape[1] < self.paths.shape[1]:
+            self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
+        if self.count_paths:
+            self._scan(np.arange(self.count_paths))
 
     def _extra(self, members: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
         """A path that is kept for its row, though its moments have been forgotten in part."""
@@ -367,14 +428,14 @@ class Greedy(Edges):
         if self.paths.shape[1] <= path + 1:
             self.paths = grown(self.paths, 2 * path + 16, path)
         self.pool[:, self.used : self.used + length] = members
-        self.paths[:, path] = (-1, self.used, length, -1, -1, 1)
+        self.paths[:, path] = (-1, self.used, length, -1, -1, 1, 0, -1)
         self.used, self.count_paths = self.used + length, path + 1
         return path
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         rows = np.flatnonzero(keep[id(self.out.table)])
         if len(rows):
-            moments, _ = self._members(rows)
+            moments, _, _ = self._moments_of(self.of_row[rows])
             keep[id(self.moments.out.table)][moments[moments >= 0]] = True
 
     def keeping(self, rows: Array) -> None:

@@ -482,8 +482,9 @@ FOREVER = 1 << 62
 # What is known of a moment: up to where its matches were looked for, that of all up to it, where the next match may
 # begin, and the first moment of the last match taken.
 REACH, FAR, BOUND, LAST = 0, 1, 2, 3
-# A match found: its first moment, where its moments are, how many, the next one with this first moment, its row, how it is.
-P_FIRST, P_AT, P_LENGTH, P_NEXT, P_ROW, P_STANDS = 0, 1, 2, 3, 4, 5
+# A match found: its first moment, where its moments are, how many, the next one with this first moment, its row, whether it
+# stands, whether each of its moments was the first that was tried, and the match that it is with one moment more.
+P_FIRST, P_AT, P_LENGTH, P_NEXT, P_ROW, P_STANDS, P_CLEAN, P_OF = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 @helper
@@ -528,7 +529,7 @@ def attempt(
 
     Where the pool has no room, -1. `known` says up to where it has looked.
     """
-    parts, begun, before = len(least), n, used
+    parts, begun, before, clean = len(least), n, used, True
     reach, any_found = data[END, first], False
     for r in range(len(roots)):
         if not starts & (1 << roots[r]) or any_found:
@@ -541,6 +542,7 @@ def attempt(
             option = options[part, stack[3, depth]]
             if option == NO_MOVE or (stack[5, depth] and stack[4, depth] == -1):
                 found = stack[5, depth]
+                clean = clean and found
                 if not found and not windowed and most[part] < 0 and times >= least[part]:
                     failed[part, m] = call
                     failed[parts + part, m] = stack[6, depth]
@@ -593,6 +595,8 @@ def attempt(
                     paths[P_NEXT, n] = -1
                     paths[P_ROW, n] = -1
                     paths[P_STANDS, n] = 1
+                    paths[P_CLEAN, n] = clean and not windowed and n == begun and r == 0
+                    paths[P_OF, n] = -1
                     used += depth + 1
                     n += 1
                 stack[4, depth] = -1
@@ -608,6 +612,7 @@ def attempt(
                     if data[END, x] - data[START, first] > longest:
                         windowed = True
                     elif failed[target, x] == call and (target != part or most[part] < 0):
+                        clean = False
                         stack[6, depth] = max(stack[6, depth], failed[parts + target, x])
                     else:
                         break
@@ -617,6 +622,7 @@ def attempt(
                 if not stack[5, depth]:
                     stack[3, depth] += 1
                 continue
+            clean = clean and stack[4, depth] == -1
             stack[4, depth] = e
             depth += 1
             x = edges[TO, e]
@@ -628,24 +634,97 @@ def attempt(
     return used, n
 
 
+@helper
+def goes_on(
+    c: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, into: Array, moves: Array, options: Array,
+    most: Array, longest: int, may_end: Array, known: Array, seen: Array, heads: Array, pool: Array, used: int, paths: Array,
+) -> int:  # fmt: skip
+    """The match that a new last moment is just one more iteration of; -1 where it takes more to say what becomes of it.
+
+    It is the last match of its key, ends with the moment before, was found without a doubt, and prefers to go on.
+    """
+    a, e = prev[c], into[c]
+    if a < 0 or (after[c] >= 0 and seen[after[c]] >= 0) or not alive[a] or seen[a] < 0 or e < 0 or edges[INTO, e] >= 0 or edges[FROM, e] != a:
+        return -1
+    s = known[LAST, a]
+    if s < 0 or heads[s] < 0 or (data[END, prev[a]] == data[END, a] and prev[a] >= 0):
+        return -1
+    p = heads[s]
+    length = paths[P_LENGTH, p]
+    if not paths[P_CLEAN, p] or paths[P_NEXT, p] >= 0 or paths[P_AT, p] + length != used or pool[0, used - 1] != a:
+        return -1
+    part = pool[1, used - 1]
+    move = options[part, 0]
+    if move < 0 or moves[1, move] != part or not edges[BITS, e] & (1 << move) or not may_end[part]:
+        return -1
+    if most[part] >= 0 or data[END, c] - data[START, s] > longest or known[FAR, a] < FOREVER:
+        return -1
+    return int(p)
+
+
 @Kernel
 def decide(
     changed: Array, at: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, out: Array, moves: Array,
     then: int, options: Array, roots: Array, starts: Array, least: Array, most: Array, quantified: Array, longest: int,
     shortest: bool, skip: int, rank: Array, stack: Array, failed: Array, call: int, best: Array, counts: Array, ties: Array,
-    known: Array, seen: Array, heads: Array, given: Array, pool: Array, used: int, paths: Array, n: int,
-) -> tuple[int, int, int, int]:  # fmt: skip
+    known: Array, seen: Array, heads: Array, given: Array, pool: Array, used: int, paths: Array, n: int, fallen: Array,
+    fell: int, may_end: Array, into: Array,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Decides anew which matches there are, from moments that have come or gone, or that can be followed otherwise.
 
     It goes back to the first match that has looked so far, and on until all is as it was. `skip` is -2 for none, -1 for
     PAST END, else the number of a part; `given` are the bounds that matches before the first moments have left, by moment.
-    Returns how far it came, how much of the pool is used, how many paths there are, and how many moments it looked at.
+    Returns how far it came, how much of the pool is used, how many paths there are, how many moments it looked at, and how
+    many matches fell.
     """
     touched = 0
     for i in range(at, len(changed)):
         c = changed[i]
         if alive[c] and seen[c] == call:
             continue
+        if fell + 1 >= len(fallen) or n + 1 >= paths.shape[1] or used + 1 >= pool.shape[1]:
+            return i, -1, n, touched, fell
+        if skip == -1 and not shortest and starts[c] >= 0:
+            p = goes_on(
+                c,
+                data,
+                alive,
+                prev,
+                after,
+                edges,
+                into,
+                moves,
+                options,
+                most,
+                longest,
+                may_end,
+                known,
+                seen,
+                heads,
+                pool,
+                used,
+                paths,
+            )
+            if p >= 0:  # the last match has one moment more, and nothing else changes
+                s = paths[P_FIRST, p]
+                part = pool[1, used - 1]
+                pool[0, used] = c
+                pool[1, used] = part
+                used += 1
+                for f in range(paths.shape[0]):
+                    paths[f, n] = paths[f, p]
+                paths[P_LENGTH, n] += 1
+                paths[P_ROW, n] = -1
+                paths[P_OF, n] = p
+                paths[P_STANDS, p] = 0
+                fallen[fell] = p
+                fell += 1
+                heads[s] = n
+                n += 1
+                known[REACH, c], known[FAR, c], known[BOUND, c], known[LAST, c] = -FOREVER, FOREVER, data[END, c], s
+                seen[c] = call
+                touched += 1
+                continue
         # Back to what none that came before it has looked at.
         begins, end = data[START, c], data[END, c]
         here = prev[c]
@@ -686,15 +765,16 @@ def decide(
                     free = free and data[START, m] > bound
                 elif skip >= 0:
                     free = free and data[START, m] >= bound
-                reach = -FOREVER
+                reach, filled = -FOREVER, used
                 if free:
                     used, n = attempt(
                         m, data, alive, after, edges, out, moves, then, options, roots, starts[m], least, most, quantified,
                         longest, shortest, skip > -2, rank, stack, failed, call, best, counts, pool, used, paths, n, known,
                     )  # fmt: skip
                     if used < 0:
-                        return i, -1, begun, touched
+                        return i, -1, begun, touched, fell
                     reach = known[REACH, m]
+                    touched += used - filled
                 # What was found before and is found again stays.
                 old, alike = heads[m], True
                 p = begun
@@ -716,7 +796,11 @@ def decide(
                     same = False
                     old = heads[m]
                     while old >= 0:
+                        if fell >= len(fallen):
+                            return i, -1, begun, touched, fell
                         paths[P_STANDS, old] = 0
+                        fallen[fell] = old
+                        fell += 1
                         old = paths[P_NEXT, old]
                     heads[m] = begun if n > begun else -1
                     for p in range(begun, n - 1):
@@ -737,4 +821,4 @@ def decide(
                 m = ties[t]
                 same = same and known[FAR, m] == far and known[BOUND, m] == bound and known[LAST, m] == last
                 known[FAR, m], known[BOUND, m], known[LAST, m] = far, bound, last
-    return len(changed), used, n, touched
+    return len(changed), used, n, touched, fell
