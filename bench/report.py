@@ -37,11 +37,11 @@ def table(title: str, rows: Sequence[Row]) -> Table:
     about = [unit, f"{sizes.pop():,} events" if len(sizes) == 1 and 0 not in sizes else ""]
     heading = f"{title} ({', '.join(filter(None, about))})" if any(about) else title
     shown = Table(title=heading, title_justify="left", title_style="bold", width=WIDTH, pad_edge=False)
-    shown.add_column("case", width=14)
+    shown.add_column("case", width=16)
     shown.add_column("of", width=17)
     for column in ("result", "answers", "ratio"):
         shown.add_column(column, justify="right", no_wrap=True)
-    shown.add_column("check", min_width=14)
+    shown.add_column("check")
     best = _baselines(rows)
     for before, row in zip([None, *rows], rows, strict=False):
         repeated = before is not None and before.case == row.case

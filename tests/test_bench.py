@@ -340,8 +340,10 @@ def test_targets_are_shown_beside_ratios() -> None:
     least = [Row("P", "two", "augury", v, "K", least=1000.0) for v in (1500.0, 500.0)]
     assert [row.met for row in least] == [True, False]
     console.print(table("P", least))
-    shown = " ".join(console.export_text().split())
-    assert "≥ 1000 met" in shown and "≥ 1000 missed" in shown and "warm-up" not in shown
+    text = console.export_text()
+    shown = " ".join(text.split())
+    assert "≥ 1000 met" in shown and "≥ 1000 │" in shown and "missed" in shown
+    assert max(map(len, text.splitlines())) == 80
 
 
 def only_linux() -> None:
