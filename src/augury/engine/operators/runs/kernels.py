@@ -644,7 +644,15 @@ def goes_on(
     It is the last match of its key, ends with the moment before, was found without a doubt, and prefers to go on.
     """
     a, e = prev[c], into[c]
-    if a < 0 or (after[c] >= 0 and seen[after[c]] >= 0) or not alive[a] or seen[a] < 0 or e < 0 or edges[INTO, e] >= 0 or edges[FROM, e] != a:
+    if (
+        a < 0
+        or (after[c] >= 0 and seen[after[c]] >= 0)
+        or not alive[a]
+        or seen[a] < 0
+        or e < 0
+        or edges[INTO, e] >= 0
+        or edges[FROM, e] != a
+    ):
         return -1
     s = known[LAST, a]
     if s < 0 or heads[s] < 0 or (data[END, prev[a]] == data[END, a] and prev[a] >= 0):
