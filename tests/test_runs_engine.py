@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.engine.operators.runs import moments
 from augury.engine.operators.runs.greedy import Greedy
 from augury.engine.session import Session
 from augury.meaning import evaluate
@@ -37,7 +38,9 @@ CLIMBS = "climb(I, count(X)) <- a(I) NEXT b(I, X)+ NEXT c(I) WHERE X > prev(X)."
 
 @pytest.mark.parametrize("portion", range(200 if FUZZ else 4))
 @pytest.mark.parametrize("way", WAYS)
-def test_after_every_step(way: str, portion: int) -> None:
+def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if portion % 2:  # as where many come at once
+        monkeypatch.setattr(moments, "MANY", 1)
     for seed in range(portion * 15, portion * 15 + 15):
         number = Random(f"runs {seed}").randint
         text, steps = write_run(number), write_run_telling(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
+Numbers: TypeAlias = dict[tuple[int, int, int], Array | None]  # by side of an edge, part and field
 PORTION = 1 << 16
 EVER = 1 << 61  # longer than all times are apart
 _MOST = 60  # moves are bits of a number
@@ -166,11 +167,13 @@ class Edges(Operator):
         """By which moves each edge may be taken, as far as its two moments alone can tell."""
         bits = np.zeros(pairs.shape[1], np.int64)
         data = self.moments.out.table.data
-        there = [(data[f, pairs[0]] >= 0, data[f, pairs[1]] >= 0) for f in self.fields.tolist()]
-        cache: dict[tuple[int, int, str], Array | None] = {}
+        alike = self.moments.alike
+        fields = {alike[part]: field for part, field in enumerate(self.fields.tolist())}
+        there = {one: (data[field, pairs[0]] >= 0, data[field, pairs[1]] >= 0) for one, field in fields.items()}
+        cache: Numbers = {}
         for number, move in enumerate(self.moves):
             kind = k.NEIGHBOUR if move.link == "NEXT" else 2 << move.target
-            fits = ((pairs[2] & kind) != 0) & there[move.source][0] & there[move.target][1]
+            fits = ((pairs[2] & kind) != 0) & there[alike[move.source]][0] & there[alike[move.target]][1]
             compared = self._compared(move, pairs, cache)
             if compared is not None:
                 bits |= (fits & compared).astype(np.int64) << number
@@ -180,7 +183,7 @@ class Edges(Operator):
             bits[rows] |= 1 << number
         return bits
 
-    def _compared(self, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]) -> Array | None:
+    def _compared(self, move: Move, pairs: Array, cache: Numbers) -> Array | None:
         """Which edges meet a move's conditions, where these just compare numbers of its two moments; else None."""
         if move.agree or not move.questions:
             return None
@@ -195,9 +198,7 @@ class Edges(Operator):
             mask &= _COMPARE[condition.op](left, right)
         return mask
 
-    def _number(
-        self, term: Expr, asked: Question, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]
-    ) -> Array | None:
+    def _number(self, term: Expr, asked: Question, move: Move, pairs: Array, cache: Numbers) -> Array | None:
         """The numbers that a variable has, one an edge: at its second moment, or as an earlier value at the first one."""
         if isinstance(term, Const):
             value = term.value
@@ -221,15 +222,16 @@ class Edges(Operator):
         view = self.sight.views[part]
         if name not in view.vars:
             return None
-        if (side, part, name) not in cache:
+        place = side, self.moments.alike[part], view.vars[name]
+        if place not in cache:
             rows = self.moments.out.table.data[self.fields[part], pairs[side]]
             codes = view.table.data[view.vars[name], np.maximum(rows, 0)] if view.table.n else None
             numbers = None if codes is None else self.circuit.tables.dictionary.numeric(codes)
             exact = (
                 numbers is None or numbers.dtype.kind == "f" or not len(numbers) or int(np.abs(numbers).max()) < 2**53
             )
-            cache[side, part, name] = numbers if exact else None
-        return cache[side, part, name]
+            cache[place] = numbers if exact else None
+        return cache[place]
 
     def _met(self, move: Move, sources: Array, targets: Array) -> Array:
         """Which pairs of iterations meet the conditions of a move that they alone decide."""
