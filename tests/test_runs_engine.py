@@ -13,6 +13,7 @@ import pytest
 import augury
 from augury.engine.operators.runs import moments
 from augury.engine.operators.runs.greedy import Greedy
+from augury.engine.operators.runs.sight import Sight
 from augury.engine.session import Session
 from augury.meaning import evaluate
 from augury.model import Event
@@ -162,3 +163,57 @@ def test_what_lies_behind_is_forgotten() -> None:
         session.prune()
         most = max(most, session.stats()["rows"])
     assert most < 200
+
+
+AGGREGATES = "sum(X), avg(X), min(X), max(X), count(X)"
+VALUES: dict[str, list[Any]] = {
+    "integers": [0, 1, -7, 40_000_000_000],
+    "floats": [0.1, 0.2, -0.3, 1e-9, -1e-15, 2.5, 1e15, 0.0],
+    "both": [1, 1.0, 0.5, None, -3],
+    "hard": [1e300, -1e300, 1e-300, 2**60, 0.1, 7],
+    "odd": ["x", "y", None, "z"],
+}
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        f"r(I, {AGGREGATES}) <- b(I, X)+ PER (I).",
+        f"r(I, {AGGREGATES}) <- b(I, X)+ PER (I) LONGEST SKIP PAST END.",
+        f"r(I, {AGGREGATES}) <- a(I) NEXT b(I, X)* NEXT c(I).",
+        f"r(I, {AGGREGATES}) <- a(I) NEXT b(I, X)+ WHERE (sum(X) >= 0, X >= min(X)).",
+        f"r(I, Y, {AGGREGATES}) <- b(I, X)+ NEXT c(I, Y) WHERE Y > max(X) PER (I).",
+    ],
+)
+def test_aggregates_along_a_run(rule: str, values: str) -> None:
+    """Exact, rounded once, whatever the values are; the iterations of numbers are never gathered."""
+    if values == "odd":
+        rule = rule.replace("sum(X), avg(X), ", "").replace("sum(X) >= 0", "count(X) >= 0")
+    program = augury.compile(rule)
+    number = Random(f"{rule} {values}").randint
+    for length in (3, 9):
+        events, time = [], 0
+        for _ in range(4 * length):
+            time += number(0, 1)
+            type = "abbbbc"[number(0, 5)]
+            value = VALUES[values][number(0, len(VALUES[values]) - 1)]
+            args = (number(1, 2), value) if type == "b" or ("c(I, Y)" in rule and type == "c") else (number(1, 2),)
+            events.append(Event(type, args, time, time))
+        steps = [events[at : at + length] for at in range(0, len(events), length)]
+        *_, answer = compare(program, steps, [])
+        if values != "both":  # where 1 and 1.0 are equal, either may be shown
+            expected = evaluate(program.plan, events, CLOCK, [], time).events
+            assert sorted(map(str, answer.values())) == sorted(map(str, expected))
+
+
+@pytest.mark.parametrize(
+    "rule", ["r(I, sum(X)) <- b(I, X)+ PER (I).", "r(I, min(X)) <- b(I, X)+ PER (I) LONGEST SKIP PAST END."]
+)
+def test_aggregates_are_kept_along_the_run(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of many events adds one value to what it has; nothing is gathered."""
+    monkeypatch.setattr(Sight, "aggregate", lambda *_: pytest.fail("gathered"))
+    session = augury.compile(rule).session(clock="logical")
+    for at in range(0, 600, 20):
+        session.push([Event("b", (1, 0.1 * i), i, i) for i in range(at, at + 20)])
+    assert len(list(session.events())) == (180_300 if "sum" in rule else 1)

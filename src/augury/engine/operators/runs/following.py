@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,10 +12,11 @@ import numpy as np
 from augury.algebra.nodes import Compare, Run, condition_labels
 from augury.algebra.terms import Aggregate, Const, Expr, Prev, Var
 from augury.columns.dictionary import NULL
-from augury.columns.frame import View
+from augury.columns.frame import Frame, View
 from augury.columns.table import END, NONE, START, Links, grown
 from augury.engine.operators.base import Operator
 from augury.engine.operators.runs import kernels as k
+from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves
 from augury.engine.operators.runs.sight import Members, Question, Sight, once
@@ -59,6 +61,9 @@ class Edges(Operator):
         self.fields = np.array(moments.row_fields, np.int64)
         for condition in (c for part in run.parts for c in (*part.where, *part.after)):
             circuit.asks(self, (condition,))
+        asked = [(result.part, result.aggregate) for result in run.results]
+        asked += [(m.target, a) for m in self.moves for q in m.later for _, a in q.hidden if isinstance(a, Aggregate)]
+        self.carried = Carried(self.sight, kept_along(run, asked, self.sight))
         self._clear()
 
     def make_links(self) -> list[Links | None]:
@@ -72,6 +77,7 @@ class Edges(Operator):
         self.lasts = 0  # of moments how long the longest lasts
         self.room = np.empty((3, 1024), np.int64)
         self.latest = np.empty(len(self.run.parts) + 1, np.int64)
+        self.carried.clear()
 
     def relink(self, lost: Array, stale: Array, new: Array) -> tuple[Array, Array, Array]:
         """Takes in moments that are gone, that facts have changed for, and that are new. Moves of edges that are new, and
@@ -280,6 +286,40 @@ class Edges(Operator):
             found.append(moments)
             numbers.append(np.full(len(moments), part, np.int64))
         return np.concatenate(found), np.concatenate(numbers)
+
+    # Aggregates of matches, which are numbered
+
+    @abstractmethod
+    def times(self, part: int, matches: Array) -> Array:
+        """How often a part was repeated."""
+
+    @abstractmethod
+    def members(self, matches: Array, part: int, more: Array | None = None) -> Members:
+        """The iterations of a part, and one more each."""
+
+    def follow(self) -> None:
+        """Takes in what is new into the aggregates that are kept along the run."""
+
+    def aggregate(
+        self, aggregate: Aggregate, part: int, matches: Array, seen: Frame, more: Array | None = None
+    ) -> tuple[Array, Array]:
+        """The codes of an aggregate over the iterations of a part, and one more each; for which it could be computed."""
+        if not aggregate.args:
+            times = self.times(part, matches) + (more is not None)
+            return self.circuit.tables.dictionary.encode_column(times), np.ones(len(matches), bool)
+        number = self.carried.of(part, aggregate)
+        if number is None:
+            return self.sight.aggregate(aggregate, part, self.members(matches, part, more), seen)
+        self.follow()
+        if more is None:
+            codes, hard = self.carried.results(number, matches)
+        else:
+            codes, hard = self.carried.with_one_more(number, matches, more)
+        ok, rows = np.ones(len(matches), bool), np.flatnonzero(hard)
+        if len(rows):
+            members = self.members(matches[rows], part, None if more is None else more[rows])
+            codes[rows], ok[rows] = self.sight.aggregate(aggregate, part, members, seen.take(rows))
+        return codes, ok
 
     def key_of(self, moment: int) -> dict[str, int]:
         """The key of a run, as codes."""

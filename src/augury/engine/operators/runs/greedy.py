@@ -77,7 +77,6 @@ class Greedy(Edges):
         self.closed: Array = NONE
         self.after_closed: dict[int, int] = {}
         self.bounds: dict[tuple[int, ...], int] = {}
-        self._length_known = 0
         self._stood: Array = NONE  # the moments that were there when it was last asked what is settled
         self._open: Array | None = None  # the moments that were not settled when it was last asked for
 
@@ -242,6 +241,8 @@ class Greedy(Edges):
         place[paths] = np.arange(len(paths))
         self.pool[:, : first[-1]], self.used = self.pool[:, places], int(first[-1])
         self.paths[:, : len(paths)], self.states[:, : len(paths)] = self.paths[:, paths], self.states[:, paths]
+        if self.carried.kept:
+            self.carried.state[:, : len(paths)] = self.carried.state[:, paths]
         self.count_paths = len(paths)
         self.paths[k.P_AT, : len(paths)], self.paths[k.P_OF, : len(paths)] = first[:-1], -1
         self.paths[k.P_NEXT, : len(paths)] = place[self.paths[k.P_NEXT, : len(paths)]]
@@ -256,41 +257,57 @@ class Greedy(Edges):
         whole = paths if not len(longer) else paths[of < 0]
         if len(whole):
             self._scan(whole)
-        for path in longer.tolist():  # from the one before it, however long that is
-            self.states[:, path] = self.states[:, self._scanned(path)]
-            at = self.paths[k.P_AT, path]
-            for place in range(at + int(self._length_known), at + int(self.paths[k.P_LENGTH, path])):
-                moment, part = self.pool[0, place], self.pool[1, place]
-                self.states[part, path] = moment
-                self.states[parts + part, path] += 1
-                self.states[2 * parts, path] = max(self.states[2 * parts, path], moments[RANK, moment])
+        if len(longer):
+            self._scan_on(longer)
         first = self.pool[0, self.paths[k.P_AT, paths]]
         last = self.pool[0, self.paths[k.P_AT, paths] + self.paths[k.P_LENGTH, paths] - 1]
         at = {part: self.states[part, paths] for part in range(parts)}
         rows = np.stack([moments[START, first], moments[END, last], self.states[2 * parts, paths]])
-        frame = self.whole.frame(
-            at, self.states[parts : 2 * parts, paths], lambda part: self._iterations(paths, part), rows
-        )
+        frame = self.whole.frame(at, paths, rows)
         made = paths[frame.left]
         frame.left = self.paths[k.P_FIRST, made]
         first_row = table.n
         store(frame, self.out)
         self._note(np.arange(first_row, table.n), made)
 
+    def _scan_on(self, paths: Array) -> None:
+        """The same for matches that are longer ones of others: from these on, however long they are."""
+        before = np.array([self._scanned(path) for path in paths.tolist()], np.int64)
+        known, length = self.paths[k.P_LENGTH, before], self.paths[k.P_LENGTH, paths]
+        self.states[:, paths] = self.states[:, before]
+        self.carried.start(paths, self.paths.shape[1], before)
+        more = length - known
+        owners = np.repeat(paths, more)
+        first = np.r_[0, np.cumsum(more)]
+        places = np.repeat(self.paths[k.P_AT, paths] + known - first[:-1], more) + np.arange(first[-1])
+        moments, of, parts = self.pool[0, places], self.pool[1, places], len(self.run.parts)
+        self.states[of, owners] = moments  # the last one stays
+        np.add.at(self.states, (parts + of, owners), 1)
+        np.maximum.at(self.states[2 * parts], owners, self.moments.out.table.data[RANK, moments])
+        self._carry(owners, moments, of)
+
+    def _carry(self, owners: Array, moments: Array, of: Array) -> None:
+        for number, one in enumerate(self.carried.kept):
+            mine = of == one.part
+            self.carried.add(number, owners[mine], moments[mine])
+
     def _scanned(self, path: int) -> int:
-        """The match that a longer one goes back to, whose state is known, and how long that was."""
+        """The match that a longer one goes back to, whose state is known."""
         before = int(self.paths[k.P_OF, path])
         while self.paths[k.P_ROW, before] < 0 and self.paths[k.P_OF, before] >= 0:
             before = int(self.paths[k.P_OF, before])
         if self.paths[k.P_ROW, before] < 0:
             self._scan(np.array([before]))
-        self._length_known = int(self.paths[k.P_LENGTH, before])
         return before
 
     def _scan(self, paths: Array) -> None:
         """The last moments of each part, how often it came, and the rank of matches, from all their moments."""
         ranks, parts = self.moments.out.table.data[RANK], len(self.run.parts)
         k.summed_up(paths, self.paths, self.pool, ranks, parts, self.states)
+        if self.carried.kept:
+            self.carried.start(paths, self.paths.shape[1])
+            moments, of, first = self._moments_of(paths)
+            self._carry(np.repeat(paths, np.diff(first)), moments, of)
 
     def _moments_of(self, paths: Array) -> tuple[Array, Array, Array]:
         """The moments and parts of matches, one after the other, and where each begins."""
@@ -299,11 +316,15 @@ class Greedy(Edges):
         places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
         return self.pool[0, places], self.pool[1, places], first
 
-    def _iterations(self, paths: Array, part: int) -> Members:
-        moments, of, first = self._moments_of(paths)
+    def times(self, part: int, matches: Array) -> Array:
+        found: Array = self.states[len(self.run.parts) + part, matches]
+        return found
+
+    def members(self, matches: Array, part: int, more: Array | None = None) -> Members:
+        moments, of, first = self._moments_of(matches)
         mine = of == part
-        owners = np.repeat(np.arange(len(paths)), np.diff(first))[mine]
-        return Members(moments[mine], np.r_[0, np.cumsum(np.bincount(owners, minlength=len(paths)))])
+        owners = np.repeat(np.arange(len(matches)), np.diff(first))[mine]
+        return Members(moments[mine], np.r_[0, np.cumsum(np.bincount(owners, minlength=len(matches)))])
 
     def _note(self, rows: Array, paths: Array) -> None:
         if len(self.of_row) < self.out.table.n:

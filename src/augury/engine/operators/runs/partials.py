@@ -185,14 +185,11 @@ class Partials(Edges):
                     sources = table.data[RIGHT, partials]
                     frame.vars[name], ok = sight.values(term.of, part, sources, earlier)
                 else:
-                    members = self.members(partials, part, targets)
-                    frame.vars[name], ok = sight.aggregate(term, part, members, earlier)
+                    frame.vars[name], ok = self.aggregate(term, part, partials, earlier, targets)
                 mask &= ok
         for name in {r.name for q in asked for r in self.run.results if r.name in q.needs}:
             result = sight.results[name]
-            frame.vars[name], ok = sight.aggregate(
-                result.aggregate, result.part, self.members(partials, result.part), earlier
-            )
+            frame.vars[name], ok = self.aggregate(result.aggregate, result.part, partials, earlier)
             mask &= ok
         binding = [(c, frozenset[str]()) for m in range(part) for c in self.where(m) if binds(c, self.bound)]
         rows = np.flatnonzero(mask)
@@ -224,6 +221,11 @@ class Partials(Edges):
         )
         return np.where(partials >= 0, found, -1)
 
+    def times(self, part: int, partials: Array) -> Array:
+        """How often a part was repeated in partial matches."""
+        counts = self.out.table.data[k.STATE + len(self.run.parts) + part]
+        return np.where(partials >= 0, counts[partials], 0)
+
     def members(self, partials: Array, part: int, more: Array | None = None) -> Members:
         """The iterations of a part in partial matches, and one more each."""
         rows, first = self.chains(partials)
@@ -246,6 +248,9 @@ class Partials(Edges):
             found = np.empty(count, np.int64)
             k.chains(partials, self.out.table.data, found, lengths)
         return found[:count], np.r_[0, np.cumsum(lengths)]
+
+    def follow(self) -> None:
+        self.carried.follow(self.out.table.data, self.out.table.n)
 
     def _plant(self, given: Array) -> None:
         table, at = self.out.table, 0
