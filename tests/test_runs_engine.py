@@ -116,11 +116,14 @@ def test_what_is_taken_back_touches_the_runs_around_it() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 100, 4_000])
-def test_a_long_run_costs_what_its_events_cost(batch: int) -> None:
-    """One visit of many clicks: each step takes in what came, and not all that was there."""
+@pytest.mark.parametrize(
+    "text", [CLIMBS, CLIMBS[:-1] + " LONGEST SKIP PAST END.", CLIMBS[:-1].replace("NEXT", "THEN") + " LONGEST."]
+)
+def test_a_long_run_costs_what_its_events_cost(text: str, batch: int) -> None:
+    """One climb of many steps: each push takes in what came, and not all that was there."""
 
     def cost(clicks: int) -> float:
-        session = augury.compile(CLIMBS).session()
+        session = augury.compile(text).session()
         told(session, "a", [(1,)], [0])
         rows = [(1, i) for i in range(clicks)]
         for at in range(0, clicks, batch):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 Numbers: TypeAlias = dict[tuple[int, int, int], Array | None]  # by side of an edge, part and field
 PORTION = 1 << 16
-EVER = 1 << 61  # longer than all times are apart
 _MOST = 60  # moves are bits of a number
 _COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne,
@@ -57,7 +56,7 @@ class Edges(Operator):
         self.least = np.array([part.least for part in run.parts], np.int64)
         self.most = np.array([-1 if part.most is None else part.most for part in run.parts], np.int64)
         length = circuit.clock.length
-        self.longest = min((length(window) for window in run.windows), default=EVER)
+        self.longest = min((length(window) for window in run.windows), default=k.EVER)
         self.fields = np.array(moments.row_fields, np.int64)
         for condition in (c for part in run.parts for c in (*part.where, *part.after)):
             circuit.asks(self, (condition,))
@@ -362,7 +361,7 @@ class Edges(Operator):
         """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
         table, index = self.moments.out.table, self.moments.index
         wanted = np.ones(table.n, bool)
-        if self.longest < EVER:
+        if self.longest < k.EVER:
             wanted = table.data[START, : table.n] >= since - self.longest
         if not self.leads.any() and lasts is not None:  # a neighbour that is settled shuts out what comes behind it
             index.extend()
@@ -372,6 +371,6 @@ class Edges(Operator):
         return wanted
 
     def remembers(self, horizon: Horizon) -> bool:
-        if self.longest < EVER or not self.moves:
+        if self.longest < k.EVER or not self.moves:
             return False
         return bool(self.leads.any()) or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None

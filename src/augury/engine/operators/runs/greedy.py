@@ -16,7 +16,7 @@ from augury.columns.frame import View, store
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.following import EVER, Edges
+from augury.engine.operators.runs.following import Edges
 from augury.engine.operators.runs.matches import Whole, may_end
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Moves
@@ -361,7 +361,7 @@ class Greedy(Edges):
         rows = rows[(self.known[rows, k.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
         for first in rows[rows >= table.mark].tolist() if new else rows.tolist():
             path = self._furthest(first)
-            until = None if self.longest >= EVER else int(table.data[START, first]) + self.longest
+            until = None if self.longest >= k.EVER else int(table.data[START, first]) + self.longest
             part = path[-1][1]
             awaits = next((m.target for m in self.moves if m.source == part and m.target > part), part)
             done = tuple(p for moment, _ in path for p in self.moments.parts(moment))

@@ -567,6 +567,7 @@ def carry(
 
 ACCEPT, NO_MOVE = -2, -1
 FOREVER = 1 << 62
+EVER = 1 << 61  # longer than all times are apart: there is no window
 # What is known of a moment: up to where its matches were looked for, that of all up to it, where the next match may
 # begin, and the first moment of the last match taken.
 REACH, FAR, BOUND, LAST = 0, 1, 2, 3
@@ -741,7 +742,7 @@ def attempt(
 @helper
 def goes_on(
     c: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, into: Array, moves: Array, options: Array,
-    most: Array, longest: int, may_end: Array, known: Array, seen: Array, heads: Array, pool: Array, used: int, paths: Array,
+    most: Array, longest: int, may_end: Array, known: Array, seen: Array, heads: Array, pool: Array, paths: Array,
 ) -> int:  # fmt: skip
     """The match that a new last moment is just one more iteration of; -1 where it takes more to say what becomes of it.
 
@@ -763,15 +764,39 @@ def goes_on(
         return -1
     p = heads[s]
     length = paths[P_LENGTH, p]
-    if not paths[P_CLEAN, p] or paths[P_NEXT, p] >= 0 or paths[P_AT, p] + length != used or pool[0, used - 1] != a:
+    last = paths[P_AT, p] + length - 1
+    if not paths[P_CLEAN, p] or paths[P_NEXT, p] >= 0 or pool[0, last] != a:
         return -1
-    part = pool[1, used - 1]
+    part = pool[1, last]
     move = options[part, 0]
     if move < 0 or moves[1, move] != part or not edges[BITS, e] & (1 << move) or not may_end[part]:
         return -1
     if most[part] >= 0 or data[END, c] - data[START, s] > longest or known[a, FAR] < FOREVER:
         return -1
     return int(p)
+
+
+@helper
+def on_the_way(
+    c: int, starts: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, into: Array, moves: Array,
+    may_end: Array, known: Array, seen: Array,
+) -> bool:  # fmt: skip
+    """Whether a new last moment goes on with what is open, and no match can end with it: then nothing is decided yet."""
+    a, e = prev[c], into[c]
+    if seen[c] >= 0 or a < 0 or e < 0 or (after[c] >= 0 and seen[after[c]] >= 0):
+        return False
+    if not alive[a] or seen[a] < 0 or data[END, a] >= data[START, c] or known[a, FAR] < FOREVER:
+        return False
+    ends = starts
+    while e >= 0:
+        for v in range(moves.shape[1]):
+            if edges[BITS, e] & (1 << v):
+                ends |= 1 << moves[1, v]
+        e = edges[INTO, e]
+    for part in range(len(may_end)):
+        if may_end[part] and ends & (1 << part):
+            return False
+    return bool(ends != starts)
 
 
 @Kernel
@@ -796,35 +821,35 @@ def decide(
             continue
         if fell + 1 >= len(fallen) or n + 1 >= paths.shape[1] or used + 1 >= pool.shape[1]:
             return i, -1, n, touched, fell
-        if skip == -1 and not shortest and starts[c] >= 0:
+        if longest >= EVER and on_the_way(
+            c, starts[c], data, alive, prev, after, edges, into, moves, may_end, known, seen
+        ):  # fmt: skip
+            a = prev[c]
+            known[c, REACH], known[c, FAR], known[c, LAST] = FOREVER, FOREVER, known[a, LAST]
+            known[c, BOUND] = max(known[a, BOUND], given[c])
+            seen[c] = call
+            touched += 1
+            continue
+        if skip == -1 and not shortest:
             p = goes_on(
-                c,
-                data,
-                alive,
-                prev,
-                after,
-                edges,
-                into,
-                moves,
-                options,
-                most,
-                longest,
-                may_end,
-                known,
-                seen,
-                heads,
-                pool,
-                used,
-                paths,
-            )
+                c, data, alive, prev, after, edges, into, moves, options, most, longest, may_end, known, seen, heads, pool, paths
+            )  # fmt: skip
             if p >= 0:  # the last match has one moment more, and nothing else changes
-                s = paths[P_FIRST, p]
-                part = pool[1, used - 1]
+                s, first, length = paths[P_FIRST, p], paths[P_AT, p], paths[P_LENGTH, p]
+                part = pool[1, first + length - 1]
+                if first + length != used:  # behind it there are others
+                    if used + length + 1 >= pool.shape[1]:
+                        return i, -1, n, touched, fell
+                    for d in range(length):
+                        pool[0, used + d] = pool[0, first + d]
+                        pool[1, used + d] = pool[1, first + d]
+                    first, used = used, used + length
                 pool[0, used] = c
                 pool[1, used] = part
                 used += 1
                 for f in range(paths.shape[0]):
                     paths[f, n] = paths[f, p]
+                paths[P_AT, n] = first
                 paths[P_LENGTH, n] += 1
                 paths[P_ROW, n] = -1
                 paths[P_OF, n] = p

@@ -14,7 +14,7 @@ from augury.columns.frame import View
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.following import EVER, PORTION, Edges
+from augury.engine.operators.runs.following import PORTION, Edges
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.sight import Members, Question, once
 from augury.engine.saved import check_numbers, require
@@ -354,7 +354,7 @@ class Partials(Edges):
             soonest = next(
                 (move.target for move in self.moves if move.source == part and move.target > part), following
             )
-            until = None if self.longest >= EVER else int(table.data[START, row]) + self.longest
+            until = None if self.longest >= k.EVER else int(table.data[START, row]) + self.longest
             if now is None or until is None or until >= now:
                 yield Waiting(
                     self.parts(row), self.run.parts[soonest].input, until, self.key_of(int(table.data[RIGHT, row]))
