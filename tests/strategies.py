@@ -9,7 +9,28 @@ from augury.clock import Duration, Timestamp
 from augury.language import syntax as s
 from augury.model import Event, Iri
 
-NAMES = st.sampled_from(["a", "b", "wind", "last", "event", "seq", "start", "Fire", "while_", "not_", "tick"])
+NAMES = st.sampled_from(
+    [
+        "a",
+        "b",
+        "wind",
+        "last",
+        "event",
+        "seq",
+        "start",
+        "Fire",
+        "while_",
+        "not_",
+        "tick",
+        "in",
+        "between",
+        "every",
+        "was",
+        "none",
+        "top",
+        "since",
+    ]
+)
 LOWER = st.sampled_from(["a", "b", "wind", "last", "event", "start", "min", "recent", "output"])
 VARS = st.sampled_from(["X", "Y", "Loc", "_Z", "W2"])
 LABELS = st.sampled_from(["o", "s", "w", "i1"])
@@ -59,6 +80,8 @@ conditions: st.SearchStrategy[s.Node] = st.one_of(
     st.builds(lambda x, y, z: s.Chain((x, y, z), ("<=", "!=")), values, values, values),
     _calls(values),
     _calls(values).map(s.Not),
+    st.builds(s.Among, values, st.lists(values, min_size=1, max_size=3).map(tuple), st.booleans()),
+    st.builds(s.Between, values, values, values),
     st.builds(lambda a, b: s.Group((a, b)), _calls(values), _calls(values)),
 )
 lengths = st.one_of(st.integers(0, 10**6).map(Const), durations)

@@ -98,6 +98,8 @@ class Prev:
 Expr: TypeAlias = Var | Wild | Const | Build | Apply | Moment | Aggregate | Prev
 
 INFIX = ("+", "-", "*", "/", "//", "mod", "**")
+_TESTS = ("=", "!=", "<", "<=", ">", ">=")
+_JOINTS = {"&": " and ", "|": " or "}
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -161,6 +163,11 @@ def show(expr: Expr, outer: int = 0) -> str:
         case Build():
             return f"{expr.functor}({', '.join(show(a) for a in expr.args)})"
         case Apply():
+            if expr.function in _TESTS:
+                return f" {expr.function} ".join(show(a) for a in expr.args)
+            if expr.function in _JOINTS:
+                text = _JOINTS[expr.function].join(show(a, 1) for a in expr.args)
+                return f"({text})" if outer else text
             if expr.function in INFIX and len(expr.args) == 2:
                 level = {"+": 1, "-": 1, "**": 3}.get(expr.function, 2)
                 left, right = expr.args

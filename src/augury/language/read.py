@@ -285,6 +285,17 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
     def chain(self, meta: Meta, items: list[Any]) -> s.Chain:
         return s.Chain(tuple(items[0::2]), tuple(_COMPARISONS[str(o).lower()] for o in items[1::2]), self._span(meta))
 
+    def among(self, meta: Meta, items: list[Any]) -> s.Among:
+        value, word, options = items
+        for option in options:
+            if isinstance(option, tuple):
+                raise self._refuse("E210", "`distinct` belongs to an aggregate", self._span(meta).part(r"\bdistinct\b"))
+        return s.Among(value, tuple(options), word.type == "NOT_IN", self._span(meta))
+
+    def between(self, meta: Meta, items: list[Any]) -> s.Between:
+        value, low, _, high = items
+        return s.Between(value, low, high, self._span(meta))
+
     def within_set(self, meta: Meta, items: list[Any]) -> s.WithinSet:
         return s.WithinSet(items[0], self._length(items[1]), self._span(meta))
 

@@ -151,6 +151,12 @@ class Printer:
                 for op, operand in zip(node.ops, node.operands[1:], strict=True):
                     parts += [op, self.node(operand, _SUM)]
                 return _COMPARISON, " ".join(parts)
+            case s.Among():
+                word = "not in" if node.negated else "in"
+                return _COMPARISON, f"{self.node(node.value, _SUM)} {word} ({self._args(node.options)})"
+            case s.Between():
+                value, low, high = (self.node(n, _SUM) for n in (node.value, node.low, node.high))
+                return _COMPARISON, f"{value} between {low} and {high}"
             case s.Binary():
                 return _PATTERN, self._binary(node)
             case s.Where():

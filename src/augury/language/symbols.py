@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction
 from augury.algebra.plan import Query
 from augury.algebra.relations import RELATIVE
-from augury.algebra.scalar import FUNCTIONS, TYPES, Function
+from augury.algebra.scalar import FUNCTIONS, TESTS, TYPES, Function
 from augury.errors import Findings, Note, Span, counted, nearest
 from augury.language import syntax as s
 
@@ -61,7 +61,7 @@ def collect_symbols(
     facts: Iterable[str],
 ) -> Symbols:
     prefixes: dict[str, s.Prefix] = {}
-    symbols = Symbols(findings, {**FUNCTIONS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
+    symbols = Symbols(findings, {**FUNCTIONS, **TESTS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
     for statement in statements(modules):
         match statement:
             case s.Prefix():

@@ -53,6 +53,26 @@ class Chain:
 
 
 @dataclass(frozen=True)
+class Among:
+    """`X in (1, 2)` and `X not in (1, 2)`."""
+
+    value: Node
+    options: tuple[Node, ...]
+    negated: bool = False
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Between:
+    """`X between 1 and 5`."""
+
+    value: Node
+    low: Node
+    high: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class Policy:
     """`recent shortest per (Car)`, `chronological`, `unrestricted`; `by` names the attribute that breaks ties."""
 
@@ -184,6 +204,8 @@ Node: TypeAlias = (
     | Call
     | Arith
     | Chain
+    | Among
+    | Between
     | Binary
     | Where
     | Window
@@ -345,6 +367,13 @@ def children(node: Node) -> Iterator[Node]:
             yield from node.args
         case Chain():
             yield from node.operands
+        case Among():
+            yield node.value
+            yield from node.options
+        case Between():
+            yield node.value
+            yield node.low
+            yield node.high
         case Binary():
             yield node.left
             yield node.right

@@ -43,6 +43,7 @@ from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note, Span, misspelt
 from augury.language import syntax as s
 from augury.language.expressions import Expressions
+from augury.language.named_arguments import by_place
 from augury.language.patterns import Patterns, read_policy
 from augury.language.read_runs import Runs, part_labels, run_literal
 from augury.language.show import show_node
@@ -148,6 +149,9 @@ def _head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node
         case s.Binary(op="AND" | "OR"):
             symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
                                  hint="a rule derives one event; write one rule for each")  # fmt: skip
+        case s.Chain(operands=(s.Call() | s.Name(), *_), ops=("<=",)):
+            symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
+                                 hint="the arrow of a rule is `<-`; `<=` compares")  # fmt: skip
         case _:
             symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
                                  hint=f"a rule is written `name(arguments) {arrow} body.`")  # fmt: skip
@@ -160,6 +164,7 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
         return None
     name, head_args = head
     reader = Expressions(symbols, in_static_rule=True)
+    head_args = by_place(name, head_args, symbols.static.get(name), symbols.findings, in_head=True)
     body: list[Condition] = []
     matched: list[s.Node] = []
     for number, node in enumerate(_named_wildcards(list(head_args))):
@@ -310,6 +315,7 @@ class _EventRule:
         reader.may_aggregate = body.collect is not None or run is not None
         makes = statement.makes if statement.makes != "event" else ""
         declared = self.symbols.static.get(name) if makes else self.symbols.events.get(name)
+        head_args = by_place(name, head_args, declared, self.findings, in_head=True)
         types = [a.type for a in declared.attributes] if declared else []
         types += ["any"] * len(head_args)
         args = tuple(reader.head_argument(a, t) for a, t in zip(head_args, types, strict=False))
@@ -472,7 +478,7 @@ class _EventRule:
         """Whether a literal tests or binds rather than matches events."""
         symbols, labels = self.symbols, self.reader.labels
         match node:
-            case s.Chain() | s.WithinSet() | s.Group() | s.Not(between=None):
+            case s.Chain() | s.Among() | s.Between() | s.WithinSet() | s.Group() | s.Not(between=None):
                 return True
             case s.Binary(left=s.Name(text=left), right=s.Name(text=right)) if node.op.lower() in ALLEN:
                 return node.op not in OPERATORS or (left in labels and right in labels)

@@ -279,6 +279,8 @@ class _Scope:
         row = self.functions.get(expr.function)
         if row is None or row.spark is None or not (row.pure and expr.pure):
             return None
+        if "{" in row.spark and expr.args and f"{{{len(expr.args) - 1}}}" not in row.spark:
+            return None  # with a time zone, for instance
         args = self.on_clock(expr.args) if expr.function in _TIMELY else self.all_values(expr.args)
         if args is None:
             return None
