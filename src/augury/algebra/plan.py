@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import (
     AnyOf,
     Clause,
@@ -48,6 +49,7 @@ class Plan:
     microseconds, where it is bounded: a stage of a program has them. `hidden` is how many arguments at the end of every
     event are no part of it: its slice of time. `aliases` are types whose events are those of another type with more
     arguments: what facts say of them. `queries` are those in SPARQL, by the static predicate that stands for each.
+    `graph_queries` are those of SPAseQ, each after those whose graphs it reads.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -63,6 +65,7 @@ class Plan:
     hidden: int = 0
     aliases: Mapping[Predicate, Predicate] = field(default_factory=dict)
     queries: Mapping[str, Query] = field(default_factory=dict)
+    graph_queries: tuple[GraphQuery, ...] = ()
 
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
