@@ -238,7 +238,7 @@ def _with(reading: Reading, number: int, item: Item) -> Iterator[Reading]:
 
 @dataclass(frozen=True)
 class GraphAggregate:
-    """An aggregate of SPARQL, as a variable that no query can have (`1`, `2`, …): expressions use that instead.
+    """An aggregate of SPARQL, as a variable: expressions use that instead. No variable of a query has such a name.
 
     of          None for `COUNT(*)`, which stands in queries with GROUP BY only.
     item        the number of the `+` whose iterations it ranges over, in their order; None: over the match as one row.
@@ -327,7 +327,7 @@ class GraphQuery:
     streams     at least one, in the order of the text.
     datasets    graphs of the static dataset that it lists.
     window      None: a match may take any time.
-    partition   variables that all matched GPMs certainly bind. A match has one value for each; an event belongs to the
+    partition   variables that every item which is matched certainly binds. A match has one value for each; an event belongs to the
                 values that a solution of any GPM on its stream has (its pattern, without `filters`). `,`, the iterations
                 of `+` and `WITHIN n EVENTS` see the events of the match's values only: the match begins with the mapping that
                 binds the partition variables to them.

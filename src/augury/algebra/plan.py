@@ -69,8 +69,9 @@ class Plan:
 
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
-        """The rules of each derived type, in the order of the text; of a given one there may be none."""
+        """The rules of each derived type, in the order of the text; a given one, and what a query derives, may have none."""
         found: dict[Predicate, list[Rule]] = {type: [] for type in self.given}
+        found.update({query.predicate: [] for query in self.graph_queries})
         for rule in self.rules:
             found.setdefault(rule.predicate, []).append(rule)
         return {type: tuple(rules) for type, rules in found.items()}
@@ -90,6 +91,7 @@ class Plan:
     def event_types(self) -> set[Predicate]:
         """Every event type that is declared, read or derived."""
         read = {t for rule in self.rules for t in rule_reads(rule)}
+        read |= {t for query in self.graph_queries for t in query.reads}
         return read | set(self.derived) | {(name, len(a)) for name, a in self.declared.items()}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from augury.algebra.plan import Plan
@@ -10,6 +10,7 @@ from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.entailment import Model, Replay
 from augury.meaning.evaluator import evaluate
+from augury.meaning.rdf_by_rdflib import TermTriple
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.standing import Gate
 
@@ -23,6 +24,7 @@ def replay(
     retention: int | None = None,
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
+    graphs: Mapping[str | None, Sequence[TermTriple]] = {},
 ) -> Replay:
     """The changes of the answer while the history is told item by item.
 
@@ -55,9 +57,9 @@ def replay(
             continue
         told.append(item)
         if emit == "early":
-            show(evaluate(plan, told, clock, facts, None, None, retention))
+            show(evaluate(plan, told, clock, facts, None, None, retention, graphs))
         elif gate.frontier is not None:
-            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention), gate.frontier)
-    last = evaluate(plan, told, clock, facts, until, None, retention)
+            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention, graphs), gate.frontier)
+    last = evaluate(plan, told, clock, facts, until, None, retention, graphs)
     show(last)
     return Replay(changes, late, last)

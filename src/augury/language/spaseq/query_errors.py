@@ -126,7 +126,10 @@ def _several_quantifiers(spot: Spot) -> tuple[str, str | None] | None:
     if spot.token.type in ("PLUS", "MAYBE", "NOT", "STAR") and spot.before and "COMMA" in spot.expected:
         if spot.before[-1].type in ("PLUS", "MAYBE", "NOT"):
             return "an item has one quantifier", "`+` is one or more, `?` is once or not at all, `!` is not at all"
-        return f"`{spot.token}` is no quantifier", "there are `+` (one or more), `?` (once or not at all) and `!` (absent)"
+        return (
+            f"`{spot.token}` is no quantifier",
+            "there are `+` (one or more), `?` (once or not at all) and `!` (absent)",
+        )
     return None
 
 
@@ -173,7 +176,15 @@ def _triples_outside(spot: Spot) -> tuple[str, str | None] | None:
     if spot.expected & {"DEFINE", "SEQ"} and "RBRACE" in spot.expected:
         if spot.token.type in ("VAR", "IRI", "PNAME"):
             return "a graph pattern stands in a GPM", "write it as DEFINE GPM A ON S1 { … }, and A in SEQ(…)"
-        if spot.token.type == "WORD" and spot.word in ("FILTER", "OPTIONAL", "GRAPH", "BIND", "VALUES", "MINUS", "SERVICE"):
+        if spot.token.type == "WORD" and spot.word in (
+            "FILTER",
+            "OPTIONAL",
+            "GRAPH",
+            "BIND",
+            "VALUES",
+            "MINUS",
+            "SERVICE",
+        ):
             return f"{spot.word} stands in a GPM", "write it inside the braces of DEFINE GPM A ON S1 { … }"
     return None
 

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from lark import Lark, Token, UnexpectedInput
+from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
@@ -30,9 +30,8 @@ def read_query(source: Source, findings: Findings) -> t.QueryTree | None:
         _report_unclosed(found, source, findings)
         return None
     try:
-        tree = query_parser().parse(found.tokens)  # type: ignore[arg-type]
-    except UnexpectedInput as error:
-        assert isinstance(error, UnexpectedToken)
+        tree = query_parser().parse(found.tokens)
+    except UnexpectedToken as error:
         explain_query(error, found.tokens, source, findings)
         return None
     query = _QueryReader(source, found).transform(tree)
@@ -167,7 +166,7 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
 
     def joined(self, meta: Meta, items: list[Any]) -> t.OperandText:
         parts = items[1:-1]
-        operands = tuple(p for p in parts if not isinstance(p, str))
+        operands: tuple[t.OperandText, ...] = tuple(p for p in parts if not isinstance(p, str))
         if len(operands) == 1:
             return operands[0]
         return t.Joined(operands, tuple(p for p in parts if isinstance(p, str)), self._span(meta))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from augury.errors import RunError, misspelt
-from augury.language.spaseq.sparql_text import Normal
+from augury.language.spaseq.sparql_text import Normal, closing
 from augury.language.spaseq.tokens import Piece
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -192,14 +192,20 @@ def _group_mistake(group: Normal, error: Exception, before: int) -> NotSparql:
     piece = group.at(place - before)
     if piece is None:
         return NotSparql(None, "this graph pattern is not SPARQL: it ends too early")
-    close = misspelt(piece.text.upper(), _KEYWORDS) if piece.kind == "word" and piece.text.upper() not in _KEYWORDS else None
+    close = (
+        misspelt(piece.text.upper(), _KEYWORDS)
+        if piece.kind == "word" and piece.text.upper() not in _KEYWORDS
+        else None
+    )
     if close:
         return NotSparql(piece, f"`{piece.text}` is no word of SPARQL", hint=f"did you mean {close}?")
     if piece.is_word("FILTER"):
         return _filter_mistake(group, piece)
     if piece.is_word("BIND"):
         return NotSparql(piece, "this BIND is not SPARQL", hint="it is written BIND(expression AS ?variable)")
-    hint = "a triple is `subject predicate object .`" if piece.kind in ("var", "iri", "pname", "blank", "string") else None
+    hint = (
+        "a triple is `subject predicate object .`" if piece.kind in ("var", "iri", "pname", "blank", "string") else None
+    )
     return NotSparql(piece, f"not SPARQL from `{piece.text}` on", hint=hint)
 
 
@@ -209,14 +215,11 @@ def _filter_mistake(group: Normal, piece: Piece) -> NotSparql:
     rest = group.places[number + 1 :]
     if not rest or rest[0][2].text != "(":
         if not rest or rest[0][2].kind == "var":
-            return NotSparql(piece, "this FILTER is not SPARQL", hint="its condition stands in parentheses: FILTER(?x > 3)")
+            return NotSparql(
+                piece, "this FILTER is not SPARQL", hint="its condition stands in parentheses: FILTER(?x > 3)"
+            )
         return NotSparql(piece, "this FILTER is not SPARQL")
-    depth = 0
-    for end, (_, _, p) in enumerate(rest):
-        depth += {"(": 1, ")": -1}.get(p.text, 0) if p.kind == "sign" else 0
-        if depth == 0:
-            break
-    inner = rest[1:end]
+    inner = rest[1 : closing([p for _, _, p in rest], 0)]
     if not inner:
         return NotSparql(piece, "this FILTER has no condition", hint="it is written FILTER(?x > 3)")
     start, stop = inner[0][0], inner[-1][1]
@@ -239,7 +242,9 @@ def _expression_mistake(expression: Normal, error: Exception) -> NotSparql:
     number = next(n for n, (_, _, p) in enumerate(expression.places) if p is piece)
     before = expression.places[number - 1][2] if number else None
     if piece.text == "(" and before is not None and before.kind == "word":
-        return NotSparql(before, f"SPARQL has no function `{before.text}`", hint="functions of your own are called by their IRI")
+        return NotSparql(
+            before, f"SPARQL has no function `{before.text}`", hint="functions of your own are called by their IRI"
+        )
     return NotSparql(piece, f"this expression is not SPARQL from `{piece.text}` on")
 
 
