@@ -203,6 +203,15 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
         ) from None
 
 
+def refuse_queries(program: Compiled, executor: str) -> None:
+    """Raises ProgramError where a program has queries, for an executor that does not answer them."""
+    findings = Findings()
+    for query in program.plan.graph_queries:
+        findings.add("E259", f"{executor} does not answer queries", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
+                     hint="the reference evaluator does: --engine reference, or engine=\"reference\"")  # fmt: skip
+    findings.raise_errors()
+
+
 def check_clock(program: Compiled, clock: Kind) -> None:
     """On a known clock, times and durations have one type each; raises ProgramError where a use does not fit it."""
     findings = Findings()

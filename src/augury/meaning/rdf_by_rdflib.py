@@ -29,7 +29,7 @@ _MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # a label that pyoxigraph gives to a 
 # Terms
 
 
-class _Blanks:
+class Blanks:
     """The names of the blank nodes of one event, or file. Those without a label are numbered as they come."""
 
     def __init__(self, name: str) -> None:
@@ -41,7 +41,7 @@ class _Blanks:
         return f"{label}.{self.name}"
 
 
-def term_from(term: Any, blank: _Blanks) -> RdfTerm:
+def term_from(term: Any, blank: Blanks) -> RdfTerm:
     """A term of pyoxigraph, which reads all RDF here, as one of rdflib."""
     import rdflib
 
@@ -96,6 +96,16 @@ def _written(term: RdfTerm) -> str:
     return str(ox.Literal(str(term), datatype=ox.NamedNode(str(term.datatype)) if term.datatype else None))
 
 
+def triple_lines(text: str) -> list[str]:
+    """The triples of a text as sorted lines of N-Triples, each once."""
+    import rdflib
+
+    def plain(term: RdfTerm) -> RdfTerm:
+        return rdflib.BNode(str(term).removesuffix(".")) if isinstance(term, rdflib.BNode) else term
+
+    return sorted({triple_line((plain(s), p, plain(o))) for s, p, o in triples_in(text, "")})
+
+
 def graph_of(event: Event) -> list[TermTriple]:
     """The triples of a graph event; raises DataError where its text is no RDF."""
     text = event.args[0]
@@ -105,7 +115,7 @@ def graph_of(event: Event) -> list[TermTriple]:
 
 
 def triples_in(text: str, name: str) -> list[TermTriple]:
-    ox, blank = oxigraph(), _Blanks(name)
+    ox, blank = oxigraph(), Blanks(name)
     try:
         found = list(ox.parse(text.encode(), ox.RdfFormat.TURTLE))
     except SyntaxError as error:

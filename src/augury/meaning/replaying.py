@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from augury.algebra.plan import Plan
-from augury.algebra.properties import settling_delays
+from augury.algebra.plan import Plan, Predicate
+from augury.algebra.properties import query_delay, settling_delays
 from augury.clock import Clock
 from augury.entailment import Model, Replay
 from augury.meaning.evaluator import evaluate
 from augury.meaning.rdf_by_rdflib import TermTriple
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.standing import Gate
+
+
+def _own_delays(plan: Plan) -> dict[Predicate, int | None]:
+    """For what queries derive, how long it may still change once it is given: it waits for what they read."""
+    found = settling_delays(plan)
+    own = {query.predicate: max(query_delay(q) for q in plan.graph_queries if q.predicate == query.predicate)
+           for query in plan.graph_queries}  # fmt: skip
+    return {type: None if (delay := found[type]) is None else delay - own[type] for type in own}
 
 
 def replay(
@@ -37,7 +45,7 @@ def replay(
     shown: dict[str, Event] = {}
     facts, gate = list(facts), Gate(lateness)
 
-    delays = settling_delays(plan)
+    delays = {**settling_delays(plan), **_own_delays(plan)}
 
     def settled(event: Event, frontier: int) -> bool:
         """Whether no longer run, or shorter one, may still take the place of what an event rests on."""

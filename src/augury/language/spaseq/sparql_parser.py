@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,12 +56,14 @@ class GroupShape:
 
 @contextmanager
 def as_written() -> Iterator[None]:
-    """Literals stay as they are written: `01` and `1` are two terms."""
+    """Literals stay as they are written, `01` and `1` are two terms; and what rdflib warns of itself is not passed on."""
     import rdflib
 
     before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
     finally:
         rdflib.NORMALIZE_LITERALS = before
 
@@ -73,7 +75,6 @@ def sparql() -> Any:
         import rdflib.plugins.sparql.parser
     except ImportError:
         raise RunError("SPAseQ needs rdflib", hint="pip install 'augury[rdf]'") from None
-    os.environ.setdefault("RDFLIB_NO_WARN", "1")
     return rdflib.plugins.sparql
 
 
