@@ -46,7 +46,8 @@ class Graphs:
 
     def __init__(self, graphs: Iterable[Graph], skipped: Skipped | None = None) -> None:
         self.skipped = skipped or Skipped()
-        read = [(_triples(graph.source, self.skipped), graph.entailment) for graph in graphs]
+        self.listed = tuple(graphs)
+        read = [(_triples(graph.source, self.skipped), graph.entailment) for graph in self.listed]
         self.given = bool(read)
         self.entailing = Triples.joined([t for t, entails in read if entails]) if any(e for _, e in read) else None
         self.plain = Triples.joined([t for t, entails in read if not entails]) if not all(e for _, e in read) else None

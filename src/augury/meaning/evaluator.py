@@ -27,6 +27,8 @@ from augury.errors import RunError
 from augury.knowledge.timeline import Statement, as_statements, timeline
 from augury.meaning.occurrences import Row
 from augury.meaning.patterns import World
+from augury.meaning.rdf_by_rdflib import TermTriple
+from augury.meaning.spaseq import answers
 from augury.meaning.static import Static
 from augury.model import (
     Event,
@@ -49,8 +51,12 @@ def evaluate(
     until: int | None = None,
     as_of: int | None = None,
     retention: int | None = None,
+    graphs: Mapping[str | None, Sequence[TermTriple]] = {},
 ) -> Model:
-    """All derived events that the standing history entails, with every derivation, up to the clock."""
+    """All derived events that the standing history entails, with every derivation, up to the clock.
+
+    `graphs` is the static dataset that queries read, by name.
+    """
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
     said = as_statements(facts)
@@ -72,7 +78,11 @@ def evaluate(
         if retention is not None
         else set()
     )
+    _answer_queries(plan, world, inputs, derivations, clock, now, graphs)
+    asked = {query.predicate for query in plan.graph_queries}
     for stratum in strata(plan):
+        if asked.issuperset(stratum.types):
+            continue
         rules = tuple(placed(rule, facts_varying, retention, unbounded) for rule in stratum.rules)
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
@@ -95,6 +105,25 @@ def evaluate(
     )
 
 
+def _answer_queries(
+    plan: Plan,
+    world: World,
+    inputs: Mapping[Predicate, list[Event]],
+    derivations: dict[OrderKey, dict[OrderKey, Derivation]],
+    clock: Clock,
+    now: int,
+    graphs: Mapping[str | None, Sequence[TermTriple]],
+) -> None:
+    """The answers of queries, before all rules: they read inputs, and graphs that queries before them construct."""
+    found: dict[Predicate, list[tuple[Event, Derivation]]] = {}
+    for query in plan.graph_queries:
+        read = [event for type in query.reads for event in world.events.get(type, ())]
+        answered = found.setdefault(query.predicate, [])
+        answered += answers(query, read, clock, now, graphs)
+        alone = Stratum(0, (query.predicate,), (), False)
+        _Answer(world, alone, inputs.get(query.predicate, []), derivations, answered).run()
+
+
 def made(plan: Plan, events: Mapping[Predicate, Sequence[Event]]) -> Iterator[Statement]:
     """What events say of facts: each holds, or ends, from the end of the event on. At one time, that it holds."""
     for (name, _), (makes, ends) in plan.made.items():
@@ -112,15 +141,17 @@ class _Answer:
         stratum: Stratum,
         seeds: list[Event],
         derivations: dict[OrderKey, dict[OrderKey, Derivation]],
+        answered: Iterable[tuple[Event, Derivation]] = (),
     ) -> None:
         self.world, self.stratum, self.derivations = world, stratum, derivations
         self.found: dict[OrderKey, Event] = {}
-        self.seeds = seeds
+        self.seeds, self.answered = seeds, answered
 
     def run(self) -> None:
         seeded = [
             (self._of(event.type, event.args, event.start, event.end), Derivation("", (event,))) for event in self.seeds
         ]
+        seeded += self.answered
         if not self.stratum.recursive:
             self._add([*seeded, *self._apply()])
         elif self._monotone():
