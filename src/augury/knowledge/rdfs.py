@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from augury.graphs.literals import is_resource
 from augury.knowledge.fact_table import FactTable
-from augury.knowledge.literals import is_resource
 from augury.knowledge.rdf import Array, Pairs, Triples, distinct, split, tables_of_pairs
 from augury.model import Iri, Value
 
