@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
 from augury.errors import DataError
-from augury.knowledge.literals import LANG_STRING, XSD, literal_value
+from augury.graphs.literals import LANG_STRING, XSD, literal_value
 from augury.knowledge.rdf import _oxigraph as oxigraph
 from augury.language.spaseq.sparql_parser import algebra_of, as_written, sparql
 from augury.model import Event, Iri, Value
