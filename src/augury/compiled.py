@@ -35,6 +35,7 @@ from augury.language.read import Loader, read
 from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
 from augury.language.translate import read_policy, translate
 from augury.optimiser import optimise
+from augury.queries.lower import lowered, why_not_lowered
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,12 @@ class Compiled:
     @cached_property
     def optimised(self) -> Plan:
         """The plan that runs: after all rewrites, with the same answers."""
-        return optimise(self.plan)
+        return optimise(self.lowered)
+
+    @cached_property
+    def lowered(self) -> Plan:
+        """The plan with its queries as rules: what executors run, but for the judge."""
+        return lowered(self.plan)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -206,8 +212,9 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
 def refuse_queries(program: Compiled, executor: str) -> None:
     """Raises ProgramError where a program has queries, for an executor that does not answer them."""
     findings = Findings()
-    for query in program.plan.graph_queries:
-        findings.add("E259", f"{executor} does not answer queries", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
+    for query in program.optimised.graph_queries:
+        what = why_not_lowered(query)
+        findings.add("E259", f"{executor} does not answer queries with {what}", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
                      hint="the reference evaluator does: --engine reference, or engine=\"reference\"")  # fmt: skip
     findings.raise_errors()
 

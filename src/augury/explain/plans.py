@@ -13,6 +13,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -176,6 +177,8 @@ def _describe(node: Node, plan: Plan) -> Tree:
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
+        case Graph():
+            return Tree(f"graph {node.pattern}", (describe(node.input, plan),))
         case Run():
             return _run_tree(node, plan)
         case _:

@@ -63,7 +63,7 @@ def evaluate(
     known = list(timeline(said))
     facts_varying = varying(plan, known)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
-    world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None))
+    world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None), graphs=graphs)
     world.static.report = world.report
     derived = plan.derived
     inputs: dict[Predicate, list[Event]] = {}

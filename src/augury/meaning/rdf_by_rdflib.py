@@ -77,6 +77,21 @@ def value_from(term: RdfTerm | None) -> Value:
     return literal_value(str(term), str(term.datatype or XSD + "string"))
 
 
+def key_from(term: RdfTerm) -> str:
+    """A term as the text by which it is told from others."""
+    import rdflib
+
+    match term:
+        case rdflib.URIRef():
+            return f"<{term}>"
+        case rdflib.BNode():
+            return f"_:{term}"
+    if term.language:
+        return f'"{term}"@{term.language.lower()}'
+    plain = term.datatype is None or str(term.datatype) == XSD + "string"
+    return f'"{term}"' if plain else f'"{term}"^^<{term.datatype}>'
+
+
 def triple_line(triple: TermTriple) -> str:
     """A triple as N-Triples."""
     return " ".join(_written(term) for term in triple) + " ."
