@@ -55,7 +55,8 @@ from augury.algebra.nodes import Select as Where
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
-from augury.clock import Timestamp
+from augury.clock import SECOND, Timestamp
+from augury.queries.term_aggregates import TermAggregate
 from augury.queries.term_functions import AsValue, Computed, FirstBound, Holds, Meets, SameWindow
 
 LINKS: dict[str, Link] = {",": "NEXT", ";": "THEN", ":": "SEQ"}
@@ -71,7 +72,7 @@ def lowered(plan: Plan) -> Plan:
     rules, functions, declared, left = list(plan.rules), dict(plan.functions), dict(plan.declared), []
     aggregates = dict(plan.aggregates)
     for query in plan.graph_queries:
-        lowering = _Lowering(query)
+        lowering = _Lowering(query, plan.tick or SECOND)
         try:
             made = lowering.rules()
         except NotLowered:
@@ -94,7 +95,7 @@ def lowered(plan: Plan) -> Plan:
 def why_not_lowered(query: GraphQuery) -> str:
     """What of a query rules cannot say; empty where they say all of it."""
     try:
-        _Lowering(query).rules()
+        _Lowering(query, SECOND).rules()
     except NotLowered as reason:
         return str(reason)
     return ""
@@ -111,8 +112,8 @@ class _Known:
 class _Lowering:
     """The rules of one query."""
 
-    def __init__(self, query: GraphQuery) -> None:
-        self.query = query
+    def __init__(self, query: GraphQuery, tick: int) -> None:
+        self.query, self.tick = query, tick
         self.functions: dict[str, Function] = {}
         self.aggregates: dict[str, AggregateFunction] = {}
         self.operands: dict[Operand, str] = {}
@@ -349,7 +350,7 @@ class _Lowering:
             case Tumbling():
                 origin = window.origin.us if isinstance(window.origin, Timestamp) else window.origin
                 first = Var("#first time") if times[0] == Var("#last #time 0") else times[0]
-                yield self._true(SameWindow(window.length, origin), (first, times[-1]))
+                yield self._true(SameWindow(window.length, self.tick, origin), (first, times[-1]))
             case _:
                 assert_never(window)
 
@@ -364,7 +365,17 @@ class _Lowering:
         """The values of a match with those of its aggregates."""
         found = dict(values)
         for aggregate in self.query.aggregates:
-            raise NotLowered(f"{aggregate.function}")
+            assert aggregate.of is not None, "COUNT(*) stands beside GROUP BY"
+            function = TermAggregate(aggregate.function, aggregate.distinct, aggregate.separator)
+            if aggregate.item is None:
+                found[aggregate.name] = self._call(function, [self._expression(aggregate.of, values)])
+                continue
+            place, each = iterations[aggregate.item]
+            name = self._name(f"aggregate {len(self.aggregates)}")
+            self.aggregates[name] = AggregateFunction(name, "any", "any", function, registered=True)
+            value = self._expression(aggregate.of, {**values, **each})
+            results.append(Result(f"#{name}", place, Aggregate(name, (value,))))
+            found[aggregate.name] = Var(f"#{name}")
         return found
 
     def _answer(

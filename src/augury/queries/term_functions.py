@@ -145,18 +145,19 @@ class Holds(TermFunction):
 
 @dataclass(frozen=True)
 class SameWindow:
-    """Whether two times lie in one tumbling window."""
+    """Whether two times lie in one tumbling window, whose length is in microseconds; a tick of a logical clock is so many."""
 
     length: int
+    tick: int
     origin: int | None
 
     def __call__(self, first: Value, last: Value) -> bool:
         a, b = (t.us if isinstance(t, Timestamp) else t for t in (first, last))
         assert isinstance(a, int), isinstance(b, int)
-        origin = self.origin or 0
+        origin, length = self.origin or 0, self.length if isinstance(first, Timestamp) else self.length // self.tick
         if self.origin is not None and a < origin:
             return False
-        return (a - origin) // self.length == (b - origin) // self.length  # type: ignore[operator]
+        return (a - origin) // length == (b - origin) // length  # type: ignore[operator]
 
 
 def key_text(term: Any) -> str:
