@@ -131,8 +131,6 @@ class _Lowering:
             raise NotLowered("GROUP BY")
         if isinstance(query.answer, Construct):
             raise NotLowered("CONSTRUCT")
-        if any(gpm.graphs for gpm in query.gpms):
-            raise NotLowered("GRAPH")
         for number, reading in enumerate(readings(query.items)):
             self._reading(number, reading)
         return self.made

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from augury.algebra.nodes import Graph
+from augury.columns.column import Coded, Column, values_of
 from augury.columns.frame import Frame, View
 from augury.engine.operators.map import Map
 from augury.errors import DataError
 from augury.graphs.dataset import NO_DATASET, Dataset
 from augury.graphs.match import EventGraph
 from augury.graphs.parse import read_pattern
-from augury.graphs.patterns import needs
+from augury.graphs.patterns import InGraph, every_pattern, needs
 from augury.graphs.read import read
 from augury.graphs.solve import Solving
-from augury.queries.coded_terms import coded_terms
+from augury.graphs.terms import Terms
+from augury.jit import Array
+from augury.knowledge.static_triples import STATIC_TRIPLES
+from augury.model import Iri
+from augury.queries.coded_terms import CodedTerms, coded_terms
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -32,6 +37,10 @@ class Solve(Map):
     def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Graph) -> None:
         self.node, self.pattern = node, read_pattern(node.pattern)
         self.needs = needs(self.pattern)
+        inside = [one.graph for one in every_pattern(self.pattern) if isinstance(one, InGraph)]
+        self.named = [name for name in inside if isinstance(name, Iri)]
+        self.reads_graphs = bool(inside)
+        self._known: tuple[CodedTerms, Dataset] | None = None
         super().__init__(circuit, source, out, rule)
 
     def mapped(self, frame: Frame) -> Frame:
@@ -57,11 +66,38 @@ class Solve(Map):
         return replace(rows, vars=vars)
 
     def _dataset(self) -> Dataset:
-        return NO_DATASET
+        """The static graphs that the pattern may read, with all their triples."""
+        if not self.reads_graphs:
+            return NO_DATASET
+        coded = coded_terms(self.circuit.tables.dictionary)
+        if self._known is None or self._known[0] is not coded:
+            self._known = (coded, self._graphs(coded.terms))
+        return self._known[1]
+
+    def _graphs(self, terms: Terms) -> Dataset:
+        tables = [table for table in self.circuit.facts.tables if table.name == STATIC_TRIPLES]
+        columns = [[_numbers(table.columns[i], terms) for table in tables] for i in range(4)]
+        graph, *triples = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns)
+        visible = None if self.node.visible is None else terms.numbers(Iri(name) for name in self.node.visible)
+        names = np.unique(np.concatenate([graph[graph >= 0], terms.numbers(self.named)]))
+        names = names if visible is None else names[np.isin(names, visible)]
+        everywhere = np.flatnonzero(graph < 0)
+        rows = np.concatenate([np.flatnonzero(np.isin(graph, names)), *(everywhere for _ in names)])
+        owner = np.concatenate([graph[np.isin(graph, names)], np.repeat(names, len(everywhere))])
+        return Dataset.of(triples[0][rows], triples[1][rows], triples[2][rows], owner, terms)
 
     def _name(self, frame: Frame, number: int) -> str:
         ((table, row),) = self.circuit.parts(self.inputs[0].table, int(frame.left[number]))
         return self.circuit.event((table, row)).id
+
+
+def _numbers(column: Column, terms: Terms) -> Array:
+    """The numbers of terms in a column of keys; -1 for null."""
+    values, index = (column.values, column.index) if isinstance(column, Coded) else (list(values_of(column)), None)
+    keys = [str(v).encode("utf-8", "surrogatepass") for v in values if v is not None]
+    numbers = np.full(len(values) + 1, -1, np.int64)
+    numbers[[i for i, v in enumerate(values) if v is not None]] = terms.keys.add(keys)
+    return numbers[:-1] if index is None else numbers[index]
 
 
 class _Names(Sequence[str]):
