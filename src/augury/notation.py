@@ -32,7 +32,7 @@ _REVOKE = re.compile(r"revoke\s+(?P<id>[\w.-]+)(?:\s+known\s+(?P<known>\S.*))?")
 def read_atom(text: str, prefixes: Mapping[str, str] | None = None) -> tuple[str, tuple[Value, ...]]:
     """The name and values of a ground atom; `prefixes` are those of the program it belongs to."""
     findings = Findings()
-    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in (prefixes or {}).items())
+    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in (prefixes or {}).items() if name)
     modules = read(Source("", f"{declared}{text}."), findings)
     plan = translate(modules, findings)
     if findings.errors or len(plan.clauses) != 1 or plan.clauses[0].body:

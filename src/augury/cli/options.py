@@ -252,7 +252,7 @@ def compiled(
 
 def say_warnings(program: Program) -> None:
     """How many warnings there are; that nothing can be detected at all is shown here, too."""
-    if not program.plan.rules:
+    if not program.plan.rules and not program.plan.graph_queries:
         show_diagnostics(program.warnings)
         return
     number = sum(warning.code != "W304" for warning in program.warnings)  # a finished history is bounded in any case

@@ -17,6 +17,7 @@ from augury.errors import DataError
 from augury.graphs.literals import LANG_STRING, XSD, literal_value
 from augury.knowledge.rdf import _oxigraph as oxigraph
 from augury.language.spaseq.sparql_parser import algebra_of, as_written, sparql
+from augury.meaning.rdflib_corrected import corrected, plain_term
 from augury.model import Event, Iri, Value
 
 RdfTerm: TypeAlias = Any
@@ -197,7 +198,7 @@ class _Asked:
     def _query(self) -> Any:
         import rdflib.plugins.sparql.sparql as rdflib_sparql
 
-        return rdflib_sparql.Query(rdflib_sparql.Prologue(), algebra_of(self.gpm.pattern))
+        return rdflib_sparql.Query(rdflib_sparql.Prologue(), corrected(algebra_of(self.gpm.pattern)))
 
     @cached_property
     def _graphs(self) -> Any:
@@ -210,7 +211,7 @@ class _Asked:
         try:
             with as_written():
                 found = [
-                    {str(v): term for v, term in row.items() if str(v) in self.gpm.variables}
+                    {str(v): plain_term(term) for v, term in row.items() if str(v) in self.gpm.variables}
                     for row in self._graphs.query(self._query).bindings
                 ]
         finally:
@@ -224,7 +225,7 @@ class _Asked:
 @cache
 def _compiled(text: str) -> Any:
     """The expression of rdflib for a text."""
-    return algebra_of(f"{{ BIND ( ( {text} ) AS ?value·0 ) }}").p.p.expr
+    return corrected(algebra_of(f"{{ BIND ( ( {text} ) AS ?value·0 ) }}").p.p.expr)
 
 
 def evaluated(expression: Expression, solution: Solution) -> RdfTerm | None:
@@ -232,13 +233,13 @@ def evaluated(expression: Expression, solution: Solution) -> RdfTerm | None:
     from rdflib.plugins.sparql.evalutils import _eval
     from rdflib.plugins.sparql.sparql import FrozenBindings, QueryContext, SPARQLError
 
-    context = QueryContext()
+    context = QueryContext(initBindings={})
     try:
         with as_written():
             found = _eval(_compiled(expression.text), FrozenBindings(context, _as_variables(solution)))
     except (SPARQLError, ArithmeticError, TypeError, ValueError):
         return None
-    return None if isinstance(found, SPARQLError) else found
+    return None if isinstance(found, SPARQLError) else plain_term(found)
 
 
 def holds(expression: Expression, solution: Solution) -> bool:

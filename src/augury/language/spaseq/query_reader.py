@@ -70,7 +70,7 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
         return t.Name(str(token)[1:] if token.type == "VAR" else str(token), self._at(token))
 
     def _sparql(self, span: Span) -> t.Sparql:
-        return t.Sparql(tuple(p.text for p in pieces(self.source.text, span.start, span.end)), span)
+        return t.Sparql(tuple(p.written for p in pieces(self.source.text, span.start, span.end)), span)
 
     def _expression(self, token: Token) -> t.Name | t.Sparql:
         return self._name(token) if token.type == "VAR" else self._sparql(self._at(token))
@@ -116,7 +116,8 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
     def within(self, meta: Meta, items: list[Any]) -> t.Within:
         _, count, unit, tumbling = items
         origin = tumbling[0] if tumbling else None
-        return t.Within(self._name(count), self._name(unit), tumbling is not None, origin, self._span(meta))
+        named = t.Name(str(unit).upper(), self._at(unit))
+        return t.Within(self._name(count), named, tumbling is not None, origin, self._span(meta))
 
     def tumbling(self, meta: Meta, items: list[Any]) -> tuple[t.Name | None]:
         return (items[1] if len(items) > 1 else None,)

@@ -14,10 +14,6 @@ from augury.errors import Findings, Span, misspelt
 from augury.language.read import KNOWN_PREFIXES
 from augury.language.spaseq.tokens import Piece
 
-_WORDS = {
-    "FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "UNDEF", "EXISTS", "NOT", "IN", "AS", "SERVICE", "SILENT", "SELECT",
-    "WHERE", "DISTINCT", "SEPARATOR",
-}  # fmt: skip
 _STRING = "<http://www.w3.org/2001/XMLSchema#string>"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -70,15 +66,13 @@ def normal(words: Sequence[Piece], prologue: Prologue, span: Span) -> Normal | N
     written: list[tuple[Piece, str]] = []
     sound = True
     for piece in words:
-        text: str | None = piece.text
+        text: str | None = piece.written
         if piece.kind in ("iri", "pname"):
             place = Span(span.source, piece.start, piece.end)
             iri = prologue.iri(piece, place)
             text = None if iri is None else f"<{iri}>"
         elif piece.kind == "var":
             text = "?" + piece.text[1:]
-        elif piece.is_word(*_WORDS):
-            text = piece.text.upper()
         sound = sound and text is not None
         written.append((piece, text or ""))
     return _joined(_plain_strings(written)) if sound else None

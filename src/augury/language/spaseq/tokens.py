@@ -37,6 +37,12 @@ KEYWORDS = {
 }  # fmt: skip
 
 
+SPARQL_WORDS = {
+    "FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "UNDEF", "EXISTS", "NOT", "IN", "AS", "SERVICE", "SILENT", "SELECT",
+    "WHERE", "DISTINCT", "SEPARATOR",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Piece:
     """A word of SPARQL; `lines` is how many lines end between it and the piece before, None where nothing is between."""
@@ -52,6 +58,11 @@ class Piece:
 
     def is_word(self, *words: str) -> bool:
         return self.kind == "word" and self.text.upper() in words
+
+    @property
+    def written(self) -> str:
+        """The text, with words of SPARQL in capitals."""
+        return self.text.upper() if self.is_word(*SPARQL_WORDS) else self.text
 
 
 def pieces(text: str, start: int = 0, end: int | None = None, comments: bool = False) -> Iterator[Piece]:
