@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
@@ -16,8 +16,8 @@ from augury.errors import DataError
 from augury.graphs.dataset import NO_DATASET, Dataset
 from augury.graphs.match import EventGraph
 from augury.graphs.parse import read_pattern
-from augury.graphs.patterns import InGraph, every_pattern, needs
-from augury.graphs.read import read
+from augury.graphs.patterns import InGraph, Needs, every_pattern, needs
+from augury.graphs.read import Triples, read
 from augury.graphs.solve import Solving
 from augury.graphs.terms import Terms
 from augury.jit import Array
@@ -29,6 +29,24 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 
+class GraphTexts:
+    """The graphs of a table of events: read once for all patterns that are asked of them, with what any of these needs."""
+
+    def __init__(self) -> None:
+        self.needs = Needs()
+        self._last: tuple[CodedTerms, Needs, Array, Triples] | None = None
+
+    def forget(self) -> None:
+        self._last = None
+
+    def triples(self, rows: Array, coded: CodedTerms, read: Callable[[], Triples]) -> Triples:
+        """The triples of the events of some rows: those that were read last, or read anew."""
+        last = self._last
+        if last is None or last[0] is not coded or last[1] != self.needs or not np.array_equal(last[2], rows):
+            last = self._last = (coded, self.needs, rows, read())
+        return last[3]
+
+
 class Solve(Map):
     """ΔG = the solutions of a graph pattern in Δevents, for all events of a step at once."""
 
@@ -36,7 +54,8 @@ class Solve(Map):
 
     def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Graph) -> None:
         self.node, self.pattern = node, read_pattern(node.pattern)
-        self.needs = needs(self.pattern)
+        self.texts = circuit.graph_texts.setdefault(id(source.table), GraphTexts())
+        self.texts.needs |= needs(self.pattern)
         inside = [one.graph for one in every_pattern(self.pattern) if isinstance(one, InGraph)]
         self.named = [name for name in inside if isinstance(name, Iri)]
         self.reads_graphs = bool(inside)
@@ -45,16 +64,8 @@ class Solve(Map):
 
     def mapped(self, frame: Frame) -> Frame:
         coded = coded_terms(self.circuit.tables.dictionary)
-        decode, texts = self.circuit.tables.dictionary.decode, frame.vars[self.node.text]
-        given = [decode(int(code)) for code in texts]
-        for number, text in enumerate(given):
-            if not isinstance(text, str):
-                raise DataError(f"the graph of event {self._name(frame, number)} is no text")
-        found = read(given, coded.terms, self.needs, _Names(self, frame))
-        for wrong in found.malformed:
-            line = f", line {wrong.line}" if wrong.line else ""
-            raise DataError(f"malformed RDF in event {self._name(frame, wrong.event)}{line}: {wrong.message}")
-        graph = EventGraph(found.triples, coded.terms)
+        triples = self.texts.triples(frame.left, coded, lambda: self._read(frame, coded))
+        graph = EventGraph(triples, coded.terms)
         solutions = Solving(coded.terms, graph, self._dataset(), len(frame)).final(self.pattern)
         rows = frame.take(solutions.event)
         vars = {
@@ -64,6 +75,23 @@ class Solve(Map):
             for name, variable in self.node.binds
         }
         return replace(rows, vars=vars)
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.texts.forget()  # rows may have other numbers now
+
+    def _read(self, frame: Frame, coded: CodedTerms) -> Triples:
+        """The triples of events that some pattern may need."""
+        decode, texts = self.circuit.tables.dictionary.decode, frame.vars[self.node.text]
+        given = [decode(code) for code in texts.tolist()]
+        for number, text in enumerate(given):
+            if not isinstance(text, str):
+                raise DataError(f"the graph of event {self._name(frame, number)} is no text")
+        found = read(given, coded.terms, self.texts.needs, _Names(self, frame))
+        for wrong in found.malformed:
+            line = f", line {wrong.line}" if wrong.line else ""
+            raise DataError(f"malformed RDF in event {self._name(frame, wrong.event)}{line}: {wrong.message}")
+        return found.triples
 
     def _dataset(self) -> Dataset:
         """The static graphs that the pattern may read, with all their triples."""
