@@ -54,8 +54,8 @@ class StaticGraph:
     def _nodes(self) -> Array:
         return np.union1d(self.subject, self.object)
 
-    def has_nodes(self, nodes: Array) -> Array:
-        return np.isin(nodes, self._nodes)
+    def has_nodes(self, event: Array | None, terms: Array) -> Array:
+        return np.isin(terms, self._nodes)
 
     @cached_property
     def _by_predicate(self) -> _Sorted:

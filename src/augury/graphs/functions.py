@@ -413,7 +413,24 @@ def _zone(a: RdfTerm) -> Literal:
 
 
 def _to_string(a: RdfTerm) -> Literal:
-    return _str(a)
+    """What a value is written as, in one way for each value: 1.0 and 1E0 are `1`."""
+    value = number_of(a) if isinstance(a, Literal) else None
+    if value is not None:
+        return Literal(_shown(value))
+    truth = lex.boolean_of(a) if isinstance(a, Literal) else None
+    return _str(a) if truth is None else Literal(str(truth).lower())
+
+
+def _shown(value: Number) -> str:
+    if isinstance(value, float) and math.isfinite(value):
+        if value and not 1e-6 <= abs(value) < 1e6:
+            digits, _, exponent = f"{Decimal(repr(value)):E}".partition("E")
+            return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
+        value = Decimal(repr(value))
+    if isinstance(value, float):
+        return lex.show_double(value)
+    text = f"{value:f}" if value else "0"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _to_boolean(a: RdfTerm) -> Literal:

@@ -16,7 +16,7 @@ from augury.graphs import patterns as p
 from augury.graphs.paths import relation
 from augury.graphs.patterns import Expression, RdfTerm, TriplePattern, Variable
 from augury.graphs.read import Triples
-from augury.graphs.solutions import ONE, Table, distinct, joined
+from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes
 from augury.graphs.terms import Terms
 from augury.jit import Array
 from augury.model import Iri
@@ -43,8 +43,8 @@ class Graph(Protocol):
         """The rows of a table with each triple that fits."""
         ...
 
-    def has_nodes(self, nodes: Array) -> Array:
-        """Whether terms that are bound already are nodes of the graph."""
+    def has_nodes(self, event: Array | None, terms: Array) -> Array:
+        """Whether terms that are bound already are nodes of the graph: subject or object of a triple."""
         ...
 
     def for_rows(self, event: Array | None, size: int) -> Graph:
@@ -87,7 +87,7 @@ def match_basic(graph: Graph, pattern: p.Basic, filters: Filters, given: Table |
         triple = min(rest, key=lambda t: graph.count(t, table))
         rest.remove(triple)
         table = filters.ask(graph.extend(table, triple, filters))
-    return distinct(table.only(names))
+    return distinct(filters.ask(table).only(names))
 
 
 class EventGraph:
@@ -100,8 +100,16 @@ class EventGraph:
     def start(self, given: Table | None, names: frozenset[str]) -> Table:
         return ONE
 
-    def has_nodes(self, nodes: Array) -> Array:
-        return np.ones(len(nodes), bool)  # what a basic pattern has bound stands in a triple of the event
+    def has_nodes(self, event: Array | None, terms: Array) -> Array:
+        """What a basic pattern has bound stands in a triple of the event: all are nodes but those of predicates alone."""
+        t = self.triples
+        found = ~np.isin(terms, np.unique(t.predicate))
+        if not found.all():
+            assert event is not None
+            both = [np.concatenate([t.event, t.event]), np.concatenate([t.subject, t.object])]
+            codes, known = joint_codes([event, terms], both)
+            found = np.isin(codes, known)
+        return found
 
     def for_rows(self, event: Array | None, size: int) -> EventGraph:
         assert event is not None, "rows of a pattern that looks at events have one"

@@ -128,8 +128,10 @@ class _Reading:
                 return self._pattern(node.p)
             case "ServiceGraphPattern":
                 raise self._at("SERVICE is not supported: nothing is fetched", "SERVICE")
-            case "Slice" | "OrderBy":
-                raise self._at("LIMIT, OFFSET and ORDER BY are not supported in a subquery", "LIMIT|OFFSET|ORDER")
+            case "OrderBy":  # solutions are a set
+                return self._pattern(node.p)
+            case "Slice":
+                raise self._at("LIMIT and OFFSET are not supported in a subquery", "LIMIT|OFFSET")
             case "Group" | "AggregateJoin" | "Having":
                 raise self._at("aggregates are not supported in a graph pattern", "GROUP|COUNT|SUM|MIN|MAX|AVG|SAMPLE")
         raise PatternError(f"{name} is not supported", 0)
@@ -276,7 +278,10 @@ class _Reading:
             given = [] if _is_nil(node.arg) else list(node.arg)
         else:
             given = [node[key] for key in _ARGUMENTS if key in node]
-        return self._checked(p.Call(name, tuple(map(self._expression, given))))
+        args = tuple(map(self._expression, given))
+        if name == "IRI" and self.base is not None:
+            args = (*args, p.Constant(Iri(self.base)))
+        return self._checked(p.Call(name, args))
 
     def _checked(self, call: p.Call) -> p.Call:
         least, most = ARITY[call.function]

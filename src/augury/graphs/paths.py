@@ -73,7 +73,7 @@ class _Walk:
         if column is None or table.unbound(end.name):
             return None
         nodes = distinct(Table(table.size, table.event, {FROM: column}, distinct=False))
-        return nodes.take(self.graph.has_nodes(nodes.columns[FROM]))
+        return nodes.take(self.graph.has_nodes(nodes.event, nodes.columns[FROM]))
 
     def pairs(self, path: Path, starts: Table | None) -> Table:
         """The pairs that a path connects, from the nodes that are known, or from all."""
