@@ -107,8 +107,9 @@ patterns: st.SearchStrategy[s.Node] = st.recursive(
 literals: st.SearchStrategy[s.Node] = st.one_of(
     patterns,
     st.builds(s.Labelled, LABELS, patterns),
-    st.builds(s.While, LABELS, st.booleans(), patterns),
-    st.builds(s.Last, st.integers(1, 9), st.booleans(), patterns),
+    st.builds(s.While, LABELS, st.just(False), patterns),
+    st.builds(s.While, LABELS, st.just(True), patterns, st.none() | LABELS, st.booleans()),
+    st.builds(s.Last, st.integers(1, 9), st.booleans(), patterns, st.none() | LABELS, st.booleans()),
     st.builds(
         lambda i, r, j: s.Binary(r, s.Name(i), s.Name(j)),
         LABELS,
@@ -132,6 +133,14 @@ choices = st.builds(
     st.sampled_from(["ALL", "LONGEST", "SHORTEST"]),
     st.none() | st.just("") | LOWER,
 )
+tops = st.builds(
+    s.Top,
+    st.none() | st.integers(0, 9),
+    values,
+    st.booleans(),
+    st.lists(variables, max_size=2).map(tuple),
+    st.none() | variables,
+)
 statements: st.SearchStrategy[s.Statement] = st.one_of(
     st.builds(
         s.EventRule,
@@ -141,6 +150,8 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
         st.none() | policies,
         st.sampled_from(["event", "event", "fact", "no fact"]),
         st.none() | choices,
+        st.none() | st.just("END") | values,
+        st.none() | tops,
         comments,
     ),
     st.builds(

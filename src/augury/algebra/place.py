@@ -105,7 +105,7 @@ def placed(rule: Rule, varying: Collection[str], retention: int | None = None, u
     """The rule with its conditions placed; a retention is a window on the rules that have no bound of their own."""
     kept = retention is not None and rule.label in unbounded
     body = place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
-    return replace(rule, body=body, collect=rule.collect and _placed_collect(rule.collect, varying))
+    return replace(rule, body=body, collects=tuple(_placed_collect(c, varying) for c in rule.collects))
 
 
 def _placed_collect(collect: Collect, varying: Collection[str]) -> Collect:

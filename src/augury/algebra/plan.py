@@ -110,13 +110,12 @@ def static_calls(plan: Plan) -> set[Predicate]:
     for clause in plan.clauses:
         visit(clause.body)
     for rule in plan.rules:
-        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+        for pattern in rule.patterns:
             for node in walk_all(pattern):
                 visit(conditions(node))
-        visit(rule.collect.where if rule.collect else ())
+        visit(rule.beside)
     return found
 
 
 def rule_reads(rule: Rule) -> set[Predicate]:
-    found = event_types(rule.body)
-    return found | event_types(rule.collect.pattern) if rule.collect else found
+    return {type for pattern in rule.patterns for type in event_types(pattern)}

@@ -73,8 +73,8 @@ def edges(rule: Rule) -> list[Edge]:
                 add(condition.pattern, "negation", condition.span, condition.window)
             elif isinstance(condition, Relative):
                 add(_labelled(rule.body, condition.anchor), "temporal", condition.span)
-    if rule.collect is not None:
-        add(rule.collect.pattern, "grouping", rule.collect.span, rule.collect.window)
+    for collect in rule.collects:
+        add(collect.pattern, "grouping", collect.span, collect.window)
     return found
 
 

@@ -313,6 +313,18 @@ class Timing:
                 self._equal(x, y, -constant, reason)
 
 
+def linear_point(expr: Expr) -> tuple[Point, int] | None:
+    """A time as that of a label and a length, in microseconds: `start(r) + 5min`; None where it is not written so."""
+    match expr:
+        case Moment(which="start" | "end"):
+            return (expr.label, expr.which[0]), 0
+        case Apply(function="+" | "-", args=(first, Const(value=Duration() as length))):
+            found = linear_point(first)
+            sign = 1 if expr.function == "+" else -1
+            return None if found is None else (found[0], found[1] + sign * length.us)
+    return None
+
+
 def _difference(left: Expr, right: Expr, second: int) -> tuple[Point, Point, int] | None:
     """`left - right` as the difference of two time points and a constant, where it is one."""
     points: dict[Point, int] = {}

@@ -269,7 +269,7 @@ class Circuit:
     def _add_inputs(self, plan: Plan, rules: list[Rule]) -> None:
         used: dict[Predicate, set[int]] = {}
         for rule in rules:
-            for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+            for pattern in rule.patterns:
                 for node in walk_all(pattern):
                     if isinstance(node, Scan):
                         some = used.setdefault((node.type, len(node.args)), set())

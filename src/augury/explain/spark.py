@@ -67,7 +67,7 @@ def _filters(stage: Stage, plan: Plan) -> dict[str, str]:
     """The conditions on one event under which the stage reads a type; not of a type that it reads without any."""
     ways: dict[str, list[str]] = {}
     for rule in stage.rules:
-        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+        for pattern in rule.patterns:
             _note_scans(place(pattern), (), ways, plan)
     return {type: " or ".join(dict.fromkeys(texts)) for type, texts in sorted(ways.items()) if all(texts)}
 

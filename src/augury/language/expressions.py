@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never, cast
 
+from augury.algebra.aggregates import pair
 from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.plan import Query
 from augury.algebra.regular import RegularExpressionError, check_pattern
@@ -31,6 +32,7 @@ class Expressions:
     symbols: Symbols
     labels: dict[str, Span] = field(default_factory=dict)
     part_labels: set[str] = field(default_factory=set)  # those of parts of a run
+    collected_labels: set[str] = field(default_factory=set)  # those of what is collected
     labelled: dict[str, str] = field(default_factory=dict)  # the event behind a label, where it is a plain one
     may_aggregate: bool = False
     in_run: bool = False  # conditions may ask for earlier iterations, and aggregate over them
@@ -111,19 +113,25 @@ class Expressions:
         ):
             if not (self.may_aggregate or self.in_run) or self.in_prev:
                 self.error("E210", f"`{node.name}` aggregates, but the rule collects nothing here", node.span,
-                           "aggregates stand in the head of a rule with `while w: collect …` or `last 5: collect …`")  # fmt: skip
+                           "aggregates stand in the head, or a condition, of a rule with `while w: collect …` or `last 5: collect …`")  # fmt: skip
                 return _WRONG
-            if count > 1 or (count == 0 and node.name != "count"):
-                self.error("E206", f"`{node.name}` takes 1 argument, not {count}", node.span)
+            takes = 1 if symbols.aggregates[node.name].more is None else 2
+            if count != takes and not (count == 0 and node.name == "count"):
+                self.error("E206", f"`{node.name}` takes {counted(takes, 'argument')}, not {count}", node.span)
                 return _WRONG
             match node.args:
-                case (s.Name(text=named),) if node.name == "count" and named in self.part_labels:
+                case (s.Name(text=named),) if (
+                    node.name == "count" and named in self.part_labels | self.collected_labels
+                ):
                     # The iterations of a label are counted by the time that each has.
                     return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
             before = self.may_aggregate, self.in_run
             self.may_aggregate = self.in_run = False
-            args = tuple(self.value(a) for a in node.args)
+            tests = node.name in ("any", "all")
+            args = tuple(self._truth(a) if tests and not isinstance(a, Var) else self.value(a) for a in node.args)
             self.may_aggregate, self.in_run = before
+            if takes == 2:
+                args = (pair(*args),)
             return Aggregate(node.name, args, node.distinct, node.span)
         if node.distinct:
             self.error("E210", "`distinct` belongs to an aggregate", node.span.part(r"\bdistinct\b"))
@@ -356,6 +364,10 @@ class Expressions:
             return [Holds(name, self.static_args(name, args), node.span)]
         if name in symbols.functions and isinstance(node, s.Call):
             return [Compare("=", self._call(node), Const(True), node.span)]
+        aggregate = symbols.aggregates.get(name)
+        if aggregate is not None and aggregate.result == "bool" and (self.may_aggregate or self.in_run):
+            if isinstance(node, s.Call) and not symbols.is_event(name):
+                return [Compare("=", self._call(node), Const(True), node.span)]
         if symbols.is_event(name):
             if self.in_static_rule:
                 self.error("E205", f"the event `{name}` stands in a static rule", node.span,

@@ -171,11 +171,13 @@ class Labelled:
 
 @dataclass(frozen=True)
 class While:
-    """`while w: not q` and `while w: collect q`."""
+    """`while w: not q`, `while w: collect q` and `while w: collect p: q or none`."""
 
     window: str
     collect: bool
     body: Node
+    label: str | None = None
+    none: bool = False
     span: Span = _SPAN
 
 
@@ -186,6 +188,8 @@ class Last:
     count: int
     exactly: bool
     body: Node
+    label: str | None = None
+    none: bool = False
     span: Span = _SPAN
 
 
@@ -322,8 +326,20 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Top:
+    """`TOP 10 BY sum(A) ASC PER (V) AS R`; `count` is None for ALL."""
+
+    count: int | None
+    by: Node
+    ascending: bool = False
+    per: tuple[Var, ...] = ()
+    place: Var | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class EventRule:
-    """`rule label: head <- literal, literal POLICY p.`; `fact head <- …` makes facts, `fact not head <- …` ends them."""
+    """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e.`; `SINCE END` is END. `fact head <- …` makes facts, `fact not head <- …` ends them."""
 
     head: Node
     body: tuple[Node, ...]
@@ -331,6 +347,8 @@ class EventRule:
     policy: Policy | None = None
     makes: Makes = "event"
     choice: Choice | None = None
+    since: Node | Literal["END"] | None = None
+    top: Top | None = None
     comments: Comments = Comments()
     span: Span = _SPAN
 

@@ -326,8 +326,8 @@ def _first_use(
     rule: Rule, wanted: Sequence[Predicate], usable: Callable[[Scan], bool]
 ) -> tuple[Select, Holds, Scan] | None:
     """A condition on a predicate, and a scan that every answer has and that binds what it asks with."""
-    nodes = [n for p in (rule.body, *((rule.collect.pattern,) if rule.collect else ())) for n in walk_all(p)]
-    if rule.collect is not None or any(isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED for n in nodes):
+    nodes = [n for p in rule.patterns for n in walk_all(p)]
+    if rule.collects or any(isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED for n in nodes):
         return None
     for node in walk(rule.body):
         for condition in conditions(node):

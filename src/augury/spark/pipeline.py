@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from augury.algebra.nodes import Node
 from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
@@ -177,10 +178,10 @@ class Pipeline:
         unbounded = (
             {label for label, p in all_properties(plan).items() if p.horizon is None} if self.retention else set()
         )
-        patterns = []
+        patterns: list[Node] = []
         for rule in stage.rules:
             ready = placed(rule, self.varying, self.retention, unbounded)
-            patterns += [ready.body, *([ready.collect.pattern] if ready.collect else [])]
+            patterns += ready.patterns
         kinds = self.layout.kinds[type]
         columns = [(F.col(slot), kind) for slot, kind in zip(self.layout.slots[type], kinds, strict=True)]
         start = F.col("end") if self.points else F.col("start")
