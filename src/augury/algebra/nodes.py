@@ -209,6 +209,7 @@ class Graph:
               graphs in `visible`, or of all where that is None.
     binds     each variable of the pattern that is looked at, and the variable of the row that it becomes: null where a
               solution leaves it open, the term as its key (see `graphs/terms.py`) otherwise, by which terms are told apart.
+    event     a variable for the id of the event, where somebody asks.
     """
 
     input: Node
@@ -216,6 +217,7 @@ class Graph:
     pattern: str
     binds: tuple[tuple[str, str], ...]
     visible: tuple[str, ...] | None = None
+    event: str | None = None
     span: Span = _SPAN
 
 
@@ -577,7 +579,7 @@ def bound_vars(node: Node) -> set[str]:
         case Either():
             return bound_vars(node.left) & bound_vars(node.right)
         case Graph():
-            return {variable for _, variable in node.binds}
+            return {variable for _, variable in node.binds} | ({node.event} if node.event else set())
         case Run():
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))

@@ -39,7 +39,7 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
             return f"Part {node.link} {node.between} {node.least} {node.most} {each} {' '.join(below)}"
         case Graph():
             binds = [(name, canonical(Var(variable), names)) for name, variable in node.binds]
-            return f"Graph {canonical(node.input, {})} {node.pattern} {binds} {node.visible}"
+            return f"Graph {canonical(node.input, {})} {node.pattern} {binds} {node.visible} {node.event and canonical(Var(node.event), names)}"
         case Run():
             parts, among = canonical(node.parts, names), canonical(node.among, names)
             results = [(canonical(Var(r.name), names), r.part, canonical(r.aggregate, names)) for r in node.results]

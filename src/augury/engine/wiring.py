@@ -193,7 +193,7 @@ class Wiring:
                 return self._join(node, needs, rule)
             case Graph():
                 source = self.view(node.input, Needs(frozenset({node.text})), rule)
-                out = self.table([v for _, v in node.binds], ())
+                out = self.table([*(v for _, v in node.binds), *([node.event] if node.event else [])], ())
                 Solve(self.circuit, source, out, rule, node)
                 return out
             case Run():

@@ -117,6 +117,8 @@ class World:
             for solution in patterns.solutions(gpm, event):
                 terms = {variable: solution.get(name) for name, variable in node.binds}
                 binding = {v: None if term is None else key_from(term) for v, term in terms.items()}
+                if node.event:
+                    binding[node.event] = event.id
                 yield replace(row, binding=binding)
 
     def _instant(self, node: Instant) -> int:

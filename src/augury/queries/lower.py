@@ -11,7 +11,7 @@ Each `?` is read both ways, and each reading is a rule. An absence is looked for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -36,6 +36,7 @@ from augury.algebra.graph_queries import (
     surely_binds,
 )
 from augury.algebra.nodes import (
+    Collect,
     Compare,
     Condition,
     Either,
@@ -50,6 +51,7 @@ from augury.algebra.nodes import (
     Rule,
     Run,
     Scan,
+    Total,
 )
 from augury.algebra.nodes import Select as Where
 from augury.algebra.plan import Attribute, Plan
@@ -57,7 +59,7 @@ from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Timestamp
 from augury.queries.term_aggregates import TermAggregate
-from augury.queries.term_functions import AsValue, Computed, FirstBound, Holds, Meets, SameWindow
+from augury.queries.term_functions import AsValue, Computed, Constructed, FirstBound, Holds, Meets, SameWindow
 
 LINKS: dict[str, Link] = {",": "NEXT", ";": "THEN", ":": "SEQ"}
 _TRUE = Const(True)
@@ -125,12 +127,8 @@ class _Lowering:
 
     def rules(self) -> list[Rule]:
         query = self.query
-        if isinstance(query.window, EventCount):
-            raise NotLowered("WITHIN … EVENTS")
         if query.rows.group_by:
             raise NotLowered("GROUP BY")
-        if isinstance(query.answer, Construct):
-            raise NotLowered("CONSTRUCT")
         for number, reading in enumerate(readings(query.items)):
             self._reading(number, reading)
         return self.made
@@ -189,13 +187,10 @@ class _Lowering:
                 v: v if v not in values or (v in surely and v in gpm.certain) else f"{v}#{number}"
                 for v in gpm.variables
             }
-            scans: list[Node] = [Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams]
-            source = scans[0]
-            for scan in scans[1:]:
-                source = Either(source, scan, gpm.span)
+            source = _either([Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams])
             binds = tuple((v, names[v]) for v in gpm.variables)
             here: Node = Label(
-                f"at {number}", Graph(source, "#text", gpm.pattern, binds, self.visible, gpm.span), gpm.span
+                f"at {number}", Graph(source, "#text", gpm.pattern, binds, self.visible, span=gpm.span), gpm.span
             )
             open_ones = [v for v in gpm.variables if v in values and names[v] != v]
             if open_ones:
@@ -262,7 +257,7 @@ class _Lowering:
             query.partition,
             self._among(reading),
             tuple(results),
-            () if query.window is None else (query.window.length,),  # type: ignore[union-attr]
+            () if query.window is None or isinstance(query.window, EventCount) else (query.window.length,),
             where=tuple(self._windowed(times)),
             span=query.span,
         )
@@ -382,11 +377,11 @@ class _Lowering:
         """The rule that gives the answer; where something must be absent, by way of a type for matches without that."""
         query, label = self.query, self._name(f"reading {number}")
         body: Node = run
-        if gaps:
+        counted = self._counted()
+        if gaps or counted:
             body, values = self._without(number, run, values, gaps, times)
         found, where = dict(values), list[Condition]()
-        assert isinstance(query.answer, Select)
-        for column in query.answer.columns:
+        for column in query.answer.columns if isinstance(query.answer, Select) else ():
             if column.expression is not None:
                 found[column.name] = self._expression(column.expression, found)
         for having in query.rows.having:
@@ -394,9 +389,41 @@ class _Lowering:
             where.append(self._true(Holds(names, having.text), [found[v] for v in names] or [Const(None)]))
         if query.rows.limit == 0:
             where.append(Compare("=", Const(1), Const(2)))
-        args = tuple(self._call(AsValue(), (found.get(c.name, Const(None)),)) for c in query.answer.columns)
-        body = Where(body, tuple(where), query.span) if where else body
-        self.made.append(Rule(label, query.name, args, body, span=query.span))
+        match query.answer:
+            case Select():
+                args = tuple(self._call(AsValue(), (found.get(c.name, Const(None)),)) for c in query.answer.columns)
+                body = Where(body, tuple(where), query.span) if where else body
+                rule = Rule(label, query.name, args, body, span=query.span)
+            case Construct():
+                names = tuple(dict.fromkeys(t[1:] for line in query.answer.template for t in line if t.startswith("?")))
+                graph = Constructed(tuple(n for n in names if n in found), query.answer.template)
+                text = self._call(graph, [found[n] for n in graph.names] or [Const(None)])
+                where.append(Compare("!=", text, Const("")))
+                body = Where(body, tuple(where), query.span)
+                rule = Rule(label, query.predicate[0], (text,), body, span=query.span, since="END")
+            case _:
+                assert_never(query.answer)
+        if isinstance(query.window, EventCount):
+            few = Compare("<=", Var("#events"), Const(query.window.count))
+            rule = replace(rule, collects=counted, having=(few,))
+        self.made.append(rule)
+
+    def _counted(self) -> tuple[Collect, ...]:
+        """How many events of the declared streams lie inside a match, where its window says so."""
+        query = self.query
+        if not isinstance(query.window, EventCount):
+            return ()
+        if not query.partition:
+            pattern = _either([Scan(stream.type, (Wild(),)) for stream in query.streams])
+            return (Collect(pattern, "#match", totals=(Total("#events", Aggregate("count", ())),)),)
+        patterns: list[Node] = []
+        for gpm in query.gpms:
+            if set(query.partition) <= set(gpm.variables):
+                source = _either([Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams])
+                binds = tuple((v, v) for v in query.partition)
+                patterns.append(Graph(source, "#text", gpm.pattern, binds, self.visible, "#event", gpm.span))
+        total = Total("#events", Aggregate("count", (Var("#event"),), distinct=True))
+        return (Collect(_either(patterns), "#match", totals=(total,)),)
 
     def _without(
         self, number: int, run: Run, values: dict[str, Expr], gaps: list[tuple[int, Item, _Known]], times: list[Expr]
@@ -436,6 +463,13 @@ class _Lowering:
             *self._meets(operand, seen, names, number),
         )
         return NoneInside("#match", Where(scan, where, item.span), (), item.span)
+
+
+def _either(nodes: Sequence[Node]) -> Node:
+    found = nodes[0]
+    for node in nodes[1:]:
+        found = Either(found, node, node.span)
+    return found
 
 
 def _branches(operand: Operand) -> list[tuple[str, ...]]:
