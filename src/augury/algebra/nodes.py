@@ -221,6 +221,16 @@ class Graph:
     span: Span = _SPAN
 
 
+@dataclass(frozen=True)
+class Unfold:
+    """A row for each item of a list: `of` is a list of lists, whose values become those of the variables in `binds`."""
+
+    input: Node
+    of: Expr
+    binds: tuple[str, ...]
+    span: Span = _SPAN
+
+
 Link: TypeAlias = Literal["NEXT", "THEN", "SEQ"]
 PAST_END: Literal["PAST END"] = "PAST END"
 
@@ -340,7 +350,7 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Graph | Run
+Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
 
 
 # Rules
@@ -460,7 +470,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
     match node:
         case Scan() | Instant():
             return ()
-        case Label() | Select() | Within() | Repeat() | Graph():
+        case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return (node.input,)
         case Join() | Either():
             return (node.left, node.right)
@@ -475,7 +485,7 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Scan() | Instant():
             return node
-        case Label() | Select() | Within() | Repeat() | Graph():
+        case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return replace(node, input=change(node.input))
         case Join() | Either():
             return replace(node, left=change(node.left), right=change(node.right))
@@ -578,6 +588,8 @@ def bound_vars(node: Node) -> set[str]:
             return set()
         case Either():
             return bound_vars(node.left) & bound_vars(node.right)
+        case Unfold():
+            return bound_vars(node.input) | set(node.binds)
         case Graph():
             return {variable for _, variable in node.binds} | ({node.event} if node.event else set())
         case Run():

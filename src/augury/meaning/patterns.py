@@ -29,6 +29,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     bound_vars,
@@ -104,6 +105,12 @@ class World:
                 yield from self._repeat(node)
             case Graph():
                 yield from self._solutions(node)
+            case Unfold():
+                for row in self.rows(node.input):
+                    listed = self.scalars.evaluate(node.of, row.binding, row.labels)
+                    for item in listed if isinstance(listed, tuple) else ():
+                        assert isinstance(item, tuple), "a list of lists"
+                        yield replace(row, binding={**row.binding, **dict(zip(node.binds, item, strict=True))})
             case Run():
                 yield from Runs(self, node).rows()
             case _:

@@ -32,6 +32,7 @@ from augury.algebra.graph_queries import (
     Tumbling,
     Use,
     may_bind,
+    own,
     readings,
     surely_binds,
 )
@@ -52,12 +53,14 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Total,
+    Unfold,
 )
 from augury.algebra.nodes import Select as Where
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Timestamp
+from augury.queries.match_rows import MatchRows
 from augury.queries.term_aggregates import TermAggregate
 from augury.queries.term_functions import AsValue, Computed, Constructed, FirstBound, Holds, Meets, SameWindow
 
@@ -127,8 +130,6 @@ class _Lowering:
 
     def rules(self) -> list[Rule]:
         query = self.query
-        if query.rows.group_by:
-            raise NotLowered("GROUP BY")
         for number, reading in enumerate(readings(query.items)):
             self._reading(number, reading)
         return self.made
@@ -224,13 +225,13 @@ class _Lowering:
         if not apart and not any(filters):
             return ()
         before = [v for v in known.values if v in asked | apart]
-        own = [v for v in names if v in asked | apart and known.values.get(v) != Var(names[v])]
-        args = [*(known.values[v] for v in before), *(Var(names[v]) for v in own)]
+        mine = [v for v in names if v in asked | apart and known.values.get(v) != Var(names[v])]
+        args = [*(known.values[v] for v in before), *(Var(names[v]) for v in mine)]
         if not args:
             args, before = [Const(None)], ["none"]
         if len(branches) > 1:
             args.append(Var(f"#way {number}"))
-        return (self._true(Meets((*before, *own), len(before), filters), args),)
+        return (self._true(Meets((*before, *mine), len(before), filters), args),)
 
     # Sequences
 
@@ -247,11 +248,15 @@ class _Lowering:
         for place, step in enumerate(reading.steps):
             gaps += [(place, item, known) for item in step.absent]
             before = known
-            part, known, own = self._step(place, step, known, results, times)
+            part, known, each = self._step(place, step, known, results, times)
             parts.append(part)
             if step.repeats:
-                aggregates[step.number] = (place, {**before.values, **own})
-        values = self._aggregated(known.values, aggregates, results)
+                aggregates[step.number] = (place, {**before.values, **each})
+        if query.rows.group_by:
+            values = dict(known.values)
+            values |= self._all_iterations(reading, aggregates, results)
+        else:
+            values = self._aggregated(known.values, aggregates, results)
         run = Run(
             tuple(parts),
             query.partition,
@@ -275,7 +280,7 @@ class _Lowering:
             names[v] = value.name if joins and isinstance(value, Var) else f"{v}#{place}"
         scan = Scan(self.operand(operand), self._arguments(operand, names, str(place)), step.item.span)
         where = self._meets(operand, known, names, str(place))
-        own = tuple(sorted(name for v, name in names.items() if known.values.get(v) != Var(name)))
+        each_own = tuple(sorted(name for v, name in names.items() if known.values.get(v) != Var(name)))
         extra = tuple(a.name for a in scan.args[len(names) :] if isinstance(a, Var))
         part = Part(
             Label(f"step {place}", scan, scan.span),
@@ -283,7 +288,7 @@ class _Lowering:
             LINKS[step.between],
             1,
             None if step.repeats else 1,
-            tuple(sorted((*own, *extra))) if step.repeats else (),
+            tuple(sorted((*each_own, *extra))) if step.repeats else (),
             where,
             span=step.item.span,
         )
@@ -371,15 +376,64 @@ class _Lowering:
             found[aggregate.name] = Var(f"#{name}")
         return found
 
+    def _all_iterations(
+        self, reading: Reading, iterations: Mapping[int, tuple[int, Mapping[str, Expr]]], results: list[Result]
+    ) -> dict[str, Expr]:
+        """What each variable that is an iteration's own was in all iterations of the repetition that is grouped."""
+        item, found = self.query.rows.item, dict[str, Expr]()
+        if item is not None:
+            place, each = iterations[item]
+            for v in sorted(own(reading, place, self.query).may):
+                results.append(Result(f"#all {v}", place, Aggregate("list", (each[v],))))
+                found[f"#all {v}"] = Var(f"#all {v}")
+        return found
+
+    def _grouped(self, number: int, body: Node, values: Mapping[str, Expr]) -> None:
+        """The rule of a query with GROUP BY: a match has many rows, or one graph of them."""
+        query, rows = self.query, self.query.rows
+        lists = [v for v in values if v.startswith("#all ")]
+        names = [v for v in values if v not in lists]
+        columns = query.answer.columns if isinstance(query.answer, Select) else ()
+        function = MatchRows(
+            (*names, *(v.removeprefix("#all ") for v in lists)),
+            len(lists),
+            tuple((c.name, _text(c.expression)) for c in rows.group_by),
+            tuple((a.name, TermAggregate(a.function, a.distinct, a.separator), _text(a.of)) for a in query.aggregates),
+            tuple((c.name, _text(c.expression)) for c in columns),
+            tuple(h.text for h in rows.having),
+            tuple((o.key.text, o.descending) for o in rows.order_by),
+            rows.limit,
+            query.answer.template if isinstance(query.answer, Construct) else (),
+        )
+        binds = tuple(f"#row {c.name}" for c in columns) or ("#graph",)
+        unfolded = Unfold(body, self._call(function, [values[v] for v in (*names, *lists)]), binds, query.span)
+        label = self._name(f"reading {number}")
+        if isinstance(query.answer, Construct):
+            rule = Rule(label, query.predicate[0], (Var("#graph"),), unfolded, span=query.span, since="END")
+        else:
+            args = tuple(self._call(AsValue(), (Var(v),)) for v in binds)
+            rule = Rule(label, query.name, args, unfolded, span=query.span)
+        self._add(rule)
+
+    def _add(self, rule: Rule) -> None:
+        """A rule that answers; with the number of events inside its match, where the window counts them."""
+        window = self.query.window
+        if isinstance(window, EventCount):
+            few = Compare("<=", Var("#events"), Const(window.count))
+            rule = replace(rule, collects=self._counted(), having=(few,))
+        self.made.append(rule)
+
     def _answer(
         self, number: int, run: Run, values: dict[str, Expr], gaps: list[tuple[int, Item, _Known]], times: list[Expr]
     ) -> None:
         """The rule that gives the answer; where something must be absent, by way of a type for matches without that."""
         query, label = self.query, self._name(f"reading {number}")
         body: Node = run
-        counted = self._counted()
-        if gaps or counted:
+        if gaps or isinstance(query.window, EventCount):
             body, values = self._without(number, run, values, gaps, times)
+        if query.rows.group_by:
+            self._grouped(number, body, values)
+            return
         found, where = dict(values), list[Condition]()
         for column in query.answer.columns if isinstance(query.answer, Select) else ():
             if column.expression is not None:
@@ -403,10 +457,7 @@ class _Lowering:
                 rule = Rule(label, query.predicate[0], (text,), body, span=query.span, since="END")
             case _:
                 assert_never(query.answer)
-        if isinstance(query.window, EventCount):
-            few = Compare("<=", Var("#events"), Const(query.window.count))
-            rule = replace(rule, collects=counted, having=(few,))
-        self.made.append(rule)
+        self._add(rule)
 
     def _counted(self) -> tuple[Collect, ...]:
         """How many events of the declared streams lie inside a match, where its window says so."""
@@ -463,6 +514,10 @@ class _Lowering:
             *self._meets(operand, seen, names, number),
         )
         return NoneInside("#match", Where(scan, where, item.span), (), item.span)
+
+
+def _text(expression: Expression | None) -> str | None:
+    return None if expression is None else expression.text
 
 
 def _either(nodes: Sequence[Node]) -> Node:

@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     conditions,
     inputs,
@@ -149,7 +150,7 @@ def _unlengthened(node: Node) -> Iterator[Scan]:
             return
         case Repeat() if node.count > 1:
             return
-        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within():
+        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within() | Unfold():
             for part in inputs(node):
                 yield from _unlengthened(part)
         case _:
