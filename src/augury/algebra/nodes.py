@@ -408,7 +408,8 @@ class Rule:
 
     The rows are those of the body; `collects` adds groups and their totals to them, one after the other; `having` are
     conditions on these; `top` chooses among them. `since` is where the event starts, if not with its cover: a time, or
-    END for its end. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
+    END for its end. `until` is where the event ends, if not with its cover: what a query waits for ends later than its matches.
+    An event that ends at most `delay` microseconds before its cover is given when that has ended. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
     """
 
     label: str
@@ -422,6 +423,8 @@ class Rule:
     having: tuple[Condition, ...] = ()
     top: Top | None = None
     since: Expr | Literal["END"] | None = None
+    until: Expr | None = None
+    delay: int = 0
 
     @property
     def predicate(self) -> tuple[str, int]:
@@ -441,7 +444,8 @@ class Rule:
     def values(self) -> tuple[Expr, ...]:
         """What is computed of a row: the arguments of the head, the start of the event, what a ranking goes by."""
         start = () if self.since is None or self.since == "END" else (self.since,)
-        return (*self.args, *start, *((self.top.by,) if self.top else ()))
+        end = () if self.until is None else (self.until,)
+        return (*self.args, *start, *end, *((self.top.by,) if self.top else ()))
 
     @property
     def totals(self) -> dict[str, Aggregate]:

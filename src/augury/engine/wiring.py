@@ -99,7 +99,9 @@ class Wiring:
             out = self.table(sorted(set(rows.vars) | place), sorted(rows.labels))
             Ranking(self.circuit, rows, out, rule)
             rows, covers = out, ()
-        self.circuit.heads[rule.label] = Derive(self.circuit, rows, events, rule.label, rule.args, covers, rule.since)
+        self.circuit.heads[rule.label] = Derive(
+            self.circuit, rows, events, rule.label, rule.args, covers, rule.since, rule.until, rule.delay
+        )
 
     def _above(self, rule: Rule, number: int) -> Needs:
         """What is needed of the rows after a collect: by the head, conditions on groups, a ranking, and later collects."""

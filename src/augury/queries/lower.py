@@ -56,34 +56,38 @@ from augury.algebra.nodes import (
     Unfold,
 )
 from augury.algebra.nodes import Select as Where
-from augury.algebra.plan import Attribute, Plan
+from augury.algebra.plan import Attribute, Plan, rule_reads
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Timestamp
 from augury.queries.match_rows import MatchRows
 from augury.queries.term_aggregates import TermAggregate
-from augury.queries.term_functions import AsValue, Computed, Constructed, FirstBound, Holds, Meets, SameWindow
+from augury.queries.term_functions import (
+    AsValue,
+    Computed,
+    Constructed,
+    FirstBound,
+    Holds,
+    Meets,
+    SameWindow,
+    WindowEnd,
+)
 
 LINKS: dict[str, Link] = {",": "NEXT", ";": "THEN", ":": "SEQ"}
 _TRUE = Const(True)
 
 
-class NotLowered(Exception):
-    """A query that rules cannot say yet, and why."""
-
-
 def lowered(plan: Plan) -> Plan:
-    """The plan with rules for its queries; those that rules cannot say stay."""
-    rules, functions, declared, left = list(plan.rules), dict(plan.functions), dict(plan.declared), []
+    """The plan with rules for its queries. One whose answers come after their ends, and that others read, stays."""
+    rules, functions, declared, left = list(plan.rules), dict(plan.functions), dict(plan.declared), list[GraphQuery]()
+    read = {type for rule in plan.rules for type in rule_reads(rule)} | {t for q in plan.graph_queries for t in q.reads}
     aggregates = dict(plan.aggregates)
     for query in plan.graph_queries:
-        lowering = _Lowering(query, plan.tick or SECOND)
-        try:
-            made = lowering.rules()
-        except NotLowered:
+        if query.settles_late and query.predicate in read:
             left.append(query)
             continue
-        rules += made
+        lowering = _Lowering(query, plan.tick or SECOND)
+        rules += lowering.rules()
         functions |= lowering.functions
         aggregates |= lowering.aggregates
         declared.update({stream.type: (Attribute("graph", "string"),) for stream in query.streams})
@@ -97,21 +101,22 @@ def lowered(plan: Plan) -> Plan:
     )
 
 
-def why_not_lowered(query: GraphQuery) -> str:
-    """What of a query rules cannot say; empty where they say all of it."""
-    try:
-        _Lowering(query, SECOND).rules()
-    except NotLowered as reason:
-        return str(reason)
-    return ""
-
-
 @dataclass(frozen=True)
 class _Known:
     """What a match has bound so far: for each variable the value that it has, and which have one for sure."""
 
     values: Mapping[str, Expr] = field(default_factory=dict)
     surely: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """What must be absent: before the steps of these numbers, and after the last one; what was known there; the times of steps."""
+
+    between: list[tuple[int, Item, _Known]]
+    after: tuple[Item, ...]
+    known: _Known
+    times: list[Expr]
 
 
 class _Lowering:
@@ -236,8 +241,6 @@ class _Lowering:
     # Sequences
 
     def _reading(self, number: int, reading: Reading) -> None:
-        if reading.absent:
-            raise NotLowered("an absence at the end")
         query = self.query
         parts: list[Part] = []
         results: list[Result] = []
@@ -266,7 +269,7 @@ class _Lowering:
             where=tuple(self._windowed(times)),
             span=query.span,
         )
-        self._answer(number, run, values, gaps, times)
+        self._answer(number, run, values, _Gaps(gaps, reading.absent, known, times))
 
     def _step(
         self, place: int, step: Step, known: _Known, results: list[Result], times: list[Expr]
@@ -309,8 +312,8 @@ class _Lowering:
                 each[v] = self._first_bound(known.values[v], Var(name))
         if self.timed:
             times.append(last(f"#time {place}"))
-            if place == 0 and step.repeats:
-                results.append(Result("#first time", 0, Aggregate("first", (Var("#time 0"),))))
+            if step.repeats:
+                results.append(Result(f"#begin {place}", place, Aggregate("first", (Var(f"#time {place}"),))))
         return part, _Known(values, known.surely | sure), each
 
     def _among(self, reading: Reading) -> tuple[Scan, ...]:
@@ -347,8 +350,7 @@ class _Lowering:
                 return
             case Tumbling():
                 origin = window.origin.us if isinstance(window.origin, Timestamp) else window.origin
-                first = Var("#first time") if times[0] == Var("#last #time 0") else times[0]
-                yield self._true(SameWindow(window.length, self.tick, origin), (first, times[-1]))
+                yield self._true(SameWindow(window.length, self.tick, origin), (self._first_time(times), times[-1]))
             case _:
                 assert_never(window)
 
@@ -388,7 +390,7 @@ class _Lowering:
                 found[f"#all {v}"] = Var(f"#all {v}")
         return found
 
-    def _grouped(self, number: int, body: Node, values: Mapping[str, Expr]) -> None:
+    def _grouped(self, number: int, body: Node, values: Mapping[str, Expr], place: int) -> None:
         """The rule of a query with GROUP BY: a match has many rows, or one graph of them."""
         query, rows = self.query, self.query.rows
         lists = [v for v in values if v.startswith("#all ")]
@@ -413,26 +415,29 @@ class _Lowering:
         else:
             args = tuple(self._call(AsValue(), (Var(v),)) for v in binds)
             rule = Rule(label, query.name, args, unfolded, span=query.span)
-        self._add(rule)
+        self._add(rule, place)
 
-    def _add(self, rule: Rule) -> None:
-        """A rule that answers; with the number of events inside its match, where the window counts them."""
+    def _add(self, rule: Rule, place: int = 0) -> None:
+        """A rule that answers; with the number of events inside its match, where the window counts them, and when it has
+        waited for what must be absent, as long as its match."""
         window = self.query.window
+        if place:
+            assert isinstance(window, Sliding | Tumbling)
+            rule = replace(rule, until=Var(f"#after {place}"), delay=window.length)
         if isinstance(window, EventCount):
             few = Compare("<=", Var("#events"), Const(window.count))
             rule = replace(rule, collects=self._counted(), having=(few,))
         self.made.append(rule)
 
-    def _answer(
-        self, number: int, run: Run, values: dict[str, Expr], gaps: list[tuple[int, Item, _Known]], times: list[Expr]
-    ) -> None:
+    def _answer(self, number: int, run: Run, values: dict[str, Expr], gaps: _Gaps) -> None:
         """The rule that gives the answer; where something must be absent, by way of a type for matches without that."""
         query, label = self.query, self._name(f"reading {number}")
         body: Node = run
-        if gaps or isinstance(query.window, EventCount):
-            body, values = self._without(number, run, values, gaps, times)
+        if gaps.between or gaps.after or isinstance(query.window, EventCount):
+            body, values = self._without(number, run, values, gaps)
+        place = len(gaps.times) if gaps.after else 0
         if query.rows.group_by:
-            self._grouped(number, body, values)
+            self._grouped(number, body, values, place)
             return
         found, where = dict(values), list[Condition]()
         for column in query.answer.columns if isinstance(query.answer, Select) else ():
@@ -457,7 +462,7 @@ class _Lowering:
                 rule = Rule(label, query.predicate[0], (text,), body, span=query.span, since="END")
             case _:
                 assert_never(query.answer)
-        self._add(rule)
+        self._add(rule, place)
 
     def _counted(self) -> tuple[Collect, ...]:
         """How many events of the declared streams lie inside a match, where its window says so."""
@@ -476,31 +481,50 @@ class _Lowering:
         total = Total("#events", Aggregate("count", (Var("#event"),), distinct=True))
         return (Collect(_either(patterns), "#match", totals=(total,)),)
 
-    def _without(
-        self, number: int, run: Run, values: dict[str, Expr], gaps: list[tuple[int, Item, _Known]], times: list[Expr]
-    ) -> tuple[Node, dict[str, Expr]]:
+    def _without(self, number: int, run: Run, values: dict[str, Expr], gaps: _Gaps) -> tuple[Node, dict[str, Expr]]:
         """Matches of a run as events with all that is asked of them, and nothing of what must be absent."""
         type, given = self._name(f"match {number}"), dict[str, Expr]()
         for v, value in values.items():
             given[f"{v}"] = value
-        for place, _, known in gaps:
-            given[f"#after {place}"], given[f"#before {place}"] = times[place - 1], self._begins(run, place, times)
-            for v, value in known.values.items():
-                given[f"{v}@{place}"] = value
-        self.made.append(Rule(type, type, tuple(given.values()), run, span=self.query.span))
-        body: Node = Label("#match", Scan(type, tuple(map(Var, given)), self.query.span), self.query.span)
-        absences: list[Condition] = []
-        for count, (place, item, known) in enumerate(gaps):
-            absences.append(self._absence(f"!{count}", place, item, known))
-        return Where(body, tuple(absences), self.query.span), {v: Var(v) for v in values}
+        times, absences, span = gaps.times, list[Condition](), self.query.span
+        for place, item, known in gaps.between:
+            given[f"#after {place}"], given[f"#before {place}"] = times[place - 1], self._begins(place, times)
+            given |= {f"{v}@{place}": value for v, value in known.values.items()}
+            absences.append(self._absence(f"!{len(absences)}", place, item, known))
+        if gaps.after:
+            place = len(times)
+            given["#first"], given[f"#after {place}"] = self._first_time(times), times[-1]
+            given |= {f"{v}@{place}": value for v, value in gaps.known.values.items()}
+            absences += [
+                self._absence(f"!end {i}", place, item, gaps.known, last=True) for i, item in enumerate(gaps.after)
+            ]
+        self.made.append(Rule(type, type, tuple(given.values()), run, span=span))
+        names = tuple(map(Var, given))
+        if gaps.after:  # it waits until nothing can come any more
+            waits = self._name(f"wait {number}")
+            bound = self._call(self._bound(), (Var("#first"),))
+            self.made.append(Rule(waits, waits, names, Scan(type, names, span), span=span, until=bound))
+            type = waits
+        body: Node = Label("#match", Scan(type, names, span), span)
+        return Where(body, tuple(absences), span) if absences else body, {v: Var(v) for v in values}
 
-    def _begins(self, run: Run, place: int, times: list[Expr]) -> Expr:
+    def _bound(self) -> WindowEnd:
+        """Up to when something must be absent after a match, by its first time."""
+        window = self.query.window
+        assert isinstance(window, Sliding | Tumbling), "an absence at the end has a window of time"
+        origin = None
+        if isinstance(window, Tumbling):
+            origin = window.origin.us if isinstance(window.origin, Timestamp) else window.origin or 0
+        return WindowEnd(window.length, self.tick, origin)
+
+    def _first_time(self, times: list[Expr]) -> Expr:
+        return self._begins(0, times)
+
+    def _begins(self, place: int, times: list[Expr]) -> Expr:
         """The time of the first event of a step."""
-        if times[place] == Var(f"#time {place}"):
-            return times[place]
-        raise NotLowered("an absence before a repetition")
+        return times[place] if times[place] == Var(f"#time {place}") else Var(f"#begin {place}")
 
-    def _absence(self, number: str, place: int, item: Item, known: _Known) -> Condition:
+    def _absence(self, number: str, place: int, item: Item, known: _Known, last: bool = False) -> Condition:
         operand, names = item.operand, dict[str, str]()
         sure = surely_binds(operand, self.query)
         seen = _Known({v: Var(f"{v}@{place}") for v in known.values}, known.surely)
@@ -510,7 +534,7 @@ class _Lowering:
         time = Var(f"#time {number}")
         where = (
             Compare(">", time, Var(f"#after {place}")),
-            Compare("<", time, Var(f"#before {place}")),
+            *(() if last else (Compare("<", time, Var(f"#before {place}")),)),
             *self._meets(operand, seen, names, number),
         )
         return NoneInside("#match", Where(scan, where, item.span), (), item.span)

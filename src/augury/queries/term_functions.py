@@ -223,6 +223,23 @@ class SameWindow:
         return (a - origin) // length == (b - origin) // length  # type: ignore[operator]
 
 
+@dataclass(frozen=True)
+class WindowEnd:
+    """The last time at which something may still follow a match: its first time and the length of its window, or the end of
+    the tumbling window that it lies in, where there is an origin."""
+
+    length: int
+    tick: int
+    origin: int | None
+
+    def __call__(self, first: Value) -> Value:
+        at = first.us if isinstance(first, Timestamp) else first
+        assert isinstance(at, int)
+        length = self.length if isinstance(first, Timestamp) else self.length // self.tick
+        end = at + length if self.origin is None else at - (at - self.origin) % length + length - 1
+        return Timestamp(end) if isinstance(first, Timestamp) else end
+
+
 def key_text(term: Any) -> str:
     """The key of a term as the value that stands for it in rules."""
     return key_of(term).decode("utf-8", "surrogatepass")
