@@ -73,8 +73,8 @@ def edges(rule: Rule) -> list[Edge]:
                 add(condition.pattern, "negation", condition.span, condition.window)
             elif isinstance(condition, Relative):
                 add(_labelled(rule.body, condition.anchor), "temporal", condition.span)
-    if rule.collect is not None:
-        add(rule.collect.pattern, "grouping", rule.collect.span, rule.collect.window)
+    for collect in rule.collects:
+        add(collect.pattern, "grouping", collect.span, collect.window)
     return found
 
 
@@ -176,6 +176,8 @@ def strata(plan: Plan) -> list[Stratum]:
     for edge in fact_edges(plan):
         by_head[edge.head].append(edge)
     reads = {head: {e.reads for e in found} for head, found in by_head.items()}
+    for query in plan.graph_queries:
+        reads[query.predicate].update(type for type in query.reads if type in derived)
     result: list[Stratum] = []
     levels: dict[Predicate, int] = {}
     for types in components(derived, reads):

@@ -31,6 +31,7 @@ from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
+from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.wiring import Wiring
@@ -88,6 +89,7 @@ class Circuit:
         )
         self._ready: list[tuple[int, int, Operator]] = []
         self.running: Operator | None = None  # the one that takes in changes, or was the last to
+        self.graph_texts: dict[int, GraphTexts] = {}
         self.wiring = Wiring(self)
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
@@ -267,7 +269,7 @@ class Circuit:
     def _add_inputs(self, plan: Plan, rules: list[Rule]) -> None:
         used: dict[Predicate, set[int]] = {}
         for rule in rules:
-            for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+            for pattern in rule.patterns:
                 for node in walk_all(pattern):
                     if isinstance(node, Scan):
                         some = used.setdefault((node.type, len(node.args)), set())

@@ -339,6 +339,15 @@ def all_patterns(pattern: Pattern) -> Iterator[Pattern]:
         yield from all_patterns(part)
 
 
+def every_pattern(pattern: Pattern) -> Iterator[Pattern]:
+    """A pattern and all that is inside it, those of EXISTS as well."""
+    for one in all_patterns(pattern):
+        yield one
+        for expression in _expressions(one):
+            for exists in exists_in(expression):
+                yield from every_pattern(exists.pattern)
+
+
 def _expressions(pattern: Pattern) -> Iterator[Expression]:
     match pattern:
         case Filter():

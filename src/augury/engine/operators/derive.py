@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from augury.algebra.rule_terms import start_of
+from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
+from augury.columns.conditions import Context
 from augury.columns.dictionary import OPEN
-from augury.columns.frame import LONGEST, View, frame_of
+from augury.columns.frame import LONGEST, Frame, View, frame_of
 from augury.columns.kernels.links import fall
 from augury.columns.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
@@ -277,13 +280,22 @@ class Derive(Operator):
     kind = "head"
 
     def __init__(
-        self, circuit: Circuit, body: View, events: Derived, rule: str, args: tuple[Expr, ...], covers: tuple[str, ...]
+        self,
+        circuit: Circuit,
+        body: View,
+        events: Derived,
+        rule: str,
+        args: tuple[Expr, ...],
+        covers: tuple[str, ...] = (),
+        since: Expr | Literal["END"] | None = None,
     ) -> None:
-        self.events, self.args, self.covers = events, args, covers
+        self.events, self.args, self.covers, self.since = events, args, covers, since
         super().__init__(circuit, (body,), View(Table(0, circuit.tables)), rule)
         events.supports.append(Links(events.out.table, self.out.table, RIGHT))
-        self.plain = not covers and all(
-            isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args
+        self.plain = (
+            not covers
+            and since is None
+            and all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args)
         )
 
     def make_links(self) -> list[Links | None]:
@@ -339,6 +351,9 @@ class Derive(Operator):
         ok = (start > -LONGEST) & (end < LONGEST)
         for _ in range(int((~ok).sum())):
             context.report(self.rule, "a time beyond 60 bits", {})
+        if self.since is not None:
+            start, timely = starts(context, self.since, frame, start, end, self.rule)
+            ok &= timely
         columns: list[Array] = []
         for arg in self.args:
             codes, computed = context.values(arg, frame, self.rule)
@@ -371,6 +386,36 @@ class Derive(Operator):
             kept &= changes | (events.data[END, table.data[RIGHT, : table.n]] > frontier)
         keep[id(table)] = kept
         keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
+
+
+def starts(
+    context: Context, since: Expr | Literal["END"] | None, frame: Frame, start: Array, end: Array, rule: str
+) -> tuple[Array, Array]:
+    """Where the events of rows start, given their covers, and for which of them that can be said."""
+    ok = np.ones(len(frame), bool)
+    if since is None or since == "END":
+        return (start if since is None else end), ok
+    kind = context.scalars.clock.kind
+    times = context.vector(since, frame)
+    if times is not None and times[0] == ("t" if kind == "timestamp" else "n") and times[1].dtype.kind == "i":
+        found = times[1]
+    else:
+        codes, ok = context.values(since, frame, rule)
+        found = end.copy()
+        for i in np.flatnonzero(ok).tolist():
+            try:
+                found[i] = start_of(context.dictionary.decode(int(codes[i])), int(end[i]), kind)
+            except RowError as error:
+                context.report(rule, str(error), {})
+                ok[i] = False
+    late = ok & (found > end)
+    for _ in range(int(late.sum())):
+        context.report(rule, "SINCE: a start after the end", {})
+    far = ok & (np.abs(found) >= LONGEST)
+    for _ in range(int(far.sum())):
+        context.report(rule, "a time beyond 60 bits", {})
+    ok &= ~late & ~far
+    return np.where(ok, found, end), ok
 
 
 class Rederive(Operator):
