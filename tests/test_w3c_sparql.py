@@ -56,7 +56,9 @@ def answer(case: Case) -> bool | list[Row]:
     if ask:
         return len(found) > 0
     rows = list(zip(*(column.tolist() for column in found.columns.values()), strict=True)) or [()] * len(found)
-    return [{n: terms.term(number) for n, number in zip(found.columns, row, strict=True) if number >= 0} for row in rows]
+    return [
+        {n: terms.term(number) for n, number in zip(found.columns, row, strict=True) if number >= 0} for row in rows
+    ]
 
 
 def dataset(case: Case, terms: Terms) -> Dataset:

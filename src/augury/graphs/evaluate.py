@@ -13,8 +13,8 @@ from functools import reduce
 
 import numpy as np
 
+from augury.graphs import classify as t
 from augury.graphs import patterns as p
-from augury.graphs import terms as t
 from augury.graphs.functions import FUNCTIONS, ExpressionError
 from augury.graphs.lexical import FALSE, TRUE, of_rank
 from augury.graphs.patterns import Expression
