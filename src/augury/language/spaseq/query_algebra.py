@@ -62,8 +62,7 @@ class _Query:
         if items is None or not streams or len(patterns) < len(self.tree.defines) or len(names) < len(patterns):
             return None
         used = {use.name for item in items for use in uses(item.operand)}
-        bound = {use.name for item in items if item.quantifier != "!" for use in uses(item.operand)}
-        gpms = join_filters([p for p in patterns if p.name in used], bound, self.prologue)
+        gpms = join_filters([p for p in patterns if p.name in used], self.prologue)
         if gpms is None:
             return None
         shape = GraphQuery(

@@ -53,12 +53,23 @@ def _check_filters(query: GraphQuery, findings: Findings) -> None:
             gpm = query.gpm(use.name)
             for condition in gpm.filters:
                 for name in condition.variables:
-                    if name not in seen and name not in gpm.variables:
+                    if name in seen or name in gpm.variables:
+                        continue
+                    if name in _absent(query):
+                        findings.add("E301", f"nothing binds `?{name}`", _variable(condition.span, name),
+                                     hint="it is of a GPM with `!`, which is not there in a match")  # fmt: skip
+                    else:
                         findings.add("E254", f"`?{name}` has no value yet when `{gpm.name}` is matched",
                                      _variable(condition.span, name), Note("matched here", use.span),
                                      hint="a FILTER sees the GPMs that come before its own in SEQ; write it in the later one")  # fmt: skip
         if item.quantifier != "!":
             before.update(may_bind(item.operand, query))
+
+
+def _absent(query: GraphQuery) -> set[str]:
+    """The variables of GPMs with `!` alone."""
+    found = {v for item in query.items if item.quantifier == "!" for v in may_bind(item.operand, query)}
+    return found - {v for item in query.items if item.quantifier != "!" for v in may_bind(item.operand, query)}
 
 
 def _before(operand: Operand, seen: frozenset[str], query: GraphQuery) -> Iterator[tuple[Use, frozenset[str]]]:
