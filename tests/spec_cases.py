@@ -11,7 +11,16 @@ from augury.testing import Case, read_specs
 FOLDER = Path(__file__).parent / "specs"
 
 
+QUERIES_EVERYWHERE = False  # whether all executors answer queries
+
+
 def all_cases() -> list[Case]:
+    """The cases that all executors answer."""
+    return [case for case in read_specs(FOLDER) if QUERIES_EVERYWHERE or not case.queries]
+
+
+def reference_cases() -> list[Case]:
+    """All cases."""
     return list(read_specs(FOLDER))
 
 

@@ -202,6 +202,25 @@ class Repeat:
     span: Span = _SPAN
 
 
+@dataclass(frozen=True)
+class Graph:
+    """The solutions of a graph pattern in graph events: a row for each, with the times of its event.
+
+    input     a Scan of a stream, or an Either of several; its one argument, the variable `text`, is the graph.
+    pattern   a group of SPARQL in its normal form, see `graph_queries.py`. GRAPH inside reads the static dataset: of the
+              graphs in `visible`, or of all where that is None.
+    binds     each variable of the pattern that is looked at, and the variable of the row that it becomes: null where a
+              solution leaves it open, the term as its key (see `graphs/terms.py`) otherwise, by which terms are told apart.
+    """
+
+    input: Node
+    text: str
+    pattern: str
+    binds: tuple[tuple[str, str], ...]
+    visible: tuple[str, ...] | None = None
+    span: Span = _SPAN
+
+
 Link: TypeAlias = Literal["NEXT", "THEN", "SEQ"]
 PAST_END: Literal["PAST END"] = "PAST END"
 
@@ -321,7 +340,7 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Run
+Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Graph | Run
 
 
 # Rules
@@ -441,7 +460,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
     match node:
         case Scan() | Instant():
             return ()
-        case Label() | Select() | Within() | Repeat():
+        case Label() | Select() | Within() | Repeat() | Graph():
             return (node.input,)
         case Join() | Either():
             return (node.left, node.right)
@@ -456,7 +475,7 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Scan() | Instant():
             return node
-        case Label() | Select() | Within() | Repeat():
+        case Label() | Select() | Within() | Repeat() | Graph():
             return replace(node, input=change(node.input))
         case Join() | Either():
             return replace(node, left=change(node.left), right=change(node.right))
@@ -559,6 +578,8 @@ def bound_vars(node: Node) -> set[str]:
             return set()
         case Either():
             return bound_vars(node.left) & bound_vars(node.right)
+        case Graph():
+            return {variable for _, variable in node.binds}
         case Run():
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))

@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -75,7 +76,7 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
             return pushed if isinstance(inner, Join | Repeat | Run) else replace(node, input=pushed)
         case Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
-        case Either() | Instant() | Join() | Label() | Repeat() | Scan():
+        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Scan():
             pass
         case _:
             assert_never(node)
@@ -185,7 +186,7 @@ def _attach(condition: Condition, node: Node) -> Node:
             return replace(node, input=_attach(condition, node.input))
         case Select():
             return replace(node, where=(*node.where, condition))
-        case Either() | Instant() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Repeat() | Scan() | Within():
             pass
         case _:
             assert_never(node)
@@ -246,7 +247,7 @@ def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
             pass
         case _:
             assert_never(node)
@@ -270,7 +271,7 @@ def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[st
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
             pass
         case _:
             assert_never(node)
@@ -294,7 +295,7 @@ def _sink_span(condition: Spans, node: Node) -> Node:
             return replace(node, where=(*node.where, part))
         case Run():
             return sink_into_run(part, node)
-        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
             pass
         case _:
             assert_never(node)

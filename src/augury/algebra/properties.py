@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from augury.algebra.graph_queries import GraphQuery, Sliding, Tumbling
 from augury.algebra.nodes import (
     Compare,
     Either,
@@ -97,13 +98,22 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
     reads: dict[Predicate, set[Predicate]] = {}
     for edge in [e for rule in plan.rules for e in edges(rule)] + fact_edges(plan):
         reads.setdefault(edge.head, set()).add(edge.reads)
+    for query in plan.graph_queries:
+        reads.setdefault(query.predicate, set()).update(query.reads)
     for stratum in strata(plan):
         before = [found.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
         runs = [n for rule in stratum.rules for n in walk(rule.body) if isinstance(n, Run) and n.which != "ALL"]
         own = [min(run.windows) if run.windows else None for run in runs]
+        own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
         late = None if None in (*before, *own) else _most(before) + _most(own)
         found.update(dict.fromkeys(stratum.types, late))
     return found
+
+
+def query_delay(query: GraphQuery) -> int:
+    """How long after its end an answer of a query may be given first: something must stay away until its window ends."""
+    bounded = isinstance(query.window, Sliding | Tumbling) and query.settles_late
+    return query.window.length if bounded else 0  # type: ignore[union-attr]
 
 
 def _most(delays: list[int | None]) -> int:

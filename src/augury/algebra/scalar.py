@@ -38,6 +38,8 @@ class Function:
 
     `vector` is the same function of columns of numbers, equal to the last bit; NaN where this one fails. One that is not
     `pure` may give something else the next time: it is called once for each row that asks for it, never ahead or again.
+
+    `coded` is the same function of a dictionary and columns of its codes: it gives booleans, or codes. It never fails.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Function:
     spark: str | None = None
     vector: Callable[..., Array] | None = field(default=None, compare=False, repr=False)
     pure: bool = True
+    coded: Callable[[Any, Sequence[Array]], Array] | None = field(default=None, compare=False, repr=False)
 
     def takes(self, count: int) -> bool:
         return len(self.types) - self.optional <= count and (self.variadic or count <= len(self.types))

@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Condition,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -79,7 +80,7 @@ class Stages:
 
 
 def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
-    """The plan with just the rules that some outputs rest on."""
+    """The plan with just the rules and queries that some outputs rest on."""
     wanted, open_types = set[Predicate](), [t for t in plan.derived if t[0] in set(outputs)]
     facts = fact_edges(plan)
     while open_types:
@@ -88,8 +89,11 @@ def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
             wanted.add(type)
             open_types += [e.reads for e in facts if e.head == type]
             open_types += [t for rule in plan.derived.get(type, ()) for t in rule_reads(rule) if t in plan.derived]
+            queries = [query for query in plan.graph_queries if query.predicate == type]
+            open_types += [t for query in queries for t in query.reads if t in plan.derived]
     rules = tuple(rule for rule in plan.rules if rule.predicate in wanted)
-    return replace(plan, rules=rules, outputs=tuple(o for o in plan.outputs if o in set(outputs)))
+    asked = tuple(query for query in plan.graph_queries if query.predicate in wanted)
+    return replace(plan, rules=rules, graph_queries=asked, outputs=tuple(o for o in plan.outputs if o in set(outputs)))
 
 
 def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere: bool = False) -> Stages:
@@ -358,7 +362,7 @@ def _sliced(node: Node) -> Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case Either() | Instant() | Label() | Repeat() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Within():
             pass
         case _:
             assert_never(below)

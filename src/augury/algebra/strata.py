@@ -179,6 +179,8 @@ def strata(plan: Plan) -> list[Stratum]:
     for edge in fact_edges(plan):
         by_head[edge.head].append(edge)
     reads = {head: {e.reads for e in found} for head, found in by_head.items()}
+    for query in plan.graph_queries:
+        reads[query.predicate].update(type for type in query.reads if type in derived)
     result: list[Stratum] = []
     levels: dict[Predicate, int] = {}
     for types in components(derived, reads):

@@ -13,6 +13,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -154,6 +155,8 @@ class Timing:
                 inner = self.add(node.input)
                 self.add_where(node.where)
                 return inner
+            case Graph():
+                return self.add(node.input)
             case Within():
                 inner = self.add(node.input)
                 self._window(inner, node.length, node.span)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import click
 
 from augury.clock import Kind
-from augury.compiled import read_text
+from augury.compiled import source_of
 from augury.errors import DataError, RunError, Source, counted
 from augury.job import load_functions
 from augury.knowledge.graphs import Graph
@@ -226,7 +226,7 @@ spark_options = gathered(Cluster, "cluster")
 
 
 def program_sources(paths: Iterable[str]) -> list[Source]:
-    return [Source("<stdin>", sys.stdin.read()) if p == "-" else Source(p, read_text(Path(p))) for p in paths]
+    return [Source("<stdin>", sys.stdin.read()) if p == "-" else source_of(Path(p)) for p in paths]
 
 
 def fact_sources(facts: Iterable[str]) -> list[tuple[str, str]]:
@@ -252,7 +252,7 @@ def compiled(
 
 def say_warnings(program: Program) -> None:
     """How many warnings there are; that nothing can be detected at all is shown here, too."""
-    if not program.plan.rules:
+    if not program.plan.rules and not program.plan.graph_queries:
         show_diagnostics(program.warnings)
         return
     number = sum(warning.code != "W304" for warning in program.warnings)  # a finished history is bounded in any case

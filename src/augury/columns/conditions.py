@@ -237,7 +237,9 @@ class Context:
             if len(tests) < len(expr.args):
                 return None
             return (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
-        found = self._vectorised(expr, frame)
+        found = self._coded(expr, frame)
+        if found is None:
+            found = self._vectorised(expr, frame)
         return found if found is not None and found.dtype.kind == "b" else None
 
     def _mask(self, op: str, left: Expr, right: Expr, frame: Frame) -> Array | None:
@@ -366,6 +368,9 @@ class Context:
                 return np.full(len(frame), self.encode(expr.value), np.int64)
         if isinstance(expr, Apply) and expr.function == "if":
             return self._either(expr, frame)
+        coded = self._coded(expr, frame) if isinstance(expr, Apply) else None
+        if coded is not None:
+            return self.dictionary.encode_column(coded) if coded.dtype.kind == "b" else coded
         given = self._vectorised(expr, frame) if isinstance(expr, Apply) else None
         if given is not None:
             if given.dtype.kind in "iuf" and np.isfinite(given).all():
@@ -450,6 +455,16 @@ class Context:
                     return None
                 return ("n", found.astype(np.float64) + 0.0 if found.dtype.kind == "f" else found.astype(np.int64))
         return None
+
+    def _coded(self, expr: Apply, frame: Frame) -> Array | None:
+        """What a function of codes gives for all rows; None where it is none, or an argument cannot be computed so."""
+        function = self.scalars.functions.get(expr.function)
+        if function is None or function.coded is None:
+            return None
+        columns = [self.codes(arg, frame) for arg in expr.args]
+        if any(column is None for column in columns):
+            return None
+        return function.coded(self.dictionary, [column for column in columns if column is not None])
 
     def _vectorised(self, expr: Apply, frame: Frame) -> Array | None:
         """What a user's vectorised function gives for all rows; None where it is not one, or fails: then row by row."""

@@ -31,6 +31,7 @@ from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
+from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.wiring import Wiring
@@ -89,6 +90,7 @@ class Circuit:
         )
         self._ready: list[tuple[int, int, Operator]] = []
         self.running: Operator | None = None  # the one that takes in changes, or was the last to
+        self.graph_texts: dict[int, GraphTexts] = {}
         self.wiring = Wiring(self)
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0

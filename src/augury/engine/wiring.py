@@ -16,6 +16,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -51,6 +52,7 @@ from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive
+from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import UNTIL, Map, Point, Union, Until
@@ -189,6 +191,11 @@ class Wiring:
                 return self.view(repeated(node), needs, rule)
             case Join():
                 return self._join(node, needs, rule)
+            case Graph():
+                source = self.view(node.input, Needs(frozenset({node.text})), rule)
+                out = self.table([v for _, v in node.binds], ())
+                Solve(self.circuit, source, out, rule, node)
+                return out
             case Run():
                 return self._run(node, needs, rule)
             case _:
@@ -498,7 +505,7 @@ def _timely(condition: Condition, left: View, right: View) -> bool:
 
 def possible_vars(node: Node) -> set[str]:
     """The variables that some row of the pattern binds."""
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | Graph):
         return bound_vars(node)
     if isinstance(node, Run):
         return run_variables(node)

@@ -13,6 +13,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -37,6 +38,7 @@ from augury.algebra.strata import strata
 from augury.algebra.terms import show
 from augury.clock import show_duration
 from augury.errors import RunError, Span
+from augury.explain.query_words import query_json, query_text
 from augury.explain.spark import stages_json, stages_text
 from augury.explain.tree import Flowchart, Tree
 from augury.explain.wording import show_condition
@@ -74,17 +76,20 @@ def explain(plan: Plan, optimised: Plan, modules: Iterable[s.Module], format: st
     match format:
         case "json":
             return json.dumps(
-                _as_json(plan, rules) | {"knowledge": _knowledge_json(plan), "spark": stages_json(plan)},
+                _as_json(plan, rules)
+                | ({"queries": [query_json(query) for query in plan.graph_queries]} if plan.graph_queries else {})
+                | {"knowledge": _knowledge_json(plan), "spark": stages_json(plan)},
                 indent=2,
                 ensure_ascii=False,
             )
         case "mermaid":
             return mermaid(optimised)
+    queries = [query_text(query) for query in plan.graph_queries]
     if not rules:
-        return "no event rules"
+        return "\n\n".join(queries) or "no event rules"
     known = [["knowledge", *_knowledge_text(plan)]] if call_modes(plan) else []
     parts = [*known, ["on Spark", *stages_text(plan)]]
-    return "\n\n".join([*(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
+    return "\n\n".join([*queries, *(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
 
 
 def explain_rules(plan: Plan, optimised: Plan, modules: Iterable[s.Module]) -> list[Explained]:
@@ -190,6 +195,8 @@ def _describe(node: Node, plan: Plan) -> Tree:
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
+        case Graph():
+            return Tree(f"graph {node.pattern}", (describe(node.input, plan),))
         case Run():
             return _run_tree(node, plan)
         case _:
@@ -359,6 +366,12 @@ def mermaid(plan: Plan) -> str:
             chart.arrow(visit(child), here, "absent" if absent else "", dotted=absent)
         return here
 
+    for query in plan.graph_queries:
+        target = event(query.predicate[0])
+        box, _ = chart.box(f"query {query.name}")
+        chart.arrow(box, target)
+        for type, _ in query.reads:
+            chart.arrow(event(type), box)
     for rule in plan.rules:
         target = event(rule.type)
         for child in rule_tree(rule, plan).children:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.plan import Query
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, TESTS, TYPES, Function
@@ -59,6 +60,7 @@ def collect_symbols(
     functions: Mapping[str, Function],
     aggregates: Mapping[str, AggregateFunction],
     facts: Iterable[str],
+    graph_queries: Iterable[GraphQuery] = (),
 ) -> Symbols:
     prefixes: dict[str, s.Prefix] = {}
     symbols = Symbols(findings, {**FUNCTIONS, **TESTS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
@@ -78,12 +80,23 @@ def collect_symbols(
                 symbols.heads.setdefault(name, statement.head.span)
             case s.StaticRule(head=s.Call(name=name) | s.Name(text=name)):
                 symbols.clauses.setdefault(name, statement.head.span)
+    _add_queries(graph_queries, symbols)
     _collect_functors(modules, symbols)
     events = {name: name_of(decl) for name, decl in symbols.events.items()} | symbols.heads
     for name, span in events.items():
         if symbols.is_static(name):
             _both(name, span, symbols)
     return symbols
+
+
+def _add_queries(queries: Iterable[GraphQuery], symbols: Symbols) -> None:
+    """A query derives events of its name, and is the only one that does."""
+    for query in queries:
+        name, span = query.predicate[0], query.span.part(r"\w+")
+        if name in symbols.heads:
+            symbols.findings.add("E203", f"a rule and a query derive `{name}`", symbols.heads[name], Note("the query", span),
+                                 hint="give one of them another name; a query is called as its file")  # fmt: skip
+        symbols.heads[name] = span
 
 
 def _declare_prefix(prefix: s.Prefix, seen: dict[str, s.Prefix], symbols: Symbols) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import (
     UNRESTRICTED,
     AnyOf,
@@ -59,9 +60,10 @@ def translate(
     aggregates: Mapping[str, AggregateFunction] = {},
     facts: Iterable[str] = (),
     policy: Policy | None = None,
+    graph_queries: tuple[GraphQuery, ...] = (),
 ) -> Plan:
     """The plan of a program, conditions as written. `policy` stands in where the program names none."""
-    symbols = collect_symbols(modules, findings, functions, aggregates, facts)
+    symbols = collect_symbols(modules, findings, functions, aggregates, facts, graph_queries)
     default, outputs, output_seen = policy or UNRESTRICTED, [], False
     for statement in statements(modules):
         match statement:
@@ -102,13 +104,20 @@ def translate(
         tuple(clauses),
         {name: _attributes(decl) for name, decl in symbols.events.items()},
         {name: _attributes(decl) for name, decl in symbols.static.items()},
-        tuple(outputs) if output_seen else tuple(dict.fromkeys(rule.type for rule in rules if not rule.makes)),
+        tuple(outputs) if output_seen else _derived(rules, graph_queries),
         symbols.tick,
         symbols.functions,
         symbols.aggregates,
         symbols.prefixes,
         queries=symbols.queries,
+        graph_queries=graph_queries,
     )
+
+
+def _derived(rules: Iterable[Rule], queries: Iterable[GraphQuery]) -> tuple[str, ...]:
+    """All types that rules and queries derive."""
+    types = [query.predicate[0] for query in queries] + [rule.type for rule in rules if not rule.makes]
+    return tuple(dict.fromkeys(types))
 
 
 def _doubt_before_loose_windows(modules: list[s.Module], findings: Findings) -> None:

@@ -24,6 +24,8 @@ from augury.errors import RunError
 from augury.knowledge.timeline import Statement, as_statements, timeline
 from augury.meaning.groups import Groups, cover
 from augury.meaning.patterns import World
+from augury.meaning.rdf_by_rdflib import TermTriple
+from augury.meaning.spaseq import answers
 from augury.meaning.static import Static
 from augury.model import (
     Event,
@@ -45,15 +47,19 @@ def evaluate(
     until: int | None = None,
     as_of: int | None = None,
     retention: int | None = None,
+    graphs: Mapping[str | None, Sequence[TermTriple]] = {},
 ) -> Model:
-    """All derived events that the standing history entails, with every derivation, up to the clock."""
+    """All derived events that the standing history entails, with every derivation, up to the clock.
+
+    `graphs` is the static dataset that queries read, by name.
+    """
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
     said = as_statements(facts)
     known = list(timeline(said))
     facts_varying = varying(plan, known)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
-    world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None))
+    world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None), graphs=graphs)
     world.static.report = world.report
     derived = plan.derived
     inputs: dict[Predicate, list[Event]] = {}
@@ -68,7 +74,11 @@ def evaluate(
         if retention is not None
         else set()
     )
+    _answer_queries(plan, world, inputs, derivations, clock, now, graphs)
+    asked = {query.predicate for query in plan.graph_queries}
     for stratum in strata(plan):
+        if asked.issuperset(stratum.types):
+            continue
         rules = tuple(placed(rule, facts_varying, retention, unbounded) for rule in stratum.rules)
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
@@ -78,7 +88,7 @@ def evaluate(
             world.learn(Static(plan.clauses, facts, scalars, world.report))
 
         looks_back = [e for e in fact_edges(plan) if e.head in stratum.types and e.reads in stratum.types]
-        _Answer(world, stratum, seeds, derivations, learn if looks_back else None).run()
+        _Answer(world, stratum, seeds, derivations, learn=learn if looks_back else None).run()
         if any(rule.makes for rule in rules):
             learn()
     found = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
@@ -94,6 +104,25 @@ def evaluate(
         found,
         plan.makers,
     )
+
+
+def _answer_queries(
+    plan: Plan,
+    world: World,
+    inputs: Mapping[Predicate, list[Event]],
+    derivations: dict[OrderKey, dict[OrderKey, Derivation]],
+    clock: Clock,
+    now: int,
+    graphs: Mapping[str | None, Sequence[TermTriple]],
+) -> None:
+    """The answers of queries, before all rules: they read inputs, and graphs that queries before them construct."""
+    found: dict[Predicate, list[tuple[Event, Derivation]]] = {}
+    for query in plan.graph_queries:
+        read = [event for type in query.reads for event in world.events.get(type, ())]
+        answered = found.setdefault(query.predicate, [])
+        answered += answers(query, read, clock, now, graphs)
+        alone = Stratum(0, (query.predicate,), (), False)
+        _Answer(world, alone, inputs.get(query.predicate, []), derivations, answered).run()
 
 
 def made(plan: Plan, events: Mapping[Predicate, Sequence[Event]]) -> Iterator[Statement]:
@@ -113,17 +142,19 @@ class _Answer:
         stratum: Stratum,
         seeds: list[Event],
         derivations: dict[OrderKey, dict[OrderKey, Derivation]],
+        answered: Iterable[tuple[Event, Derivation]] = (),
         learn: Callable[[], None] | None = None,
     ) -> None:
         """`learn` takes in the facts that events of the stratum make, where its own rules ask how they were."""
         self.world, self.stratum, self.derivations, self.learn = world, stratum, derivations, learn
         self.found: dict[OrderKey, Event] = {}
-        self.seeds = seeds
+        self.seeds, self.answered = seeds, answered
 
     def run(self) -> None:
         seeded = [
             (self._of(event.type, event.args, event.start, event.end), Derivation("", (event,))) for event in self.seeds
         ]
+        seeded += self.answered
         if not self.stratum.recursive:
             self._add([*seeded, *self._apply()])
         elif self._monotone():

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+from augury.algebra.graph_queries import Gpm
 from augury.algebra.matching import Binding, Named, Scalars, agree, compare_or_bind, match_all
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -41,6 +43,7 @@ from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.occurrences import Row, distinct
 from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_values
+from augury.meaning.rdf_by_rdflib import Dataset, Patterns, TermTriple, key_from
 from augury.meaning.runs import Runs
 from augury.meaning.static import Static
 from augury.model import Event, OrderKey, order_key
@@ -54,6 +57,7 @@ class World:
     static: Static
     events: dict[Predicate, list[Event]] = field(default_factory=dict)
     errors: dict[tuple[str, str], set[OrderKey]] = field(default_factory=dict)
+    graphs: Mapping[str | None, Sequence[TermTriple]] = field(default_factory=dict)
     _known: dict[int, tuple[Node, list[Row]]] = field(default_factory=dict)
 
     def publish(self, type: Predicate, events: Iterable[Event]) -> None:
@@ -102,10 +106,22 @@ class World:
                 yield from self.join(node, self.rows(node.left), self.rows(node.right))
             case Repeat():
                 yield from self._repeat(node)
+            case Graph():
+                yield from self._solutions(node)
             case Run():
                 yield from Runs(self, node).rows()
             case _:
                 assert_never(node)
+
+    def _solutions(self, node: Graph) -> Iterator[Row]:
+        gpm = Gpm("", (), node.pattern, tuple(name for name, _ in node.binds), (), graphs=(None,))
+        patterns = Patterns((gpm,), Dataset(self.graphs, node.visible))
+        for row in self.rows(node.input):
+            (event,) = row.parts
+            for solution in patterns.solutions(gpm, event):
+                terms = {variable: solution.get(name) for name, variable in node.binds}
+                binding = {v: None if term is None else key_from(term) for v, term in terms.items()}
+                yield replace(row, binding=binding)
 
     def _instant(self, node: Instant) -> int:
         time = node.time.value

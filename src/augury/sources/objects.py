@@ -19,6 +19,7 @@ from augury.columns.column import Array
 from augury.errors import DataError, brief, nearest
 from augury.model import Event, HistoryItem, Revocation, Value
 from augury.sources.cells import MISSING, Cells, PlainCells, declared, time_of
+from augury.sources.graph_events import as_plain, is_graph_event
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import History
 from augury.sources.sheet import Items, Sheet
@@ -39,6 +40,8 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
         return item
     if not isinstance(item, Mapping):
         raise DataError(f"not an event: {brief(item)}", hint=f"an event is {FORM}")
+    if is_graph_event(item, names, type):
+        item = as_plain(item, names, {name for name, _ in plan.event_types})
     name = item.get(names.type, type)
     # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
     declared = plan.declared.get(name, ()) if isinstance(name, str) else ()

@@ -24,6 +24,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -116,7 +117,7 @@ def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iter
             yield node, above
         case Label() | Select() | Within():
             yield from _chains(node.input, (node, *above))
-        case Instant() | Join() | Either() | Repeat() | Run():
+        case Instant() | Join() | Either() | Graph() | Repeat() | Run():
             for part in inputs(node):
                 yield from _chains(part)
         case _:

@@ -34,7 +34,7 @@ from augury.algebra.plan import Plan
 from augury.algebra.terms import Const
 from augury.engine.decoding import tagged
 from augury.errors import DataError
-from augury.knowledge.literals import LANG_STRING, literal_value, value_of
+from augury.graphs.literals import LANG_STRING, literal_value, value_of
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, Schema
 from augury.model import Iri, Value, text_hash

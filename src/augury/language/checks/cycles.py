@@ -8,6 +8,7 @@ from typing import assert_never
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -148,7 +149,7 @@ def _unlengthened(node: Node) -> Iterator[Scan]:
             return
         case Repeat() if node.count > 1:
             return
-        case Either() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within():
+        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within():
             for part in inputs(node):
                 yield from _unlengthened(part)
         case _:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from augury.algebra.nodes import Compare, Run, condition_labels
 from augury.algebra.terms import Aggregate, Const, Expr, Prev, Var
 from augury.columns.dictionary import NULL
-from augury.columns.frame import View
+from augury.columns.frame import Frame, View
 from augury.columns.table import END, NONE, START, Links, grown
 from augury.engine.operators.base import Operator
 from augury.engine.operators.runs import kernels as k
+from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves
 from augury.engine.operators.runs.sight import Members, Question, Sight, once
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
+Numbers: TypeAlias = dict[tuple[int, int, int], Array | None]  # by side of an edge, part and field
 PORTION = 1 << 16
-EVER = 1 << 61  # longer than all times are apart
 _MOST = 60  # moves are bits of a number
 _COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne,
@@ -54,10 +56,13 @@ class Edges(Operator):
         self.least = np.array([part.least for part in run.parts], np.int64)
         self.most = np.array([-1 if part.most is None else part.most for part in run.parts], np.int64)
         length = circuit.clock.length
-        self.longest = min((length(window) for window in run.windows), default=EVER)
+        self.longest = min((length(window) for window in run.windows), default=k.EVER)
         self.fields = np.array(moments.row_fields, np.int64)
         for condition in (c for part in run.parts for c in (*part.where, *part.after)):
             circuit.asks(self, (condition,))
+        asked = [(result.part, result.aggregate) for result in run.results]
+        asked += [(m.target, a) for m in self.moves for q in m.later for _, a in q.hidden if isinstance(a, Aggregate)]
+        self.carried = Carried(self.sight, kept_along(run, asked, self.sight))
         self._clear()
 
     def make_links(self) -> list[Links | None]:
@@ -71,6 +76,7 @@ class Edges(Operator):
         self.lasts = 0  # of moments how long the longest lasts
         self.room = np.empty((3, 1024), np.int64)
         self.latest = np.empty(len(self.run.parts) + 1, np.int64)
+        self.carried.clear()
 
     def relink(self, lost: Array, stale: Array, new: Array) -> tuple[Array, Array, Array]:
         """Takes in moments that are gone, that facts have changed for, and that are new. Moves of edges that are new, and
@@ -166,11 +172,13 @@ class Edges(Operator):
         """By which moves each edge may be taken, as far as its two moments alone can tell."""
         bits = np.zeros(pairs.shape[1], np.int64)
         data = self.moments.out.table.data
-        there = [(data[f, pairs[0]] >= 0, data[f, pairs[1]] >= 0) for f in self.fields.tolist()]
-        cache: dict[tuple[int, int, str], Array | None] = {}
+        alike = self.moments.alike
+        fields = {alike[part]: field for part, field in enumerate(self.fields.tolist())}
+        there = {one: (data[field, pairs[0]] >= 0, data[field, pairs[1]] >= 0) for one, field in fields.items()}
+        cache: Numbers = {}
         for number, move in enumerate(self.moves):
             kind = k.NEIGHBOUR if move.link == "NEXT" else 2 << move.target
-            fits = ((pairs[2] & kind) != 0) & there[move.source][0] & there[move.target][1]
+            fits = ((pairs[2] & kind) != 0) & there[alike[move.source]][0] & there[alike[move.target]][1]
             compared = self._compared(move, pairs, cache)
             if compared is not None:
                 bits |= (fits & compared).astype(np.int64) << number
@@ -180,7 +188,7 @@ class Edges(Operator):
             bits[rows] |= 1 << number
         return bits
 
-    def _compared(self, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]) -> Array | None:
+    def _compared(self, move: Move, pairs: Array, cache: Numbers) -> Array | None:
         """Which edges meet a move's conditions, where these just compare numbers of its two moments; else None."""
         if move.agree or not move.questions:
             return None
@@ -195,9 +203,7 @@ class Edges(Operator):
             mask &= _COMPARE[condition.op](left, right)
         return mask
 
-    def _number(
-        self, term: Expr, asked: Question, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]
-    ) -> Array | None:
+    def _number(self, term: Expr, asked: Question, move: Move, pairs: Array, cache: Numbers) -> Array | None:
         """The numbers that a variable has, one an edge: at its second moment, or as an earlier value at the first one."""
         if isinstance(term, Const):
             value = term.value
@@ -221,15 +227,16 @@ class Edges(Operator):
         view = self.sight.views[part]
         if name not in view.vars:
             return None
-        if (side, part, name) not in cache:
+        place = side, self.moments.alike[part], view.vars[name]
+        if place not in cache:
             rows = self.moments.out.table.data[self.fields[part], pairs[side]]
             codes = view.table.data[view.vars[name], np.maximum(rows, 0)] if view.table.n else None
             numbers = None if codes is None else self.circuit.tables.dictionary.numeric(codes)
             exact = (
                 numbers is None or numbers.dtype.kind == "f" or not len(numbers) or int(np.abs(numbers).max()) < 2**53
             )
-            cache[side, part, name] = numbers if exact else None
-        return cache[side, part, name]
+            cache[place] = numbers if exact else None
+        return cache[place]
 
     def _met(self, move: Move, sources: Array, targets: Array) -> Array:
         """Which pairs of iterations meet the conditions of a move that they alone decide."""
@@ -279,6 +286,40 @@ class Edges(Operator):
             numbers.append(np.full(len(moments), part, np.int64))
         return np.concatenate(found), np.concatenate(numbers)
 
+    # Aggregates of matches, which are numbered
+
+    @abstractmethod
+    def times(self, part: int, matches: Array) -> Array:
+        """How often a part was repeated."""
+
+    @abstractmethod
+    def members(self, matches: Array, part: int, more: Array | None = None) -> Members:
+        """The iterations of a part, and one more each."""
+
+    def follow(self) -> None:
+        """Takes in what is new into the aggregates that are kept along the run."""
+
+    def aggregate(
+        self, aggregate: Aggregate, part: int, matches: Array, seen: Frame, more: Array | None = None
+    ) -> tuple[Array, Array]:
+        """The codes of an aggregate over the iterations of a part, and one more each; for which it could be computed."""
+        if not aggregate.args:
+            times = self.times(part, matches) + (more is not None)
+            return self.circuit.tables.dictionary.encode_column(times), np.ones(len(matches), bool)
+        number = self.carried.of(part, aggregate)
+        if number is None:
+            return self.sight.aggregate(aggregate, part, self.members(matches, part, more), seen)
+        self.follow()
+        if more is None:
+            codes, hard = self.carried.results(number, matches)
+        else:
+            codes, hard = self.carried.with_one_more(number, matches, more)
+        ok, rows = np.ones(len(matches), bool), np.flatnonzero(hard)
+        if len(rows):
+            members = self.members(matches[rows], part, None if more is None else more[rows])
+            codes[rows], ok[rows] = self.sight.aggregate(aggregate, part, members, seen.take(rows))
+        return codes, ok
+
     def key_of(self, moment: int) -> dict[str, int]:
         """The key of a run, as codes."""
         data = self.moments.out.table.data
@@ -320,7 +361,7 @@ class Edges(Operator):
         """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
         table, index = self.moments.out.table, self.moments.index
         wanted = np.ones(table.n, bool)
-        if self.longest < EVER:
+        if self.longest < k.EVER:
             wanted = table.data[START, : table.n] >= since - self.longest
         if not self.leads.any() and lasts is not None:  # a neighbour that is settled shuts out what comes behind it
             index.extend()
@@ -330,6 +371,6 @@ class Edges(Operator):
         return wanted
 
     def remembers(self, horizon: Horizon) -> bool:
-        if self.longest < EVER or not self.moves:
+        if self.longest < k.EVER or not self.moves:
             return False
         return bool(self.leads.any()) or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
