@@ -45,20 +45,22 @@ class Compare:
 
 @dataclass(frozen=True)
 class Holds:
-    """A static predicate holds; binds what it leaves open."""
+    """A static predicate holds; binds what it leaves open. `was`: it held one time point before the occurrence ended."""
 
     name: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
+    was: bool = False
 
 
 @dataclass(frozen=True)
 class Unless:
-    """No answer of a static predicate."""
+    """No answer of a static predicate; `was` as for `Holds`."""
 
     name: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
+    was: bool = False
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,10 @@ class World:
         self.events[type] = sorted(events, key=lambda e: e.order)
         self._known = {key: found for key, found in self._known.items() if type not in event_types(found[0])}
 
+    def learn(self, static: Static) -> None:
+        """Says which facts there are; what was found before is forgotten."""
+        self.static, self._known = static, {}
+
     def report(self, rule: str, message: str, binding: Binding, parts: tuple[Event, ...] = ()) -> None:
         """A row that could not be computed is counted once, never dropped in silence."""
         row = (tuple(p.id for p in parts), *((v, order_key(x)) for v, x in sorted(binding.items())))
@@ -163,10 +167,10 @@ class World:
                 if binding is not None:
                     yield row.bind(binding)
             case Holds():
-                for extended, proof in self.static.solve(condition, row.binding, row.end):
+                for extended, proof in self.static.solve(condition, row.binding, row.end - condition.was):
                     yield row.bind(extended, proof)
             case Unless():
-                if not self.static.holds(condition, row.binding, row.end):
+                if not self.static.holds(condition, row.binding, row.end - condition.was):
                     yield row
             case AnyOf():
                 if any(any(True for _ in self.select(option, row)) for option in condition.options):

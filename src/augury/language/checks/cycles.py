@@ -74,7 +74,7 @@ def _unstratified(
     hint = (
         "count from an event that does not depend on this rule"
         if edge.kind == "temporal"
-        else "a recursion over facts is a static rule, written with `:-`"
+        else "ask how the facts were just before, `was p(X)`; a recursion over facts is a static rule, written with `:-`"
         if edge.kind == "facts"
         else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
