@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 import augury
+from augury.errors import DataError, ProgramError
 from augury.model import Event, HistoryItem, Revocation
+from tests.programs import Step
 from tests.spaseq_programs import GraphSpec, example
-from tests.test_differential import Step, compare
+from tests.test_differential import compare
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 WAYS: dict[str, dict[str, Any]] = {
@@ -56,3 +59,31 @@ def test_after_every_step(way: str, portion: int) -> None:
         steps = telling(events, program, Random(f"{seed} {way}"))
         for _ in compare(program, steps, [], **WAYS[way]):
             pass
+
+
+LATE = """
+PREFIX e: <http://e/>
+SELECT ?x WITHIN 10 SECONDS FROM STREAM S <http://e/s>
+WHERE { SEQ(A; B!) DEFINE GPM A ON S { ?x e:p ?p } DEFINE GPM B ON S { ?x e:q ?q } }
+"""
+
+
+def test_nobody_reads_what_waits_for_an_absence(tmp_path: Path) -> None:
+    """Its answers end before they are given, so that what reads them could not tell when to look."""
+    (tmp_path / "late.spaseq").write_text(LATE, encoding="utf-8")
+    (tmp_path / "reads.aug").write_text("again(X) <- late(X).", encoding="utf-8")
+    alone = augury.compile(tmp_path / "late.spaseq")
+    alone.session(clock="logical")
+    both = augury.compile([tmp_path / "late.spaseq", tmp_path / "reads.aug"])
+    with pytest.raises(ProgramError, match="E259"):
+        both.session(clock="logical")
+
+
+def test_a_malformed_graph_is_named_and_loses_nothing() -> None:
+    text = "PREFIX e: <http://e/> SELECT ?p WITHIN 9 SECONDS FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x e:p ?p } }"
+    session = augury.compile(text, language="spaseq", name="q").session(clock="logical")
+    session.push([Event("<http://e/s>", ("<http://e/x> <http://e/p> 1 .",), 1, 1)])
+    with pytest.raises(DataError, match=r"malformed RDF in event wrong, line 1"):
+        session.push([Event("<http://e/s>", ("<http://e/x> <http://e/p> .",), 2, 2, "wrong")])
+    session.push([Event("<http://e/s>", ("<http://e/x> <http://e/p> 3 .",), 3, 3)])
+    assert [e.args for e in session.events()] == [(1,), (3,)]

@@ -206,12 +206,13 @@ class Repeat:
 class Graph:
     """The solutions of a graph pattern in graph events: a row for each, with the times of its event.
 
-    input     a Scan of a stream, or an Either of several; its one argument, the variable `text`, is the graph.
+    input     a Scan of a stream, or an Either of several; the variable `text` is the graph, and is seen by nobody else.
     pattern   a group of SPARQL in its normal form, see `graph_queries.py`. GRAPH inside reads the static dataset: of the
               graphs in `visible`, or of all where that is None.
     binds     each variable of the pattern that is looked at, and the variable of the row that it becomes: null where a
               solution leaves it open, the term as its key (see `graphs/terms.py`) otherwise, by which terms are told apart.
     event     a variable for the id of the event, where somebody asks.
+    static    whether the pattern reads the static dataset.
     """
 
     input: Node
@@ -220,6 +221,7 @@ class Graph:
     binds: tuple[tuple[str, str], ...]
     visible: tuple[str, ...] | None = None
     event: str | None = None
+    static: bool = False
     span: Span = _SPAN
 
 
@@ -597,7 +599,8 @@ def bound_vars(node: Node) -> set[str]:
         case Unfold():
             return bound_vars(node.input) | set(node.binds)
         case Graph():
-            return {variable for _, variable in node.binds} | ({node.event} if node.event else set())
+            own = {variable for _, variable in node.binds} | ({node.event} if node.event else set())
+            return bound_vars(node.input) - {node.text} | own
         case Run():
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))

@@ -202,8 +202,8 @@ class Wiring:
                 Unfolded(self.circuit, source, out, rule, node)
                 return out
             case Graph():
-                source = self.view(node.input, Needs(frozenset({node.text})), rule)
-                out = self.table([*(v for _, v in node.binds), *([node.event] if node.event else [])], ())
+                source = self.view(node.input, Needs(needs.vars | {node.text}), rule)
+                out = self.table(sorted(bound_vars(node) & (needs.vars | {v for _, v in node.binds})), ())
                 Solve(self.circuit, source, out, rule, node)
                 return out
             case Run():

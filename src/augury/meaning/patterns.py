@@ -127,7 +127,8 @@ class World:
             (event,) = row.parts
             for solution in patterns.solutions(gpm, event):
                 terms = {variable: solution.get(name) for name, variable in node.binds}
-                binding = {v: None if term is None else key_from(term) for v, term in terms.items()}
+                others = {v: value for v, value in row.binding.items() if v != node.text}
+                binding = others | {v: None if term is None else key_from(term) for v, term in terms.items()}
                 if node.event:
                     binding[node.event] = event.id
                 yield replace(row, binding=binding)

@@ -193,10 +193,13 @@ class _Lowering:
                 v: v if v not in values or (v in surely and v in gpm.certain) else f"{v}#{number}"
                 for v in gpm.variables
             }
-            source = _either([Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams])
+            text = f"#text {number}"
+            source = _either([Scan(f"<{iri}>", (Var(text),), gpm.span) for iri in gpm.streams])
             binds = tuple((v, names[v]) for v in gpm.variables)
             here: Node = Label(
-                f"at {number}", Graph(source, "#text", gpm.pattern, binds, self.visible, span=gpm.span), gpm.span
+                f"at {number}",
+                Graph(source, text, gpm.pattern, binds, self.visible, static=bool(gpm.graphs), span=gpm.span),
+                gpm.span,
             )
             open_ones = [v for v in gpm.variables if v in values and names[v] != v]
             if open_ones:
@@ -477,7 +480,9 @@ class _Lowering:
             if set(query.partition) <= set(gpm.variables):
                 source = _either([Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams])
                 binds = tuple((v, v) for v in query.partition)
-                patterns.append(Graph(source, "#text", gpm.pattern, binds, self.visible, "#event", gpm.span))
+                patterns.append(
+                    Graph(source, "#text", gpm.pattern, binds, self.visible, "#event", bool(gpm.graphs), gpm.span)
+                )
         total = Total("#events", Aggregate("count", (Var("#event"),), distinct=True))
         return (Collect(_either(patterns), "#match", totals=(total,)),)
 

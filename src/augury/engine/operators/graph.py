@@ -68,7 +68,8 @@ class Solve(Map):
         graph = EventGraph(triples, coded.terms)
         solutions = Solving(coded.terms, graph, self._dataset(), len(frame)).final(self.pattern)
         rows = frame.take(solutions.event)
-        vars = {
+        vars = {v: codes for v, codes in rows.vars.items() if v != self.node.text}
+        vars |= {
             variable: coded.codes(solutions.columns[name])
             if name in solutions.columns
             else np.full(len(rows), 1, np.int64)
