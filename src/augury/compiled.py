@@ -35,7 +35,7 @@ from augury.language.read import Loader, read
 from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
 from augury.language.translate import read_policy, translate
 from augury.optimiser import optimise
-from augury.queries.lower import lowered, why_not_lowered
+from augury.queries.lower import lowered
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,7 @@ def refuse_queries(program: Compiled, executor: str) -> None:
     """Raises ProgramError where a program has queries, for an executor that does not answer them."""
     findings = Findings()
     for query in program.optimised.graph_queries:
-        what = why_not_lowered(query)
-        findings.add("E259", f"{executor} does not answer queries with {what}", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
+        findings.add("E259", f"{executor} does not give to others what has waited for an absence at the end", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
                      hint="the reference evaluator does: --engine reference, or engine=\"reference\"")  # fmt: skip
     findings.raise_errors()
 

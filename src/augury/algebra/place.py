@@ -33,6 +33,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     bound_labels,
@@ -76,7 +77,7 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
             return pushed if isinstance(inner, Join | Repeat | Run) else replace(node, input=pushed)
         case Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
-        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Scan():
+        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Scan() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -186,7 +187,7 @@ def _attach(condition: Condition, node: Node) -> Node:
             return replace(node, input=_attach(condition, node.input))
         case Select():
             return replace(node, where=(*node.where, condition))
-        case Either() | Graph() | Instant() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Repeat() | Scan() | Within() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -247,7 +248,7 @@ def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -271,7 +272,7 @@ def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[st
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -295,7 +296,7 @@ def _sink_span(condition: Spans, node: Node) -> Node:
             return replace(node, where=(*node.where, part))
         case Run():
             return sink_into_run(part, node)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
             pass
         case _:
             assert_never(node)

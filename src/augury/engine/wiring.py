@@ -30,6 +30,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     bound_vars,
     condition_labels,
@@ -55,7 +56,7 @@ from augury.engine.operators.derive import Derive
 from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
-from augury.engine.operators.map import UNTIL, Map, Point, Union, Until
+from augury.engine.operators.map import UNTIL, Map, Point, Unfolded, Union, Until
 from augury.engine.operators.policies import POLICIES
 from augury.engine.operators.ranking import Ranking
 from augury.engine.operators.runs.greedy import Greedy, is_greedy
@@ -98,7 +99,9 @@ class Wiring:
             out = self.table(sorted(set(rows.vars) | place), sorted(rows.labels))
             Ranking(self.circuit, rows, out, rule)
             rows, covers = out, ()
-        self.circuit.heads[rule.label] = Derive(self.circuit, rows, events, rule.label, rule.args, covers, rule.since)
+        self.circuit.heads[rule.label] = Derive(
+            self.circuit, rows, events, rule.label, rule.args, covers, rule.since, rule.until, rule.delay
+        )
 
     def _above(self, rule: Rule, number: int) -> Needs:
         """What is needed of the rows after a collect: by the head, conditions on groups, a ranking, and later collects."""
@@ -191,9 +194,16 @@ class Wiring:
                 return self.view(repeated(node), needs, rule)
             case Join():
                 return self._join(node, needs, rule)
+            case Unfold():
+                source = self.view(node.input, needs.more(variables(node.of)), rule)
+                out = self.table(
+                    sorted(needs.vars), sorted(needs.labels & set(source.labels)), dict.fromkeys(source.named, 0)
+                )
+                Unfolded(self.circuit, source, out, rule, node)
+                return out
             case Graph():
                 source = self.view(node.input, Needs(frozenset({node.text})), rule)
-                out = self.table([v for _, v in node.binds], ())
+                out = self.table([*(v for _, v in node.binds), *([node.event] if node.event else [])], ())
                 Solve(self.circuit, source, out, rule, node)
                 return out
             case Run():
@@ -510,6 +520,8 @@ def possible_vars(node: Node) -> set[str]:
     if isinstance(node, Run):
         return run_variables(node)
     found = {v for part in inputs(node) for v in possible_vars(part)}
+    if isinstance(node, Unfold):
+        return found | set(node.binds)
     for condition in conditions(node):
         if isinstance(condition, Holds) or (isinstance(condition, Compare) and condition.op == "="):
             found |= condition_vars(condition)

@@ -27,6 +27,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Top,
+    Unfold,
     Within,
     walk,
 )
@@ -195,6 +196,8 @@ def _describe(node: Node, plan: Plan) -> Tree:
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
+        case Unfold():
+            return Tree(f"each ({', '.join(node.binds)}) of {show(node.of)}", (describe(node.input, plan),))
         case Graph():
             return Tree(f"graph {node.pattern}", (describe(node.input, plan),))
         case Run():

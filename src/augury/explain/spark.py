@@ -20,6 +20,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     absences,
     inputs,
@@ -83,7 +84,7 @@ def _note_scans(node: Node, where: tuple[Condition, ...], ways: dict[str, list[s
             _note_scans(node.input, where, ways, plan)
         case Select():
             _note_scans(node.input, (*where, *node.where), ways, plan)
-        case Either() | Graph() | Instant() | Join() | Repeat() | Run() | Within():
+        case Either() | Graph() | Instant() | Join() | Repeat() | Run() | Within() | Unfold():
             for part in inputs(node):
                 _note_scans(part, (), ways, plan)
         case _:

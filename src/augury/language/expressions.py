@@ -254,6 +254,8 @@ class Expressions:
                 return self._unless(node)
             case s.Call() | s.Name():
                 return self._atom(node)
+            case s.Was():
+                return self._was(node)
             case Var() | Const(value=bool()):
                 return [Compare("=", node, Const(True), node.span)]
             case _:
@@ -326,6 +328,8 @@ class Expressions:
 
     def _unless(self, node: s.Not) -> list[Condition]:
         inner = node.negated
+        if isinstance(inner, s.Was):
+            return [Unless(c.name, c.args, node.span, True) for c in self._was(inner) if isinstance(c, Holds)]
         if isinstance(inner, s.Call | s.Name):
             name = inner.name if isinstance(inner, s.Call) else inner.text
             if not self.symbols.is_static(name) and self.symbols.is_event(name) and not self.in_static_rule:
@@ -349,6 +353,29 @@ class Expressions:
         self.error("E213", f"`{show_node(node)}` is not a condition", node.span)
         return []
 
+    def _was(self, node: s.Was) -> list[Condition]:
+        """`was p(X)`: the facts of the time point before."""
+        name = (
+            node.atom.name if isinstance(node.atom, s.Call) else node.atom.text if isinstance(node.atom, s.Name) else ""
+        )
+        hint = "write `was p(X)`, or `not was p(X)`, with a static predicate"
+        if self.in_static_rule:
+            self.error("E267", "`was` belongs to an event rule: a static rule has no time before", node.span,
+                       "ask for it in the event rule that uses this one: `was` may stand before any static predicate")  # fmt: skip
+            return []
+        if not isinstance(node.atom, s.Call | s.Name):
+            self.error("E267", f"`{show_node(node.atom)}` cannot have been", node.span, hint)
+            return []
+        if self.symbols.is_event(name) and not self.symbols.is_static(name):
+            self.error("E267", f"`{name}` is an event, and `was` asks for facts", node.span,
+                       f"make a fact of it, `fact seen(X) <- {name}(X).`, and ask `was seen(X)`")  # fmt: skip
+            return []
+        found = self._atom(node.atom)
+        if any(not isinstance(c, Holds) for c in found):
+            self.error("E267", f"`{show_node(node.atom)}` has no time in which it was", node.span, hint)
+            return []
+        return [replace(c, was=True, span=node.span) for c in found if isinstance(c, Holds)]
+
     def _atom(self, node: s.Call | s.Name, negated: bool = False) -> list[Condition]:
         """A static predicate, or a function that is true or false."""
         symbols = self.symbols
@@ -365,9 +392,9 @@ class Expressions:
         if name in symbols.functions and isinstance(node, s.Call):
             return [Compare("=", self._call(node), Const(True), node.span)]
         aggregate = symbols.aggregates.get(name)
-        if aggregate is not None and aggregate.result == "bool" and (self.may_aggregate or self.in_run):
-            if isinstance(node, s.Call) and not symbols.is_event(name):
-                return [Compare("=", self._call(node), Const(True), node.span)]
+        ranges = aggregate is not None and aggregate.result == "bool" and (self.may_aggregate or self.in_run)
+        if ranges and isinstance(node, s.Call) and not symbols.is_event(name):
+            return [Compare("=", self._call(node), Const(True), node.span)]
         if symbols.is_event(name):
             if self.in_static_rule:
                 self.error("E205", f"the event `{name}` stands in a static rule", node.span,

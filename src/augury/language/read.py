@@ -297,6 +297,9 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
     def negation(self, meta: Meta, items: list[Any]) -> s.Not:
         return s.Not(items[1], span=self._span(meta))
 
+    def was(self, meta: Meta, items: list[Any]) -> s.Was:
+        return s.Was(items[0], self._span(meta))
+
     def chain(self, meta: Meta, items: list[Any]) -> s.Chain:
         return s.Chain(tuple(items[0::2]), tuple(_COMPARISONS[str(o).lower()] for o in items[1::2]), self._span(meta))
 

@@ -173,6 +173,8 @@ class Printer:
                 return _POSTFIX, f"{self._part(node.pattern)}{_sign(node)}"
             case s.Not(between=None):
                 return _UNARY, f"not {self.node(node.negated, _UNARY)}"
+            case s.Was():
+                return _UNARY, f"was {self.node(node.atom, _UNARY)}"
             case s.Not():
                 assert node.between is not None
                 policy = f"[{self.policy(node.policy)}]" if node.policy else ""

@@ -144,6 +144,14 @@ class Not:
 
 
 @dataclass(frozen=True)
+class Was:
+    """`was p(X)`: a static predicate as it was just before."""
+
+    atom: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class Group:
     """`(c1, c2)` or `{c1, c2}`: several conditions, or a set of labels. One element in parentheses is that element."""
 
@@ -216,6 +224,7 @@ Node: TypeAlias = (
     | Power
     | Quantified
     | Not
+    | Was
     | Group
     | WithinSet
     | Labelled
@@ -406,6 +415,8 @@ def children(node: Node) -> Iterator[Node]:
                 yield from node.between
         case Group():
             yield from node.items
+        case Was():
+            yield node.atom
         case WithinSet():
             yield node.labels
         case Labelled() | While() | Last():

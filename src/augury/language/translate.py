@@ -272,8 +272,12 @@ class _Body:
     collects: list[s.While | s.Last] = field(default_factory=list)
 
 
-def _collecting(literal: s.Node) -> bool:
-    return isinstance(literal, s.Last) or (isinstance(literal, s.While) and literal.collect)
+def _collecting(literal: s.Node) -> s.While | s.Last | None:
+    """The literal, where it collects."""
+    match literal:
+        case s.Last() | s.While(collect=True):
+            return literal
+    return None
 
 
 def _fitting(policy: Policy, statement: s.EventRule) -> Policy:
@@ -298,7 +302,7 @@ class _EventRule:
         self.reader = Expressions(symbols)
         self.patterns = Patterns(self.reader, self.policy)
         self._runs = any(run_literal(literal) is not None for literal in statement.body)
-        self._collects = any(_collecting(literal) for literal in statement.body)
+        self._collects = any(_collecting(literal) is not None for literal in statement.body)
 
     def translate(self, counts: dict[str, int]) -> Rule | None:
         statement, reader = self.statement, self.reader
@@ -435,18 +439,18 @@ class _EventRule:
     def _define_labels(self, body: tuple[s.Node, ...]) -> None:
         for literal in body:
             run = run_literal(literal)
+            collected = _collecting(literal)
+            named = (
+                s.Labelled(collected.label, collected.body, collected.span) if collected and collected.label else None
+            )
             for labelled in (
                 *([literal] if isinstance(literal, s.Labelled) else []),
                 *(part_labels(run) if run else ()),
-                *(
-                    [s.Labelled(literal.label, literal.body, literal.span)]
-                    if _collecting(literal) and literal.label
-                    else []
-                ),  # type: ignore[union-attr]
+                *([named] if named else []),
             ):
                 self._define_label(labelled)
-            if _collecting(literal) and literal.label:  # type: ignore[union-attr]
-                self.reader.collected_labels.add(literal.label)  # type: ignore[union-attr]
+            if named:
+                self.reader.collected_labels.add(named.label)
 
     def _define_label(self, literal: s.Labelled) -> None:
         previous = self.reader.labels.get(literal.label)
@@ -516,7 +520,7 @@ class _EventRule:
         """Whether a literal tests or binds rather than matches events."""
         symbols, labels = self.symbols, self.reader.labels
         match node:
-            case s.Chain() | s.Among() | s.Between() | s.WithinSet() | s.Group() | s.Not(between=None):
+            case s.Chain() | s.Among() | s.Between() | s.WithinSet() | s.Group() | s.Not(between=None) | s.Was():
                 return True
             case s.Binary(left=s.Name(text=left), right=s.Name(text=right)) if node.op.lower() in ALLEN:
                 return node.op not in OPERATORS or (left in labels and right in labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from augury.algebra.matching import Scalars
@@ -17,7 +17,7 @@ from augury.algebra.place import placed, varying
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.scalar import RowError
-from augury.algebra.strata import Stratum, edges, strata
+from augury.algebra.strata import Stratum, edges, fact_edges, strata
 from augury.clock import Clock
 from augury.entailment import Derivation, Model
 from augury.errors import RunError
@@ -82,10 +82,15 @@ def evaluate(
         rules = tuple(placed(rule, facts_varying, retention, unbounded) for rule in stratum.rules)
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
-        _Answer(world, stratum, seeds, derivations).run()
+
+        def learn() -> None:
+            facts = list(timeline([*made(plan, world.events), *said]))
+            world.learn(Static(plan.clauses, facts, scalars, world.report))
+
+        looks_back = [e for e in fact_edges(plan) if e.head in stratum.types and e.reads in stratum.types]
+        _Answer(world, stratum, seeds, derivations, learn=learn if looks_back else None).run()
         if any(rule.makes for rule in rules):
-            known = list(timeline([*made(plan, world.events), *said]))
-            world.static = Static(plan.clauses, known, scalars, world.report)
+            learn()
     found = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
     found.sort(key=lambda e: e.order)
     outputs = [e for e in found if e.type in plan.outputs]
@@ -138,8 +143,10 @@ class _Answer:
         seeds: list[Event],
         derivations: dict[OrderKey, dict[OrderKey, Derivation]],
         answered: Iterable[tuple[Event, Derivation]] = (),
+        learn: Callable[[], None] | None = None,
     ) -> None:
-        self.world, self.stratum, self.derivations = world, stratum, derivations
+        """`learn` takes in the facts that events of the stratum make, where its own rules ask how they were."""
+        self.world, self.stratum, self.derivations, self.learn = world, stratum, derivations, learn
         self.found: dict[OrderKey, Event] = {}
         self.seeds, self.answered = seeds, answered
 
@@ -158,7 +165,9 @@ class _Answer:
             self._in_order_of_time(seeded)
 
     def _monotone(self) -> bool:
-        """Whether more events can only give more: no absence and no policy on the cycle."""
+        """Whether more events can only give more: no absence, no policy and no facts that were on the cycle."""
+        if self.learn is not None:
+            return False
         for rule in self.stratum.rules:
             if any(e.reads in self.stratum.types and e.kind != "positive" for e in edges(rule)):
                 return False
@@ -207,6 +216,8 @@ class _Answer:
     def _publish(self) -> None:
         for type in self.stratum.types:
             self.world.publish(type, [e for e in self.found.values() if (e.type, len(e.args)) == type])
+        if self.learn is not None:
+            self.learn()
 
     def _apply(self) -> list[tuple[Event, Derivation]]:
         """Every rule once: the events it derives from what stands now."""

@@ -29,6 +29,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     bound_vars,
@@ -64,6 +65,10 @@ class World:
         """Says which events of a type there are; what was found before is forgotten."""
         self.events[type] = sorted(events, key=lambda e: e.order)
         self._known = {key: found for key, found in self._known.items() if type not in event_types(found[0])}
+
+    def learn(self, static: Static) -> None:
+        """Says which facts there are; what was found before is forgotten."""
+        self.static, self._known = static, {}
 
     def report(self, rule: str, message: str, binding: Binding, parts: tuple[Event, ...] = ()) -> None:
         """A row that could not be computed is counted once, never dropped in silence."""
@@ -104,6 +109,12 @@ class World:
                 yield from self._repeat(node)
             case Graph():
                 yield from self._solutions(node)
+            case Unfold():
+                for row in self.rows(node.input):
+                    listed = self.scalars.evaluate(node.of, row.binding, row.labels)
+                    for item in listed if isinstance(listed, tuple) else ():
+                        assert isinstance(item, tuple), "a list of lists"
+                        yield replace(row, binding={**row.binding, **dict(zip(node.binds, item, strict=True))})
             case Run():
                 yield from Runs(self, node).rows()
             case _:
@@ -117,6 +128,8 @@ class World:
             for solution in patterns.solutions(gpm, event):
                 terms = {variable: solution.get(name) for name, variable in node.binds}
                 binding = {v: None if term is None else key_from(term) for v, term in terms.items()}
+                if node.event:
+                    binding[node.event] = event.id
                 yield replace(row, binding=binding)
 
     def _instant(self, node: Instant) -> int:
@@ -154,10 +167,10 @@ class World:
                 if binding is not None:
                     yield row.bind(binding)
             case Holds():
-                for extended, proof in self.static.solve(condition, row.binding, row.end):
+                for extended, proof in self.static.solve(condition, row.binding, row.end - condition.was):
                     yield row.bind(extended, proof)
             case Unless():
-                if not self.static.holds(condition, row.binding, row.end):
+                if not self.static.holds(condition, row.binding, row.end - condition.was):
                     yield row
             case AnyOf():
                 if any(any(True for _ in self.select(option, row)) for option in condition.options):

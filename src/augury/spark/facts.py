@@ -32,6 +32,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     bound_vars,
     conditions,
@@ -353,7 +354,7 @@ def _sure(node: Node) -> Iterator[Scan]:
         case Label() | Select() | Within() | Join():
             for part in inputs(node):
                 yield from _sure(part)
-        case Instant() | Either() | Graph() | Repeat() | Run():
+        case Instant() | Either() | Graph() | Repeat() | Run() | Unfold():
             pass
         case _:
             assert_never(node)

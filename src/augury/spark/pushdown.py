@@ -38,6 +38,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     absences,
@@ -117,7 +118,7 @@ def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iter
             yield node, above
         case Label() | Select() | Within():
             yield from _chains(node.input, (node, *above))
-        case Instant() | Join() | Either() | Graph() | Repeat() | Run():
+        case Instant() | Join() | Either() | Graph() | Repeat() | Run() | Unfold():
             for part in inputs(node):
                 yield from _chains(part)
         case _:

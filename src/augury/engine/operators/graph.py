@@ -74,6 +74,10 @@ class Solve(Map):
             else np.full(len(rows), 1, np.int64)
             for name, variable in self.node.binds
         }
+        if self.node.event is not None:
+            names = [self._name(frame, number) for number in range(len(frame))]
+            ids = self.circuit.tables.dictionary.encode_all(names)
+            vars[self.node.event] = ids[solutions.event]
         return replace(rows, vars=vars)
 
     def rebuild(self) -> None:

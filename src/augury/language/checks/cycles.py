@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     conditions,
     inputs,
@@ -73,7 +74,7 @@ def _unstratified(
     hint = (
         "count from an event that does not depend on this rule"
         if edge.kind == "temporal"
-        else "a recursion over facts is a static rule, written with `:-`"
+        else "ask how the facts were just before, `was p(X)`; a recursion over facts is a static rule, written with `:-`"
         if edge.kind == "facts"
         else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
@@ -149,7 +150,7 @@ def _unlengthened(node: Node) -> Iterator[Scan]:
             return
         case Repeat() if node.count > 1:
             return
-        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within():
+        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within() | Unfold():
             for part in inputs(node):
                 yield from _unlengthened(part)
         case _:

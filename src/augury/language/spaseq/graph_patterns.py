@@ -114,13 +114,13 @@ def unknown_functions(functions: Iterable[str], words: Sequence[Piece], span: Sp
 # Filters
 
 
-def join_filters(patterns: list[Pattern], matched: Collection[str], prologue: Prologue) -> tuple[Gpm, ...] | None:
+def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...] | None:
     """The GPMs, each with the filters that are asked of the join with what came before."""
     findings = prologue.findings
     before = len(findings.errors)
     found = []
     for pattern in patterns:
-        others = frozenset(v for p in patterns if p is not pattern and p.name in matched for v in p.bindings.may)
+        others = frozenset(v for p in patterns if p is not pattern for v in p.bindings.may)
         gpm = _gpm(pattern, others, prologue)
         if gpm is not None:
             found.append(gpm)
