@@ -205,9 +205,14 @@ def _term(term: Any, blank: _Blanks) -> RdfTerm:
 
 
 def _malformed(event: int, error: SyntaxError) -> Malformed:
+    return Malformed(event, error.lineno or 0, said_by_parser(error))
+
+
+def said_by_parser(error: SyntaxError) -> str:
+    """What pyoxigraph says is wrong, and at which column."""
     text = re.sub(r"^Parser error (at|between) [^:]*: ", "", error.msg or "")
     column = f" at column {error.offset}" if error.offset else ""
-    return Malformed(event, error.lineno or 0, f"{text[:1].lower()}{text[1:]}{column}")
+    return f"{text[:1].lower()}{text[1:]}{column}"
 
 
 def oxigraph() -> Any:

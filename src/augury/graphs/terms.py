@@ -7,6 +7,7 @@ which are filled once for each of them, see `Worth`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -205,6 +206,14 @@ def _key(term: RdfTerm) -> str:
             return f"<<{' '.join(f'{len(part)}:{part}' for part in parts)}"
 
 
+def n_triples(term: Iri | Literal) -> str:
+    """A term as N-Triples writes it."""
+    if isinstance(term, Iri):
+        return _key(term)
+    text = re.sub(r'["\\\x00-\x1f\x7f]', lambda found: f"\\u{ord(found[0]):04X}", term.text)
+    return _key(Literal(text, term.datatype, term.language))
+
+
 def term_of_key(key: bytes) -> RdfTerm:
     return _term(key.decode("utf-8", "surrogatepass"))
 
@@ -306,4 +315,4 @@ def _as_float(value: Any) -> tuple[float, bool]:
         number = float(value)
     except OverflowError:
         return (np.inf if value > 0 else -np.inf), False
-    return number, number == value or number != number
+    return (number if isinstance(value, float) else number + 0.0), number == value or number != number
