@@ -32,6 +32,7 @@ from augury.language import syntax as s
 from augury.language.checks import check
 from augury.language.checks.types import check_subjects, check_types
 from augury.language.read import Loader, read
+from augury.language.spaseq.query_checks import check_origin
 from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
 from augury.language.translate import read_policy, translate
 from augury.optimiser import optimise
@@ -216,6 +217,8 @@ def check_clock(program: Compiled, clock: Kind) -> None:
     """On a known clock, times and durations have one type each; raises ProgramError where a use does not fit it."""
     findings = Findings()
     check_types(program.plan, findings, clock)
+    for query in program.plan.graph_queries:
+        check_origin(query, clock, findings)
     findings.raise_errors()
 
 
