@@ -21,6 +21,9 @@ Quantifier: TypeAlias = Literal["", "+", "?", "!"]
 AggregateName: TypeAlias = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
 
 
+HIDDEN = "graph "  # what the name of a query begins with that a rule has inside, and that is no answer
+
+
 def stream_type(iri: str) -> str:
     """The type of the graph events of a stream: its IRI in angle brackets. Their only argument is the graph's text."""
     return f"<{iri}>"
