@@ -41,6 +41,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import not_looked_for
+from augury.algebra.plan import Plan
 from augury.algebra.rule_terms import collected_variables, head_labels
 from augury.algebra.run_terms import run_labels, run_variables
 from augury.algebra.sharing import canonical
@@ -202,7 +203,7 @@ class Wiring:
                 Unfolded(self.circuit, source, out, rule, node)
                 return out
             case Graph():
-                source = self.view(node.input, Needs(needs.vars | {node.text}), rule)
+                source = self._graphs(node, needs, rule)
                 out = self.table(sorted(bound_vars(node) & (needs.vars | {v for _, v in node.binds})), ())
                 Solve(self.circuit, source, out, rule, node)
                 return out
@@ -210,6 +211,19 @@ class Wiring:
                 return self._run(node, needs, rule)
             case _:
                 assert_never(node)
+
+    def _graphs(self, node: Graph, needs: Needs, rule: str) -> View:
+        """The events whose graphs a pattern is asked of. The texts of inputs are taken as they came, and are no fields."""
+        scan = node.input
+        if not (
+            isinstance(scan, Scan)
+            and reads_text_alone(node, self.circuit.plan)
+            and self.circuit.since.get(rule) is None
+        ):
+            return self.view(scan, Needs(needs.vars | {node.text}), rule)
+        events = self.circuit.inputs[scan.type, len(scan.args)]
+        others = {a.name: i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name != node.text}
+        return View(events.out.table, {name: events.field(i) for name, i in others.items()})
 
     def _unary(self, node: Label | Within, needs: Needs, rule: str) -> View:
         """Names and windows, read together with what is below them."""
@@ -511,6 +525,15 @@ def _timely(condition: Condition, left: View, right: View) -> bool:
     if isinstance(condition, Relative | NoneInside) or not labels or condition_vars(condition):
         return False
     return labels <= set(left.labels) | set(right.labels)
+
+
+def reads_text_alone(node: Graph, plan: Plan) -> bool:
+    """Whether a pattern is asked of inputs, whose texts nobody else looks at by this scan."""
+    scan = node.input
+    if not isinstance(scan, Scan) or (scan.type, len(scan.args)) in plan.derived:
+        return False
+    names = [a.name for a in scan.args if isinstance(a, Var)]
+    return len(names) == len(scan.args) == len(set(names))
 
 
 def possible_vars(node: Node) -> set[str]:
