@@ -101,9 +101,7 @@ def reading(settings: Settings) -> Iterator[Row]:
         warm = process_time() - began
         cpu, found = best(partial(_read, texts, needed), settings.repeat)
         rate = len(texts) / max(cpu, 1e-9) / 1000
-        yield Row(
-            "graph reading", form, "Augury", rate, THROUGHPUT, len(texts), found, 2 * len(texts), warm, least=goal
-        )
+        yield Row("texts", form, "Augury", rate, THROUGHPUT, len(texts), found, 2 * len(texts), warm, least=goal)
 
 
 def _read(texts: pa.Array, needed: object) -> int:
@@ -120,9 +118,7 @@ def solving(settings: Settings) -> Iterator[Row]:
         cpu, found = best(partial(_solved, pattern, triples, terms, Dataset()), settings.repeat)
         rate = len(quotes) / max(cpu, 1e-9) / 1000
         goal = None if name == "with arithmetic" else SOLVE_GOAL
-        yield Row(
-            "graph solving", name, "Augury", rate, THROUGHPUT, len(quotes), found, quotes.expected(name), least=goal
-        )
+        yield Row("solutions", name, "Augury", rate, THROUGHPUT, len(quotes), found, quotes.expected(name), least=goal)
 
 
 def _solved(pattern: Pattern, triples: Triples, terms: Terms, dataset: Dataset) -> int:
@@ -145,10 +141,10 @@ def static(settings: Settings) -> Iterator[Row]:
         cpu, found = best(partial(_solved, pattern, triples, terms, dataset), settings.repeat)
         micro = cpu / len(quotes) * 1e6
         yield Row(
-            "graph knowledge", f"{known:,} triples", "µs/event", micro, "µs/event", len(quotes), found, expected,
+            "dataset", f"{known:,} triples", "µs/event", micro, "µs/event", len(quotes), found, expected,
             base=least, target=None if least is None else KNOWN_GOAL,
         )  # fmt: skip
-        yield Row("graph knowledge", f"{known:,} triples", "loading", loading, "CPU s", known, target=SECONDS)
+        yield Row("dataset", f"{known:,} triples", "loading", loading, "CPU s", known, target=SECONDS)
         least = least or micro
 
 
@@ -171,9 +167,9 @@ def knowledge(count: int, terms: Terms) -> Dataset:
     return Dataset.of(t.subject, t.predicate, t.object, np.full(len(t), terms.number(Iri(GRAPH))), terms)
 
 
-EXPERIMENTS = {"graph reading": reading, "graph solving": solving, "graph knowledge": static}
+EXPERIMENTS = {"texts": reading, "solutions": solving, "dataset": static}
 TITLES = {
-    "graph reading": "Graph events: texts to triples",
-    "graph solving": "Graph events: triples to solutions",
-    "graph knowledge": "Graph events: a pattern with GRAPH, by the size of the graph",
+    "texts": "Graph events: texts to triples",
+    "solutions": "Graph events: triples to solutions",
+    "dataset": "Graph events: a pattern with GRAPH, by the size of the graph",
 }
