@@ -8,6 +8,7 @@ is known is well-formed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -464,6 +465,13 @@ def scan_graphs(
     return status if event < events else DONE
 
 
+def frozen(data: Any) -> Array:
+    """Bytes as an array that nobody writes to: what else is the same is another type to the compiler, and compiled again."""
+    found = np.frombuffer(data, np.uint8)
+    found.flags.writeable = False
+    return found
+
+
 def scan(
     data: Array, bounds: Array, names: Callable[[], tuple[Array, Array]], terms: Terms, wanted: Array | None
 ) -> tuple[Array, Array, bool]:
@@ -478,7 +486,7 @@ def scan(
     guesses, kinds = np.full(_GUESSES, -1, np.int64), np.zeros((_GUESSES, 2), np.int64)
     asked, drafts = np.empty((4, _TOGETHER + largest // 3), np.int64), np.empty((4, _TOGETHER + largest // 3), np.int64)
     state = np.zeros(5, np.int64)
-    name_data, name_ends = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    name_data, name_ends = frozen(b""), np.zeros(1, np.int64)
     every, chosen = wanted is None, np.empty(0, np.uint8) if wanted is None else wanted
     room = _TOGETHER * 64
     while True:
