@@ -12,7 +12,7 @@ from augury.testing import Case, read_specs
 FOLDER = Path(__file__).parent / "specs"
 
 
-QUERIES_EVERYWHERE = False  # whether all executors answer queries
+QUERIES_EVERYWHERE = True
 
 
 def all_cases() -> list[Case]:

@@ -37,6 +37,7 @@ from augury.language.spaseq.query_checks import check_origin
 from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
 from augury.language.translate import read_policy, translate
 from augury.optimiser import optimise
+from augury.queries.lower import lowered
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,12 @@ class Compiled:
     @cached_property
     def optimised(self) -> Plan:
         """The plan that runs: after all rewrites, with the same answers."""
-        return optimise(self.plan)
+        return optimise(self.lowered)
+
+    @cached_property
+    def lowered(self) -> Plan:
+        """The plan with its queries as rules: what executors run, but for the judge."""
+        return lowered(self.plan)
 
     @property
     def _queries(self) -> tuple[GraphQuery, ...]:
@@ -206,12 +212,18 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
         ) from None
 
 
-def refuse_queries(program: Compiled, executor: str) -> None:
-    """Raises ProgramError where a program has queries, for an executor that does not answer them."""
+def refuse_late(program: Compiled, executor: str, any_of_them: bool = False) -> None:
+    """Raises ProgramError where answers of a query come after their ends and others read them; or, of some executors, at all."""
     findings = Findings()
-    for query in program.plan.graph_queries:
-        findings.add("E259", f"{executor} does not answer queries", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
-                     hint="the reference evaluator does: --engine reference, or engine=\"reference\"")  # fmt: skip
+    queries = program.plan.graph_queries if any_of_them else program.optimised.graph_queries
+    for query in (query for query in queries if query.settles_late):
+        what = (
+            "answer with an absence at the end"
+            if any_of_them
+            else "give to others what waits for an absence at its end"
+        )
+        findings.add("E259", f"{executor} does not {what}", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
+                     hint="the embedded engine does" if any_of_them else "let the rules read its streams, or use --engine reference")  # fmt: skip
     findings.raise_errors()
 
 

@@ -95,13 +95,13 @@ class Plan:
         return read | set(self.derived) | {(name, len(a)) for name, a in self.declared.items()}
 
 
-def static_calls(plan: Plan) -> set[Predicate]:
-    """Every static predicate that a rule or clause asks."""
+def static_calls(plan: Plan, was: bool | None = None) -> set[Predicate]:
+    """Every static predicate that a rule or clause asks; with `was`, just those as they were before, or are."""
     found: set[Predicate] = set()
 
     def visit(where: Iterable[Condition]) -> None:
         for condition in where:
-            if isinstance(condition, Holds | Unless):
+            if isinstance(condition, Holds | Unless) and was in (None, condition.was):
                 found.add((condition.name, len(condition.args)))
             elif isinstance(condition, AnyOf):
                 for option in condition.options:
@@ -110,13 +110,12 @@ def static_calls(plan: Plan) -> set[Predicate]:
     for clause in plan.clauses:
         visit(clause.body)
     for rule in plan.rules:
-        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+        for pattern in rule.patterns:
             for node in walk_all(pattern):
                 visit(conditions(node))
-        visit(rule.collect.where if rule.collect else ())
+        visit(rule.beside)
     return found
 
 
 def rule_reads(rule: Rule) -> set[Predicate]:
-    found = event_types(rule.body)
-    return found | event_types(rule.collect.pattern) if rule.collect else found
+    return {type for pattern in rule.patterns for type in event_types(pattern)}

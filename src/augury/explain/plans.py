@@ -13,6 +13,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -25,6 +26,8 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Top,
+    Unfold,
     Within,
     walk,
 )
@@ -135,10 +138,21 @@ def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
 def rule_tree(rule: Rule, plan: Plan) -> Tree:
     head = f"{rule.type}({', '.join(show(a) for a in rule.args)})"
     children = [describe(place(rule.body), plan)]
-    if rule.collect is not None:
-        children.append(_collect_tree(rule.collect, plan))
+    children += [_collect_tree(collect, plan) for collect in rule.collects]
     covers = f" covering {', '.join(rule.covers)}" if rule.covers else ""
-    return Tree(head + covers, tuple(children), "derived")
+    since = "" if rule.since is None else f" since {'END' if rule.since == 'END' else show(rule.since)}"
+    if rule.having:
+        children.append(Tree(f"having {', '.join(show_condition(c) for c in rule.having)}"))
+    if rule.top:
+        children.append(Tree(_top_text(rule.top)))
+    return Tree(head + covers + since, tuple(children), "derived")
+
+
+def _top_text(top: Top) -> str:
+    which = "all" if top.count is None else str(top.count)
+    order = " ascending" if top.ascending else ""
+    per = f" per {', '.join(top.per)}" if top.per else ""
+    return f"top {which} by {show(top.by)}{order}{per}{f' as {top.place}' if top.place else ''}"
 
 
 def _collect_tree(collect: Collect, plan: Plan) -> Tree:
@@ -146,7 +160,9 @@ def _collect_tree(collect: Collect, plan: Plan) -> Tree:
         f"while {collect.window}" if collect.window else f"{'exactly' if collect.exactly else 'last'} {collect.last}"
     )
     where = f" where {', '.join(show_condition(c) for c in collect.where)}" if collect.where else ""
-    return Tree(f"collect {which}{where}", (describe(place(collect.pattern), plan),))
+    by = f" by {', '.join(collect.by)}" if collect.by else ""
+    none = " or none" if collect.none else ""
+    return Tree(f"collect {which}{by}{where}{none}", (describe(place(collect.pattern), plan),))
 
 
 def describe(node: Node, plan: Plan) -> Tree:
@@ -180,6 +196,10 @@ def _describe(node: Node, plan: Plan) -> Tree:
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
+        case Unfold():
+            return Tree(f"each ({', '.join(node.binds)}) of {show(node.of)}", (describe(node.input, plan),))
+        case Graph():
+            return Tree(f"graph {node.pattern}", (describe(node.input, plan),))
         case Run():
             return _run_tree(node, plan)
         case _:

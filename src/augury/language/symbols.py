@@ -9,7 +9,7 @@ from augury.algebra.aggregates import AGGREGATES, AggregateFunction
 from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.plan import Query
 from augury.algebra.relations import RELATIVE
-from augury.algebra.scalar import FUNCTIONS, TYPES, Function
+from augury.algebra.scalar import FUNCTIONS, TESTS, TYPES, Function
 from augury.errors import Findings, Note, Span, counted, nearest
 from augury.language import syntax as s
 
@@ -63,7 +63,7 @@ def collect_symbols(
     graph_queries: Iterable[GraphQuery] = (),
 ) -> Symbols:
     prefixes: dict[str, s.Prefix] = {}
-    symbols = Symbols(findings, {**FUNCTIONS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
+    symbols = Symbols(findings, {**FUNCTIONS, **TESTS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
     for statement in statements(modules):
         match statement:
             case s.Prefix():

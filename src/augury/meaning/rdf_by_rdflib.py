@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
 from augury.errors import DataError
-from augury.knowledge.literals import LANG_STRING, XSD, literal_value
+from augury.graphs.literals import LANG_STRING, XSD, literal_value
 from augury.knowledge.rdf import _oxigraph as oxigraph
 from augury.language.spaseq.sparql_parser import algebra_of, as_written, sparql
 from augury.meaning.rdflib_corrected import corrected, plain_term
@@ -76,6 +76,21 @@ def value_from(term: RdfTerm | None) -> Value:
     if term.language:
         return literal_value(str(term), LANG_STRING, term.language)
     return literal_value(str(term), str(term.datatype or XSD + "string"))
+
+
+def key_from(term: RdfTerm) -> str:
+    """A term as the text by which it is told from others."""
+    import rdflib
+
+    match term:
+        case rdflib.URIRef():
+            return f"<{term}>"
+        case rdflib.BNode():
+            return f"_:{term}"
+    if term.language:
+        return f'"{term}"@{term.language.lower()}'
+    plain = term.datatype is None or str(term.datatype) == XSD + "string"
+    return f'"{term}"' if plain else f'"{term}"^^<{term.datatype}>'
 
 
 def triple_line(triple: TermTriple) -> str:

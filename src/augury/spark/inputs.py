@@ -37,6 +37,7 @@ from augury.spark.spelling import looks_misspelt
 
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
 PROBLEM, PATH, ROW = "augury problem", "augury path", "augury row"
+_WRONG = "augury wrong"  # what is wrong with a row, once its times and values are read
 OBSERVED = "augury_observed_"  # and a number: what a stream tells of the rows that it left out
 _numbers = itertools.count()
 _SQL = {
@@ -345,8 +346,13 @@ def _misread(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -
 
 @dataclass(frozen=True)
 class _Row:
-    """What is made of a row: when it was, whether it takes an event back, of which type it is, and what is wrong with it."""
+    """What is made of a row: when it was, whether it takes an event back, of which type it is, and what is wrong with it.
 
+    What takes much to say, times that are text and what is wrong, are columns of the frame: Spark writes an expression out
+    wherever it is used, and to plan and compile a dozen copies takes longer than to read a million rows.
+    """
+
+    frame: DataFrame
     start: Column
     end: Column
     code: Column
@@ -385,11 +391,10 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
         columns.append(revokes.alias("revoke"))
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
     if on_error is None:
-        return source.frame.select(*columns, row.problem.alias("problem"), given.alias("row"), path.alias("path"))
-    frame = source.frame
+        return row.frame.select(*columns, row.problem.alias("problem"), given.alias("row"), path.alias("path"))
+    frame = row.frame
     if frame.isStreaming and PROBLEM in fields:
-        frame = _observed(frame.withColumn("augury wrong", row.problem), F.col("augury wrong"), row.unknown, source)
-        return frame.where(F.col("`augury wrong`").isNull() if on_error == "skip" else F.lit(True)).select(*columns)
+        frame = _observed(frame, row.problem, row.unknown, source)
     return (frame.where(row.problem.isNull()) if on_error == "skip" else frame).select(*columns)
 
 
@@ -423,6 +428,9 @@ def _row(source: Source, reading: Reading) -> _Row:
         c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`", source.numbers)
         for c in there
     }
+    texts = {c: f"augury time {c}" for c in there if isinstance(fields[c], T.StringType)}
+    frame = source.frame.select("*", *(read[c].alias(name) for c, name in texts.items()))
+    read |= {c: F.col(f"`{name}`") for c, name in texts.items()}
     start = F.coalesce(*(read[c] for c in dict.fromkeys((said[0], *there))))
     end = F.coalesce(*(read[c] for c in dict.fromkeys((said[1], *there))))
     wrong: list[tuple[Column, Column]] = []
@@ -453,13 +461,15 @@ def _row(source: Source, reading: Reading) -> _Row:
     if PROBLEM in fields:
         found = F.col(f"`{PROBLEM}`")
         problem = F.when(found.isNotNull(), found).otherwise(problem)
+    frame, problem = frame.withColumn(_WRONG, problem), F.col(f"`{_WRONG}`")
     unknown = F.lit(False) if type is None else code.isNull() & type.isNotNull() & ~revokes & problem.isNull()
-    return _Row(start, end, code, revokes, unknown, problem)
+    return _Row(frame, start, end, code, revokes, unknown, problem)
 
 
 def unknown_types(source: Source, reading: Reading) -> DataFrame:
     """The types of a mixed source that the program does not know, once for each of their events."""
-    return source.frame.where(_row(source, reading).unknown).select(F.col(f"`{source.names.type}`").alias("type"))
+    row = _row(source, reading)
+    return row.frame.where(row.unknown).select(F.col(f"`{source.names.type}`").alias("type"))
 
 
 def _given(text: Column) -> Column:
