@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import augury
+from augury import sinks
 from augury.cli import cli
 from augury.clock import Clock
 from augury.errors import Findings, Source
@@ -20,6 +22,7 @@ from augury.language.spaseq.query_printer import show_query
 from augury.language.spaseq.query_reader import read_query
 from augury.meaning import evaluate
 from augury.model import Iri
+from augury.sinks.jsonl import event_as_json
 from tests.spaseq_programs import Answer, GraphSpec, Spec, answers, example
 
 SEEDS = range(3000 if os.environ.get("AUGURY_FUZZ") else 120)
@@ -205,6 +208,22 @@ def test_no_text_crashes_the_compiler(seed: int) -> None:
         text = text[:at] + random.choice(("", random.choice(signs))) + text[at + random.choice((0, 1, 3)) :]
     with contextlib.suppress(augury.AuguryError):
         compiled(text)
+
+
+def test_graphs_are_written_as_they_come_in(tmp_path: Path) -> None:
+    program = compiled(constructing("s", "t").replace("?x <http://e/p> 1", "?x <http://e/p> ?p"))
+    found = augury.run(program, [graph_event(id="e1"), graph_event(time=2, id="e2")], engine="reference")
+    path = tmp_path / "found.jsonl"
+    sinks.write(found.as_answers(), "jsonl", str(path), sys.stdout)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    one = '<http://e/x> <http://e/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .'
+    assert [(x["stream"], x["time"], x["graph"], x["trace"]) for x in lines] == [
+        ("http://e/t", 1, one, ["e1"]),
+        ("http://e/t", 2, one, ["e2"]),
+    ]
+    assert lines == [event_as_json(e, LOGICAL) for e in found]
+    again = compiled(ONE.replace("http://e/s", "http://e/t"))
+    assert len(augury.run(again, augury.read(path), engine="reference")) == 2
 
 
 # The command line
