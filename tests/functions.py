@@ -14,7 +14,7 @@ def index(temperature: float, humidity: float) -> float:
 
 
 @augury.aggregate
-def median(values: list[Any]) -> Any:
+def middle(values: list[Any]) -> Any:
     return sorted(values)[len(values) // 2]
 
 
@@ -24,4 +24,4 @@ def row(values: list[Any]) -> str:
     return " ".join(str(value) for value in values)
 
 
-FUNCTIONS = (index, median, row)
+FUNCTIONS = (index, middle, row)

@@ -398,7 +398,8 @@ class Writer(Choices):
         policy = ""
         if self.policies and len(labels) > 1 and self.chance(60):
             policy = f" POLICY {self.policy(body)}"
-        self.add(self.head(type, bound, moments), ", ".join(self._mixed(literals)) + policy)
+        since = self.since(labels) if self.chance(15) else ""
+        self.add(self.head(type, bound, moments) + since, ", ".join(self._mixed(literals)) + policy)
 
     def _mixed(self, literals: list[str]) -> list[str]:
         """Their order says nothing."""
@@ -436,17 +437,50 @@ class Writer(Choices):
                 literals.append(f"w: {kind}({anchor}, {1 if kind == 'shorten' else self.number(2, 5)}s)")
             if self.chance(25):
                 literals.append(self.not_inside(window, body))
-            literals.append(f"while {window}: collect {collected.text}")
+            lead = f"while {window}: collect"
         else:
-            how = self.pick(["last", "last", "exactly"])
-            literals.append(f"{how} {self.pick([2, 1, 2, 3])}: collect {collected.text}")
-        every = body.sure | collected.sure
-        if self.chance(30):
+            lead = f"{self.pick(['last', 'last', 'exactly'])} {self.pick([2, 1, 2, 3])}: collect"
+        none = bool(body.sure) and self.chance(15)
+        named = self.chance(20)
+        literals.append(f"{lead} {'p: ' if named else ''}{collected.text}{' or none' if none else ''}")
+        if named and self.chance(60):
+            at = self.pick(labels)
+            literals.append(self.pick([f"start(p) >= start({at}) - 2", f"end(p) != end({at})", "duration(p) < 2"]))
+        every = body.sure | (frozenset() if none else collected.sure)
+        if self.chance(30) and not none:
             literals += self.conditions(every)[0]
+        literals += self._having(collected) if self.chance(30) else []
         policy = f" POLICY {self.policy(body)}" if self.policies and len(labels) > 1 and self.chance(50) else ""
-        self.add(self._aggregated(type, body, collected), ", ".join(literals) + policy)
+        head = self._aggregated(type, body, part("", more=[]) if none else collected, collected.numbers)
+        top, place = self._top(collected.numbers, every) if self.chance(20) else ("", "")
+        if place and head.endswith(", count())"):
+            head = head.removesuffix("count())") + f"{place})"
+        since = self.since(labels) if self.chance(20) else ""
+        self.add(head + since, ", ".join(literals) + policy + top)
 
-    def _aggregated(self, type: str, body: Part, collected: Part) -> str:
+    def since(self, labels: Sequence[str]) -> str:
+        """Where an event starts."""
+        at = self.pick(labels)
+        return f" SINCE {self.pick(['END', f'start({at})', f'end({at})', f'start({at}) - 1s', f'start({at}) + 2s'])}"
+
+    def _having(self, collected: Part) -> list[str]:
+        """Conditions on a group."""
+        x = self.pick(collected.numbers)
+        return self.pick([
+            ["count() >= 2"], [f"max({x}) > 1"], [f"N9 = count({x})", "N9 < 3"], [f"count() = 1 or min({x}) = 1"],
+            [f"sum({x}) between 1 and 4"], [f"any({x} > 1)"],
+        ])  # fmt: skip
+
+    def _top(self, numbers: Sequence[str], names: Iterable[str]) -> tuple[str, str]:
+        """A ranking, and the variable of its place."""
+        by = self.pick(["count()", f"sum({self.pick(numbers)})", f"max({self.pick(numbers)})"])
+        how = self.pick([" ASC", "", ""])
+        plain = sorted(v for v in names if kind_of(v) in ("n", "s"))
+        per = f" PER ({self.pick(plain)})" if plain and self.chance(30) else ""
+        place = "R9" if self.chance(60) else ""
+        return f" TOP {self.pick([1, 2, 'ALL'])} BY {by}{how}{per}{f' AS {place}' if place else ''}", place
+
+    def _aggregated(self, type: str, body: Part, collected: Part, numbers: Sequence[str]) -> str:
         """A head with at least one aggregate; its other variables make groups."""
         args: list[str] = []
         columns = COLUMNS[type]
@@ -455,12 +489,13 @@ class Writer(Choices):
             if i < len(columns) - 1 and others and self.chance(70):
                 args.append(self.pick(others))
             elif kind == "l":
-                args.append(f"list({self.pick([*collected.numbers, f'{collected.numbers[0]} + 1'])})")
+                args.append(f"list({self.pick([*numbers, f'{numbers[0]} + 1'])})")
             elif kind == "n":
-                x = self.pick(collected.numbers)
+                x = self.pick(numbers)
                 simple = f"{self.pick(AGGREGATES)}({x})"
                 args.append(self.pick([simple, simple, simple, "count()", f"count(distinct {x})", f"sum(distinct {x})",
-                                       f"max({x}) - min({x})", f"sum({x} * 2)"]))  # fmt: skip
+                                       f"max({x}) - min({x})", f"sum({x} * 2)", f"nth({x}, 2)", f"mode({x})",
+                                       f"arg_max({x}, {self.pick(numbers)})", "count()"]))  # fmt: skip
             else:
                 text = self.pick([v for v in collected.sure if kind_of(v) == "s"] or ["'k'"])
                 args.append(f"concat({self.pick(['first', 'last', 'min'])}({text}), count())")

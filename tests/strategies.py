@@ -9,7 +9,28 @@ from augury.clock import Duration, Timestamp
 from augury.language import syntax as s
 from augury.model import Event, Iri
 
-NAMES = st.sampled_from(["a", "b", "wind", "last", "event", "seq", "start", "Fire", "while_", "not_", "tick"])
+NAMES = st.sampled_from(
+    [
+        "a",
+        "b",
+        "wind",
+        "last",
+        "event",
+        "seq",
+        "start",
+        "Fire",
+        "while_",
+        "not_",
+        "tick",
+        "in",
+        "between",
+        "every",
+        "was",
+        "none",
+        "top",
+        "since",
+    ]
+)
 LOWER = st.sampled_from(["a", "b", "wind", "last", "event", "start", "min", "recent", "output"])
 VARS = st.sampled_from(["X", "Y", "Loc", "_Z", "W2"])
 LABELS = st.sampled_from(["o", "s", "w", "i1"])
@@ -59,6 +80,8 @@ conditions: st.SearchStrategy[s.Node] = st.one_of(
     st.builds(lambda x, y, z: s.Chain((x, y, z), ("<=", "!=")), values, values, values),
     _calls(values),
     _calls(values).map(s.Not),
+    st.builds(s.Among, values, st.lists(values, min_size=1, max_size=3).map(tuple), st.booleans()),
+    st.builds(s.Between, values, values, values),
     st.builds(lambda a, b: s.Group((a, b)), _calls(values), _calls(values)),
 )
 lengths = st.one_of(st.integers(0, 10**6).map(Const), durations)
@@ -84,8 +107,9 @@ patterns: st.SearchStrategy[s.Node] = st.recursive(
 literals: st.SearchStrategy[s.Node] = st.one_of(
     patterns,
     st.builds(s.Labelled, LABELS, patterns),
-    st.builds(s.While, LABELS, st.booleans(), patterns),
-    st.builds(s.Last, st.integers(1, 9), st.booleans(), patterns),
+    st.builds(s.While, LABELS, st.just(False), patterns),
+    st.builds(s.While, LABELS, st.just(True), patterns, st.none() | LABELS, st.booleans()),
+    st.builds(s.Last, st.integers(1, 9), st.booleans(), patterns, st.none() | LABELS, st.booleans()),
     st.builds(
         lambda i, r, j: s.Binary(r, s.Name(i), s.Name(j)),
         LABELS,
@@ -109,6 +133,14 @@ choices = st.builds(
     st.sampled_from(["ALL", "LONGEST", "SHORTEST"]),
     st.none() | st.just("") | LOWER,
 )
+tops = st.builds(
+    s.Top,
+    st.none() | st.integers(0, 9),
+    values,
+    st.booleans(),
+    st.lists(variables, max_size=2).map(tuple),
+    st.none() | variables,
+)
 statements: st.SearchStrategy[s.Statement] = st.one_of(
     st.builds(
         s.EventRule,
@@ -118,6 +150,8 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
         st.none() | policies,
         st.sampled_from(["event", "event", "fact", "no fact"]),
         st.none() | choices,
+        st.none() | st.just("END") | values,
+        st.none() | tops,
         comments,
     ),
     st.builds(

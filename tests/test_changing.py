@@ -52,6 +52,14 @@ PROGRAMS = {
     "collect": STATE + "out(X, count(Z)) <- o: a(X), last 3: collect (b(Z) WHERE shut(Z)).",
     "recent": STATE + "out(X, Y) <- a(X) SEQ[recent] b(Y) WHERE shut(X).",
     "chronological": STATE + "out(X, Y) <- a(X) SEQ[chronological] b(Y) WHERE shut(Y).",
+    "was": STATE + "out(X) <- a(X) WHERE was shut(X).",
+    "was not": STATE + "out(X) <- c(X) WHERE not was shut(X).",
+    "was inside": STATE + "out(X, Y) <- (a(X) WHERE was shut(X)) SEQ b(Y) WHERE shut(Y).",
+    "was collected": STATE + "out(X, count(Z)) <- o: a(X), last 3: collect (b(Z) WHERE was shut(Z)).",
+    "was recent": STATE + "out(X, Y) <- a(X) SEQ[recent] b(Y) WHERE not was shut(Y).",
+    "was a way": LINKS + STATE + "out(X, Y) <- a(X) WHERE was way(X, Y).",
+    "toggle": "fact shut(X) <- c(X), not was shut(X).\nfact not shut(X) <- c(X), was shut(X).\nout(X) <- a(X) WHERE shut(X).",
+    "toggle by events": "on(X) <- c(X), not was shut(X).\noff(X) <- c(X), was shut(X).\nfact shut(X) <- on(X).\nfact not shut(X) <- off(X).\nout(X) <- a(X) WHERE shut(X).",
     "recursive": LINKS + "out(X) <- a(X).\nout(Y) <- (out(X) SEQ b(Y)).4 WHERE link(X, Y).",
 }  # fmt: skip
 MORE = [

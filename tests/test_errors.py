@@ -13,7 +13,7 @@ from augury.language.codes import CODES
 
 FOLDER = Path(__file__).parent / "errors"
 CASES = [
-    (f"{path.stem}: {case['name']}", case)
+    (f"{path.stem}: {case['name']}", {"file": "q.spaseq" if path.stem == "spaseq" else "program.aug", **case})
     for path in sorted(FOLDER.glob("*.toml"))
     for case in tomllib.loads(path.read_text(encoding="utf-8"))["case"]
 ]
@@ -88,7 +88,15 @@ def message(program: str | Path, name: str = "program.aug") -> str:
 
 @pytest.mark.parametrize("case", [c for _, c in CASES], ids=[name for name, _ in CASES])
 def test_message(case: dict[str, str]) -> None:
-    assert message(case["program"]) == case["message"].strip("\n")
+    found = message(case["program"], case["file"]) if "engine" not in case else _refused(case)
+    assert found == case["message"].strip("\n")
+
+
+def _refused(case: dict[str, str]) -> str:
+    """What an executor says of a program that it does not run."""
+    with pytest.raises(augury.ProgramError) as error:
+        augury.run(augury.compile(case["program"], name=case["file"]), [], engine=case["engine"])
+    return render_all(error.value.diagnostics)
 
 
 @pytest.mark.parametrize("name", INCLUDES)

@@ -11,12 +11,12 @@ from augury.algebra import nodes
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "jit", "clock", "limits", "model", "standing", "algebra", "entailment", "optimiser", "language", "columns", "sources", "knowledge", "compiled", "settings", "meaning", "notation",
+    "errors", "jit", "clock", "limits", "model", "standing", "algebra", "entailment", "optimiser", "language", "columns", "graphs", "sources", "knowledge", "queries", "compiled", "settings", "meaning", "notation",
     "explain", "sinks", "engine", "program", "spark", "run", "testing", "terminal", "job", "cli",
 ]  # fmt: skip
 # One idea on two sides: a format that is read and written, a command and what it does, an algebra's node and its meaning.
 TWO_SIDES = {
-    "batch", "csv", "facts", "files", "job", "jsonl", "parquet", "patterns", "policies", "relation", "run", "static", "stream", "types", "why",
+    "batch", "csv", "facts", "files", "job", "jsonl", "parquet", "patterns", "policies", "read", "relation", "run", "solve", "static", "stream", "terms", "types", "why",
 }  # fmt: skip
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import augury
 from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError, RunError
+from augury.graphs.literals import literal_value, value_of
 from augury.knowledge import rdf
-from augury.knowledge.literals import literal_value, value_of
 from augury.knowledge.rdf import ENDINGS, Form, Triples, read_rdf
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Schema, Triple, closure
 from augury.model import Iri, Term, Value

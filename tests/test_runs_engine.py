@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.engine.operators.runs import moments
 from augury.engine.operators.runs.greedy import Greedy
+from augury.engine.operators.runs.sight import Sight
 from augury.engine.session import Session
 from augury.meaning import evaluate
 from augury.model import Event
@@ -37,7 +39,9 @@ CLIMBS = "climb(I, count(X)) <- a(I) NEXT b(I, X)+ NEXT c(I) WHERE X > prev(X)."
 
 @pytest.mark.parametrize("portion", range(200 if FUZZ else 4))
 @pytest.mark.parametrize("way", WAYS)
-def test_after_every_step(way: str, portion: int) -> None:
+def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if portion % 2:  # as where many come at once
+        monkeypatch.setattr(moments, "MANY", 1)
     for seed in range(portion * 15, portion * 15 + 15):
         number = Random(f"runs {seed}").randint
         text, steps = write_run(number), write_run_telling(number)
@@ -112,11 +116,15 @@ def test_what_is_taken_back_touches_the_runs_around_it() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 100, 4_000])
-def test_a_long_run_costs_what_its_events_cost(batch: int) -> None:
-    """One visit of many clicks: each step takes in what came, and not all that was there."""
+@pytest.mark.parametrize(
+    "text",
+    [CLIMBS, CLIMBS[:-1] + " LONGEST SKIP PAST END.", CLIMBS.split(" WHERE")[0].replace("NEXT", "THEN") + " LONGEST."],
+)
+def test_a_long_run_costs_what_its_events_cost(text: str, batch: int) -> None:
+    """One climb of many steps: each push takes in what came, and not all that was there."""
 
     def cost(clicks: int) -> float:
-        session = augury.compile(CLIMBS).session()
+        session = augury.compile(text).session()
         told(session, "a", [(1,)], [0])
         rows = [(1, i) for i in range(clicks)]
         for at in range(0, clicks, batch):
@@ -159,3 +167,57 @@ def test_what_lies_behind_is_forgotten() -> None:
         session.prune()
         most = max(most, session.stats()["rows"])
     assert most < 200
+
+
+AGGREGATES = "sum(X), avg(X), min(X), max(X), count(X)"
+VALUES: dict[str, list[Any]] = {
+    "integers": [0, 1, -7, 40_000_000_000],
+    "floats": [0.1, 0.2, -0.3, 1e-9, -1e-15, 2.5, 1e15, 0.0],
+    "both": [1, 1.0, 0.5, None, -3],
+    "hard": [1e300, -1e300, 1e-300, 2**60, 0.1, 7],
+    "odd": ["x", "y", None, "z"],
+}
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        f"r(I, {AGGREGATES}) <- b(I, X)+ PER (I).",
+        f"r(I, {AGGREGATES}) <- b(I, X)+ PER (I) LONGEST SKIP PAST END.",
+        f"r(I, {AGGREGATES}) <- a(I) NEXT b(I, X)* NEXT c(I).",
+        f"r(I, {AGGREGATES}) <- a(I) NEXT b(I, X)+ WHERE (sum(X) >= 0, X >= min(X)).",
+        f"r(I, Y, {AGGREGATES}) <- b(I, X)+ NEXT c(I, Y) WHERE Y > max(X) PER (I).",
+    ],
+)
+def test_aggregates_along_a_run(rule: str, values: str) -> None:
+    """Exact, rounded once, whatever the values are; the iterations of numbers are never gathered."""
+    if values == "odd":
+        rule = rule.replace("sum(X), avg(X), ", "").replace("sum(X) >= 0", "count(X) >= 0")
+    program = augury.compile(rule)
+    number = Random(f"{rule} {values}").randint
+    for length in (3, 9):
+        events, time = [], 0
+        for _ in range(4 * length):
+            time += number(0, 1)
+            type = "abbbbc"[number(0, 5)]
+            value = VALUES[values][number(0, len(VALUES[values]) - 1)]
+            args = (number(1, 2), value) if type == "b" or ("c(I, Y)" in rule and type == "c") else (number(1, 2),)
+            events.append(Event(type, args, time, time))
+        steps = [events[at : at + length] for at in range(0, len(events), length)]
+        *_, answer = compare(program, steps, [])
+        if values != "both":  # where 1 and 1.0 are equal, either may be shown
+            expected = evaluate(program.plan, events, CLOCK, [], time).events
+            assert sorted(map(str, answer.values())) == sorted(map(str, expected))
+
+
+@pytest.mark.parametrize(
+    "rule", ["r(I, sum(X)) <- b(I, X)+ PER (I).", "r(I, min(X)) <- b(I, X)+ PER (I) LONGEST SKIP PAST END."]
+)
+def test_aggregates_are_kept_along_the_run(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of many events adds one value to what it has; nothing is gathered."""
+    monkeypatch.setattr(Sight, "aggregate", lambda *_: pytest.fail("gathered"))
+    session = augury.compile(rule).session(clock="logical")
+    for at in range(0, 600, 20):
+        session.push([Event("b", (1, 0.1 * i), i, i) for i in range(at, at + 20)])
+    assert len(list(session.events())) == (180_300 if "sum" in rule else 1)

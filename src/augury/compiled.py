@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.graph_queries import HIDDEN, GraphQuery
 from augury.algebra.nodes import Policy
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
@@ -31,8 +32,12 @@ from augury.language import syntax as s
 from augury.language.checks import check
 from augury.language.checks.types import check_subjects, check_types
 from augury.language.read import Loader, read
+from augury.language.spaseq.graph_atoms import graph_atoms
+from augury.language.spaseq.query_checks import check_origin
+from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
 from augury.language.translate import read_policy, translate
 from augury.optimiser import optimise
+from augury.queries.lower import lowered
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class Compiled:
         listed = [include_from] if isinstance(include_from, str | Path) else include_from
         loader = _loader(findings, [*map(_folder, given), *map(Path, listed)])
         with _not_too_deep(given):
-            for source in given:
+            queries = read_queries([source for source in given if source.language == SPASEQ], findings)
+            for source in (source for source in given if source.language != SPASEQ):
                 known = {m.span.source.name for m in modules}
                 modules += [m for m in read(source, findings, loader) if m.span.source.name not in known]
         registered = tuple(functions)
@@ -70,19 +76,20 @@ class Compiled:
                 raise RunError(
                     f"{item!r} is not registered", hint="decorate it with @augury.function or @augury.aggregate"
                 )
-        return cls._compiled(
-            modules, findings, registered, (facts,) if isinstance(facts, str) else tuple(facts), policy
-        )
+        names = (facts,) if isinstance(facts, str) else tuple(facts)
+        return cls._compiled(modules, queries, findings, registered, names, policy)
 
     @classmethod
     def _compiled(
         cls,
         modules: list[s.Module],
+        queries: tuple[GraphQuery, ...],
         findings: Findings,
         functions: tuple[Function | AggregateFunction, ...],
         facts: tuple[str, ...],
         policy: str | None,
     ) -> Self:
+        in_order = ordered([*queries, *graph_atoms(modules)], findings)
         with _not_too_deep([m.span.source for m in modules]):
             plan = translate(
                 modules,
@@ -91,10 +98,13 @@ class Compiled:
                 {f.name: f for f in functions if isinstance(f, AggregateFunction)},
                 facts,
                 _read_policy(policy, findings) if policy else None,
+                in_order,
             )
+            plan = replace(plan, declared={**declared_by(in_order), **plan.declared})
             check(plan, findings)
             check_subjects(plan, findings, facts)
-        if not findings.errors and not any(isinstance(x, s.EventRule) for m in modules for x in m.statements):
+        has_rules = any(isinstance(x, s.EventRule) for m in modules for x in m.statements)
+        if not findings.errors and not has_rules and not queries:
             where = modules[-1].span if modules else NOWHERE
             findings.add(
                 "W311",
@@ -107,12 +117,25 @@ class Compiled:
         return cls(plan, findings.sorted(), tuple(modules), functions, facts)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {counted(len(self.plan.rules), 'rule')}: {', '.join(self.plan.outputs)}>"
+        number = len(self._queries)
+        parts = [counted(len(self.plan.rules), "rule")] if self.plan.rules or not number else []
+        parts += [f"{number} {'query' if number == 1 else 'queries'}"] if number else []
+        return f"<{type(self).__name__} of {' and '.join(parts)}: {', '.join(self.plan.outputs)}>"
 
     @cached_property
     def optimised(self) -> Plan:
         """The plan that runs: after all rewrites, with the same answers."""
-        return optimise(self.plan)
+        return optimise(self.lowered)
+
+    @cached_property
+    def lowered(self) -> Plan:
+        """The plan with its queries as rules: what executors run, but for the judge."""
+        return lowered(self.plan)
+
+    @property
+    def _queries(self) -> tuple[GraphQuery, ...]:
+        """The queries that are files of their own."""
+        return tuple(query for query in self.plan.graph_queries if not query.name.startswith(HIDDEN))
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -121,7 +144,7 @@ class Compiled:
 
     def with_policy(self, policy: str) -> Self:
         """The same program under another policy, where it names none itself."""
-        return self._compiled(list(self.modules), Findings(), self.functions, self.facts, policy)
+        return self._compiled(list(self.modules), self._queries, Findings(), self.functions, self.facts, policy)
 
     def with_rules(self, rules: str | Path) -> Self:
         """The program with more rules, from a path or from text."""
@@ -133,7 +156,7 @@ class Compiled:
         folders = [Path(name).parent for name in known if name != "<program>"]
         loader = _loader(findings, [_folder(source), *folders])
         added = [m for m in read(source, findings, loader) if m.span.source.name not in known]
-        return self._compiled([*self._labelled(), *added], findings, self.functions, self.facts, None)
+        return self._compiled([*self._labelled(), *added], self._queries, findings, self.functions, self.facts, None)
 
     def without_rule(self, label: str) -> Self:
         """The program without one of its rules."""
@@ -155,7 +178,7 @@ class Compiled:
             replace(m, statements=tuple(y for x in m.statements if (y := kept(x)) is not None))
             for m in self._labelled()
         ]
-        return self._compiled(modules, Findings(), self.functions, self.facts, None)
+        return self._compiled(modules, self._queries, Findings(), self.functions, self.facts, None)
 
     def _labelled(self) -> list[s.Module]:
         """The modules with every rule under its label, so that labels stay when rules come and go."""
@@ -189,21 +212,49 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
         ) from None
 
 
+def refuse_late(program: Compiled, executor: str, any_of_them: bool = False) -> None:
+    """Raises ProgramError where answers of a query come after their ends and others read them; or, of some executors, at all."""
+    findings = Findings()
+    queries = program.plan.graph_queries if any_of_them else program.optimised.graph_queries
+    for query in (query for query in queries if query.settles_late):
+        what = (
+            "answer with an absence at the end"
+            if any_of_them
+            else "give to others what waits for an absence at its end"
+        )
+        findings.add("E259", f"{executor} does not {what}", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
+                     hint="the embedded engine does" if any_of_them else "let the rules read its streams, or use --engine reference")  # fmt: skip
+    findings.raise_errors()
+
+
 def check_clock(program: Compiled, clock: Kind) -> None:
     """On a known clock, times and durations have one type each; raises ProgramError where a use does not fit it."""
     findings = Findings()
     check_types(program.plan, findings, clock)
+    for query in program.plan.graph_queries:
+        check_origin(query, clock, findings)
     findings.raise_errors()
 
 
-def source_of(program: str | Path, name: str | None = None) -> Source:
-    """A path where it looks like one; text otherwise."""
+LANGUAGES = ("rules", SPASEQ)
+
+
+def source_of(program: str | Path, name: str | None = None, language: str | None = None) -> Source:
+    """A path where it looks like one; text otherwise. Its language is that of its ending, where none is named."""
     if not isinstance(program, str | Path):
         raise RunError(f"a program is a path or text, not {type(program).__name__}")
-    if isinstance(program, Path) or (program.endswith(".aug") and "\n" not in program):
+    if language is not None and language not in LANGUAGES:
+        raise RunError(f"unknown language `{language}`", hint=f"there is {' and '.join(LANGUAGES)}")
+    if isinstance(program, Path) or (program.endswith((".aug", ".spaseq")) and "\n" not in program):
         path = Path(program)
-        return Source(name or str(path), read_text(path))
-    return Source(name or "<program>", program)
+        return Source(name or str(path), read_text(path), language or language_of(path))
+    named = name or "<program>"
+    return Source(named, program, language or language_of(named))
+
+
+def language_of(path: str | Path) -> str:
+    """The language of a file, by its ending."""
+    return SPASEQ if str(path).endswith(".spaseq") else "rules"
 
 
 def read_text(path: Path) -> str:

@@ -23,10 +23,11 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Source:
-    """A piece of program text with its name, so that a span can show its line."""
+    """A piece of program text with its name, so that a span can show its line. `language` is "rules" or "spaseq"."""
 
     name: str
     text: str
+    language: str = "rules"
 
     @cached_property
     def _line_starts(self) -> list[int]:

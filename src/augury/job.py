@@ -23,7 +23,7 @@ from augury.knowledge.facts import Facts, without_facts
 from augury.knowledge.graphs import Graphs, read_facts
 from augury.language.show import Printer
 from augury.language.symbols import unregistered
-from augury.meaning import evaluate, replay
+from augury.meaning import evaluate, replay, static_graphs
 from augury.model import Event, HistoryItem
 from augury.notation import show_event
 from augury.settings import Task
@@ -96,7 +96,8 @@ class Job:
             rest = (self.clock, self.all_facts(engine), *times, settings.retention)
             if engine == "embedded":
                 return batch.evaluate(self.task.program, items, *rest, limits=settings.limits)
-            return evaluate(self._asked, items.items() if isinstance(items, History) else items, *rest)
+            told = items.items() if isinstance(items, History) else items
+            return evaluate(self._asked, told, *rest, static_graphs(self.graphs, self.plan))
 
     def replay(self, until: str | None, engine: str = "reference") -> Replay:
         settings = self.settings
@@ -107,7 +108,7 @@ class Job:
             if engine == "embedded":
                 found = batch.replay(self.task.program, self.history, *rest, limits=settings.limits)
             else:
-                found = replay(self._asked, self.history.items(), *rest)
+                found = replay(self._asked, self.history.items(), *rest, static_graphs(self.graphs, self.plan))
         self.late += found.late
         return found
 

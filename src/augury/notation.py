@@ -1,4 +1,4 @@
-"""Events, facts and answers as one line of text: `e7: wind('l1', 12.5) @ [1, 3]`, `revoke e7`.
+"""Events, facts and answers as one line of text: `e7: wind('l1', 12.5) @ [1, 3]`, `<http://e/s> { e:a e:b 5 } @ 3`, `revoke e7`.
 
 Used by spec files, by `augury why` and by tests; data files use CSV and JSON lines.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from augury.algebra.graph_queries import stream_type
 from augury.algebra.nodes import Clause
 from augury.algebra.terms import Build, Const, Expr
 from augury.clock import Clock
@@ -20,13 +21,18 @@ _EVENT = re.compile(
     r"(?:(?P<id>[\w.-]+)\s*:\s*)?(?P<atom>.+?)\s*@\s*(?P<time>\[.*\]|'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+known\s+(?P<known>\S.*))?",
     re.DOTALL,
 )
+_GRAPH = re.compile(
+    r"(?:(?P<id>[\w.-]+)\s*:\s+)?(?P<stream><[^<>]*>|[\w-]*:[\w-]+|\w+)\s*\{(?P<graph>.*)\}\s*@\s*"
+    r"(?P<time>'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+known\s+(?P<known>\S.*))?",
+    re.DOTALL,
+)
 _REVOKE = re.compile(r"revoke\s+(?P<id>[\w.-]+)(?:\s+known\s+(?P<known>\S.*))?")
 
 
 def read_atom(text: str, prefixes: Mapping[str, str] | None = None) -> tuple[str, tuple[Value, ...]]:
     """The name and values of a ground atom; `prefixes` are those of the program it belongs to."""
     findings = Findings()
-    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in (prefixes or {}).items())
+    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in (prefixes or {}).items() if name)
     modules = read(Source("", f"{declared}{text}."), findings)
     plan = translate(modules, findings)
     if findings.errors or len(plan.clauses) != 1 or plan.clauses[0].body:
@@ -45,9 +51,14 @@ def _ground(expr: Expr, text: str) -> Value:
     raise DataError(f"not an event: {text!r}; an event has values, not variables")
 
 
-def read_event(text: str, clock: Clock, prefixes: Mapping[str, str] | None = None) -> HistoryItem:
-    """An event or a revocation from one line."""
+def read_event(
+    text: str, clock: Clock, prefixes: Mapping[str, str] | None = None, streams: Mapping[str, str] | None = None
+) -> HistoryItem:
+    """An event or a revocation from one line. A graph event may name its stream as a query does: `streams` has the IRIs."""
     text = text.strip()
+    graph = _GRAPH.fullmatch(text)
+    if graph:
+        return _graph_event(graph, clock, prefixes or {}, streams or {})
     revoke = _REVOKE.fullmatch(text)
     if revoke:
         return Revocation(revoke["id"], _time(revoke["known"], clock) if revoke["known"] else None)
@@ -62,6 +73,27 @@ def read_event(text: str, clock: Clock, prefixes: Mapping[str, str] | None = Non
         start = end = _time(time, clock)
     known = _time(found["known"], clock) if found["known"] else None
     return Event(type, args, start, end, found["id"] or "", known=known)
+
+
+def _graph_event(found: re.Match[str], clock: Clock, prefixes: Mapping[str, str], streams: Mapping[str, str]) -> Event:
+    stream = found["stream"]
+    prefix, colon, local = stream.partition(":")
+    if stream.startswith("<"):
+        iri = stream[1:-1]
+    elif colon and prefix in prefixes:
+        iri = prefixes[prefix] + local
+    elif stream in streams:
+        iri = streams[stream]
+    else:
+        raise DataError(
+            f"unknown stream `{stream}`", hint="write its IRI, <http://…>, or the name that a query gives it"
+        )
+    declared = "".join(f"@prefix {name}: <{given}> .\n" for name, given in prefixes.items())
+    graph = found["graph"].strip()
+    graph += " ." if graph and not graph.endswith(".") else ""
+    time = _time(found["time"], clock)
+    known = _time(found["known"], clock) if found["known"] else None
+    return Event(stream_type(iri), (declared + graph,), time, time, found["id"] or "", known=known)
 
 
 def _time(text: str, clock: Clock) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,18 +56,23 @@ class Program(Compiled):
 
 
 def compile(
-    program: str | Path,
+    program: str | Path | Sequence[str | Path],
     *,
     functions: Iterable[Function | AggregateFunction] = (),
     facts: Iterable[str] = (),
     policy: str | None = None,
     name: str | None = None,
     include_from: Iterable[str | Path] = (),
+    language: str | None = None,
 ) -> Program:
     """Compiles a program from a path or from text; raises ProgramError with everything that is wrong.
+
+    Several paths, or texts, are one program. `language` is "rules" or "spaseq"; by default that of the file's ending. `name`
+    is what a text is called in messages; a query in SPAseQ derives events of that name, or that of its file.
 
     `functions` are Python functions and aggregates made by `augury.function` and `augury.aggregate`; `facts` names static
     predicates whose facts come with the run; `policy` stands in where the program names none. A program includes files of
     its own folder and those below it, and of the folders in `include_from`.
     """
-    return Program.of([source_of(program, name)], functions, facts, policy, include_from)
+    listed = [program] if isinstance(program, str | Path) or not isinstance(program, Sequence) else program
+    return Program.of([source_of(one, name, language) for one in listed], functions, facts, policy, include_from)

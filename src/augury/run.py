@@ -20,7 +20,7 @@ from augury.errors import RunError, counted, too_deep
 from augury.explain.why import derivation_tree, show_tree
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
-from augury.meaning import evaluate
+from augury.meaning import evaluate, static_graphs
 from augury.model import Event, Fact, Revocation
 from augury.program import Program, compile
 from augury.settings import Settings
@@ -187,6 +187,6 @@ def run(
         if engine == "embedded":
             return Result(program, batch.evaluate(program, history, *given, limits=settings.limits), chosen)
         plan = needed(program.plan, program.plan.outputs)
-        return Result(program, evaluate(plan, history.items(), *given), chosen)
+        return Result(program, evaluate(plan, history.items(), *given, static_graphs(graphs, plan)), chosen)
     except RecursionError:
         raise too_deep() from None

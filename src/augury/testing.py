@@ -9,16 +9,18 @@
     events = ["smoke('l1') @ 1", "heat('l1') @ 3"]
     expected = ["fire_alarm('l1') @ [1, 3]"]
 
-A case may have a `program` of its own, `clock`, `policy`, `until`, `as_of`, `retention`, `facts` (rows by name), and
+A case may have a `program` of its own, `queries` in SPAseQ by name, or one `query`, which is called `q`, `clock`, `policy`, `until`, `as_of`, `retention`, `facts` (rows by name), and
 `changes`: lines `+ event` and `- event`, in order, while the events are pushed one by one (with `emit` and `lateness`).
 `expected` is the whole answer: every output event, in any order.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,14 +29,14 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.clock import SECOND, Clock
 from augury.engine import batch
-from augury.errors import DataError, misspelt
+from augury.errors import DataError, Source, misspelt
 from augury.knowledge.facts import Facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.rdf import Triples, read_rdf
-from augury.meaning import evaluate, replay
+from augury.meaning import evaluate, replay, static_graphs, triple_lines
 from augury.model import Event, HistoryItem, OrderKey
 from augury.notation import read_event, show_event
-from augury.program import Program, compile
+from augury.program import Program
 from augury.settings import length
 from augury.sources import Skipped, item_from
 
@@ -42,6 +44,8 @@ _KEYS = {
     "name",
     "about",
     "program",
+    "query",
+    "queries",
     "events",
     "expected",
     "changes",
@@ -68,11 +72,29 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     path: str = ""
 
+    @property
+    def queries(self) -> Mapping[str, str]:
+        """The queries of the case, by name."""
+        alone = {"q": self.settings["query"]} if "query" in self.settings else {}
+        return {**self.settings.get("queries", {}), **alone}
+
     def compiled(self, functions: Iterable[Function | AggregateFunction] = ()) -> Program:
         facts = self.settings.get("facts", {})
-        return compile(
-            self.program, functions=functions, facts=facts, policy=self.settings.get("policy"), name=self.path or None
-        )
+        rules = [Source(self.path or "<program>", self.program)] if self.program or not self.queries else []
+        sources = [Source(f"{name}.spaseq", text, "spaseq") for name, text in self.queries.items()]
+        return Program.of([*rules, *sources], functions, facts, self.settings.get("policy"))
+
+    def prefixes(self, program: Program) -> Mapping[str, str]:
+        """The prefixes of the program and its queries."""
+        found = dict(program.plan.prefixes)
+        for text in self.queries.values():
+            found.update(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", text, re.IGNORECASE))
+        return found
+
+    def read(self, line: str, program: Program, clock: Clock) -> HistoryItem:
+        """An event of the case; a graph event may name its stream as a query does."""
+        streams = {stream.name: stream.iri for query in program.plan.graph_queries for stream in query.streams}
+        return item_from(read_event(line, clock, self.prefixes(program), streams), program.plan, clock)
 
     def clock(self, program: Program) -> Clock:
         return Clock(self.settings.get("clock", "logical"), program.plan.tick or SECOND)
@@ -80,15 +102,19 @@ class Case:
     def facts(self, program: Program, clock: Clock, engine: str = "embedded") -> Facts:
         """The facts of the case, with those of its graph."""
         known = facts_from(list(self.settings.get("facts", {}).items()), program.plan, clock)
-        graphs = Graphs.of(_turtle(self.settings["rdf"])) if "rdf" in self.settings else Graphs(())
+        graphs = self.graphs
         return known + (graphs.facts(program.plan, known) if engine == "embedded" else graphs.closed(program.plan))
+
+    @cached_property
+    def graphs(self) -> Graphs:
+        return Graphs.of(_trig(self.settings["rdf"])) if "rdf" in self.settings else Graphs(())
 
     def check(self, functions: Iterable[Function | AggregateFunction] = (), engine: str = "embedded") -> None:
         """Runs the case on an executor; raises AssertionError with both answers where they differ."""
         program = self.compiled(functions)
         clock, settings = self.clock(program), self.settings
-        prefixes = program.plan.prefixes
-        history = [item_from(read_event(line, clock, prefixes), program.plan, clock) for line in self.events]
+        prefixes = self.prefixes(program)
+        history = [self.read(line, program, clock) for line in self.events]
         _check_types(history, program)
         facts = self.facts(program, clock, engine)
         until, as_of = (None if (t := settings.get(k)) is None else clock.read(t) for k in ("until", "as_of"))
@@ -98,7 +124,7 @@ class Case:
             model = (
                 batch.evaluate(program, *settings_given)
                 if engine == "embedded"
-                else evaluate(program.plan, *settings_given)
+                else evaluate(program.plan, *settings_given, static_graphs(self.graphs, program.plan))
             )
             compare_answers(self.expected, model.events, clock, prefixes)
         if "changes" in settings:
@@ -106,17 +132,19 @@ class Case:
             given = (history, clock, facts, until, retention, settings.get("emit", "early"))
             bound = None if late is None else clock.length(late)
             replayed = (
-                batch.replay(program, *given, bound) if engine == "embedded" else replay(program.plan, *given, bound)
+                batch.replay(program, *given, bound)
+                if engine == "embedded"
+                else replay(program.plan, *given, bound, static_graphs(self.graphs, program.plan))
             )
             found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in replayed.changes]
             wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]
             assert found == wanted, _difference("changes", wanted, found)
 
 
-def _turtle(text: str) -> Triples:
-    """The graph of a case."""
+def _trig(text: str) -> Triples:
+    """The graphs of a case: TriG, as Turtle is, too."""
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "case.ttl"
+        path = Path(folder) / "case.trig"
         path.write_text(text, encoding="utf-8")
         return read_rdf(str(path), Skipped())
 
@@ -139,12 +167,19 @@ def compare_answers(
     expected: Iterable[str], found: Iterable[Event], clock: Clock, prefixes: Mapping[str, str] | None = None
 ) -> None:
     """Raises AssertionError where two answers differ, with what is missing and what is too much."""
-    wanted: dict[OrderKey, Event] = {(e := _answer(line, clock, prefixes)).content: e for line in expected}
-    given = {e.content: e for e in found}
+    wanted: dict[OrderKey, Event] = {(e := _plain(_answer(line, clock, prefixes))).content: e for line in expected}
+    given = {(plain := _plain(e)).content: plain for e in found}
     if wanted.keys() != given.keys():
         lines = [f"  missing: {show_event(e, clock)}" for k, e in wanted.items() if k not in given]
         lines += [f"  too much: {show_event(e, clock)}" for k, e in given.items() if k not in wanted]
         raise AssertionError("the answer differs\n" + "\n".join(lines))
+
+
+def _plain(event: Event) -> Event:
+    """A graph event with its triples in one form, so that it is compared by them; any other event as it is."""
+    if not event.type.startswith("<") or not isinstance(event.args[0], str):
+        return event
+    return replace(event, args=("\n".join(triple_lines(event.args[0])),))
 
 
 def _difference(what: str, wanted: list[str], found: list[str]) -> str:
@@ -173,13 +208,15 @@ def read_spec(path: str | Path) -> list[Case]:
         unknown = set(merged) - _KEYS
         if unknown:
             raise DataError(f"unknown key `{sorted(unknown)[0]}` in case {number}", str(path))
-        if "program" not in merged or ("expected" not in merged and "changes" not in merged):
-            raise DataError(f"case {number} needs `program` and `expected` (or `changes`)", str(path))
+        if not merged.keys() & {"program", "query", "queries"} or (
+            "expected" not in merged and "changes" not in merged
+        ):
+            raise DataError(f"case {number} needs `program` (or `query`) and `expected` (or `changes`)", str(path))
         settings = {k: v for k, v in merged.items() if k not in ("name", "about", "program", "events", "expected")}
         result.append(
             Case(
                 str(case.get("name", f"case {number}")),
-                merged["program"],
+                merged.get("program", ""),
                 tuple(merged.get("events", ())),
                 tuple(merged["expected"]) if "expected" in merged else None,
                 settings,

@@ -8,14 +8,14 @@ from typing import NamedTuple, assert_never
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Compare
-from augury.algebra.scalar import Function, RowError, apply, compare
+from augury.algebra.scalar import COMPARISONS, Function, RowError, apply, compare
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, variables
 from augury.clock import Clock, Duration
 from augury.errors import RunError
 from augury.model import Event, Term, Value, equal, show_value
 
 Binding = Mapping[str, Value]
-_TIMELY = ("+", "-", "min", "max")  # functions in which a time point may meet a duration
+_TIMELY = ("+", "-", "min", "max", *COMPARISONS)  # functions in which a time point may meet a duration
 
 
 class Proof(NamedTuple):
@@ -107,6 +107,13 @@ class Scalars:
                         return self.clock.span(named.end - named.start)
             case Build():
                 return Term(expr.functor, tuple(self.evaluate(a, binding, labels, aggregates) for a in expr.args))
+            case Apply(function="if"):
+                condition, then, otherwise = expr.args
+                chosen = then if self._holds(condition, binding, labels, aggregates) else otherwise
+                return self.evaluate(chosen, binding, labels, aggregates)
+            case Apply(function="&" | "|"):
+                tests = (self._holds(a, binding, labels, aggregates) for a in expr.args)
+                return all(tests) if expr.function == "&" else any(tests)
             case Apply():
                 args = tuple(self.evaluate(a, binding, labels, aggregates) for a in expr.args)
                 return self._apply(expr.function, self.on_clock(args) if expr.function in _TIMELY else args)
@@ -119,6 +126,19 @@ class Scalars:
                 raise AssertionError("prev stands in the conditions of a run, which knows the iteration before")
             case _:
                 assert_never(expr)
+
+    def _holds(
+        self,
+        condition: Expr,
+        binding: Binding,
+        labels: Mapping[str, Named],
+        aggregates: Mapping[Aggregate, Value] | None,
+    ) -> bool:
+        """Whether the condition of an `if` holds; one that cannot be computed does not."""
+        try:
+            return self.evaluate(condition, binding, labels, aggregates) is True
+        except RowError:
+            return False
 
     def on_clock(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """On the logical clock a duration beside a number is a number of ticks."""

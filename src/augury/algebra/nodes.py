@@ -45,20 +45,22 @@ class Compare:
 
 @dataclass(frozen=True)
 class Holds:
-    """A static predicate holds; binds what it leaves open."""
+    """A static predicate holds; binds what it leaves open. `was`: it held one time point before the occurrence ended."""
 
     name: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
+    was: bool = False
 
 
 @dataclass(frozen=True)
 class Unless:
-    """No answer of a static predicate."""
+    """No answer of a static predicate; `was` as for `Holds`."""
 
     name: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
+    was: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,39 @@ class Repeat:
     span: Span = _SPAN
 
 
+@dataclass(frozen=True)
+class Graph:
+    """The solutions of a graph pattern in graph events: a row for each, with the times of its event.
+
+    input     a Scan of a stream, or an Either of several; the variable `text` is the graph, and is seen by nobody else.
+    pattern   a group of SPARQL in its normal form, see `graph_queries.py`. GRAPH inside reads the static dataset: of the
+              graphs in `visible`, or of all where that is None.
+    binds     each variable of the pattern that is looked at, and the variable of the row that it becomes: null where a
+              solution leaves it open, the term as its key (see `graphs/terms.py`) otherwise, by which terms are told apart.
+    event     a variable for the id of the event, where somebody asks.
+    static    whether the pattern reads the static dataset.
+    """
+
+    input: Node
+    text: str
+    pattern: str
+    binds: tuple[tuple[str, str], ...]
+    visible: tuple[str, ...] | None = None
+    event: str | None = None
+    static: bool = False
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Unfold:
+    """A row for each item of a list: `of` is a list of lists, whose values become those of the variables in `binds`."""
+
+    input: Node
+    of: Expr
+    binds: tuple[str, ...]
+    span: Span = _SPAN
+
+
 Link: TypeAlias = Literal["NEXT", "THEN", "SEQ"]
 PAST_END: Literal["PAST END"] = "PAST END"
 
@@ -319,15 +354,30 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Run
+Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
 
 
 # Rules
 
 
 @dataclass(frozen=True)
+class Total:
+    """An aggregate over what a rule collects, as a variable: no variable of a program has such a name."""
+
+    name: str
+    aggregate: Aggregate
+
+
+@dataclass(frozen=True)
 class Collect:
-    """What the aggregates of a head range over: rows inside a window, or the last n."""
+    """What aggregates range over: rows of `pattern` inside a window, or the last n, that agree with the rule's row.
+
+    where     conditions on what is collected, which may use the variables and labels of the row.
+    by        variables that only the collected rows bind, and that make groups: a row has a group for each value.
+    totals    the aggregates that range over a group, as variables of the row that it gives.
+    label     the name of the collected part, whose times conditions in `where` and aggregates may use.
+    none      `or none`: where nothing is collected there is a group, too; count is 0, other aggregates are null.
+    """
 
     pattern: Node
     window: str | None = None
@@ -335,13 +385,35 @@ class Collect:
     exactly: bool = False
     where: tuple[Condition, ...] = ()
     span: Span = _SPAN
+    by: tuple[str, ...] = ()
+    totals: tuple[Total, ...] = ()
+    label: str | None = None
+    none: bool = False
+
+
+@dataclass(frozen=True)
+class Top:
+    """`TOP n BY e PER (V) AS R`: of rows with one cover and one value of `per`, the n greatest (`ascending`: least).
+
+    Without `count` all have a place. `place` is the variable that is bound to it, from 1.
+    """
+
+    count: int | None
+    by: Expr
+    ascending: bool = False
+    per: tuple[str, ...] = ()
+    place: str | None = None
+    span: Span = _SPAN
 
 
 @dataclass(frozen=True)
 class Rule:
     """`head <- body`: an event for every row, over the cover of the row and the rule's windows.
 
-    `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
+    The rows are those of the body; `collects` adds groups and their totals to them, one after the other; `having` are
+    conditions on these; `top` chooses among them. `since` is where the event starts, if not with its cover: a time, or
+    END for its end. `until` is where the event ends, if not with its cover: what a query waits for ends later than its matches.
+    An event that ends at most `delay` microseconds before its cover is given when that has ended. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
     """
 
     label: str
@@ -349,13 +421,40 @@ class Rule:
     args: tuple[Expr, ...]
     body: Node
     covers: tuple[str, ...] = ()
-    collect: Collect | None = None
+    collects: tuple[Collect, ...] = ()
     span: Span = _SPAN
     makes: str = ""
+    having: tuple[Condition, ...] = ()
+    top: Top | None = None
+    since: Expr | Literal["END"] | None = None
+    until: Expr | None = None
+    delay: int = 0
 
     @property
     def predicate(self) -> tuple[str, int]:
         return (self.type, len(self.args))
+
+    @property
+    def patterns(self) -> tuple[Node, ...]:
+        """The patterns that the rule reads: its body, and what it collects."""
+        return (self.body, *(collect.pattern for collect in self.collects))
+
+    @property
+    def beside(self) -> tuple[Condition, ...]:
+        """The conditions outside of its patterns: on what is collected, and on groups."""
+        return (*(c for collect in self.collects for c in collect.where), *self.having)
+
+    @property
+    def values(self) -> tuple[Expr, ...]:
+        """What is computed of a row: the arguments of the head, the start of the event, what a ranking goes by."""
+        start = () if self.since is None or self.since == "END" else (self.since,)
+        end = () if self.until is None else (self.until,)
+        return (*self.args, *start, *end, *((self.top.by,) if self.top else ()))
+
+    @property
+    def totals(self) -> dict[str, Aggregate]:
+        """The aggregates over what is collected, by the variables that stand for them."""
+        return {total.name: total.aggregate for collect in self.collects for total in collect.totals}
 
 
 def made_type(name: str, makes: str) -> str:
@@ -379,7 +478,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
     match node:
         case Scan() | Instant():
             return ()
-        case Label() | Select() | Within() | Repeat():
+        case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return (node.input,)
         case Join() | Either():
             return (node.left, node.right)
@@ -394,7 +493,7 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Scan() | Instant():
             return node
-        case Label() | Select() | Within() | Repeat():
+        case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return replace(node, input=change(node.input))
         case Join() | Either():
             return replace(node, left=change(node.left), right=change(node.right))
@@ -497,6 +596,11 @@ def bound_vars(node: Node) -> set[str]:
             return set()
         case Either():
             return bound_vars(node.left) & bound_vars(node.right)
+        case Unfold():
+            return bound_vars(node.input) | set(node.binds)
+        case Graph():
+            own = {variable for _, variable in node.binds} | ({node.event} if node.event else set())
+            return bound_vars(node.input) - {node.text} | own
         case Run():
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))

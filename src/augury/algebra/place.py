@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -32,6 +33,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     bound_labels,
@@ -75,7 +77,7 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
             return pushed if isinstance(inner, Join | Repeat | Run) else replace(node, input=pushed)
         case Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
-        case Either() | Instant() | Join() | Label() | Repeat() | Scan():
+        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Scan() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -104,7 +106,7 @@ def placed(rule: Rule, varying: Collection[str], retention: int | None = None, u
     """The rule with its conditions placed; a retention is a window on the rules that have no bound of their own."""
     kept = retention is not None and rule.label in unbounded
     body = place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
-    return replace(rule, body=body, collect=rule.collect and _placed_collect(rule.collect, varying))
+    return replace(rule, body=body, collects=tuple(_placed_collect(c, varying) for c in rule.collects))
 
 
 def _placed_collect(collect: Collect, varying: Collection[str]) -> Collect:
@@ -185,7 +187,7 @@ def _attach(condition: Condition, node: Node) -> Node:
             return replace(node, input=_attach(condition, node.input))
         case Select():
             return replace(node, where=(*node.where, condition))
-        case Either() | Instant() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Repeat() | Scan() | Within() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -246,7 +248,7 @@ def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -270,7 +272,7 @@ def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[st
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -294,7 +296,7 @@ def _sink_span(condition: Spans, node: Node) -> Node:
             return replace(node, where=(*node.where, part))
         case Run():
             return sink_into_run(part, node)
-        case Either() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
             pass
         case _:
             assert_never(node)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import (
     AnyOf,
     Clause,
@@ -48,6 +49,7 @@ class Plan:
     microseconds, where it is bounded: a stage of a program has them. `hidden` is how many arguments at the end of every
     event are no part of it: its slice of time. `aliases` are types whose events are those of another type with more
     arguments: what facts say of them. `queries` are those in SPARQL, by the static predicate that stands for each.
+    `graph_queries` are those of SPAseQ, each after those whose graphs it reads.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -63,11 +65,13 @@ class Plan:
     hidden: int = 0
     aliases: Mapping[Predicate, Predicate] = field(default_factory=dict)
     queries: Mapping[str, Query] = field(default_factory=dict)
+    graph_queries: tuple[GraphQuery, ...] = ()
 
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
-        """The rules of each derived type, in the order of the text; of a given one there may be none."""
+        """The rules of each derived type, in the order of the text; a given one, and what a query derives, may have none."""
         found: dict[Predicate, list[Rule]] = {type: [] for type in self.given}
+        found.update({query.predicate: [] for query in self.graph_queries})
         for rule in self.rules:
             found.setdefault(rule.predicate, []).append(rule)
         return {type: tuple(rules) for type, rules in found.items()}
@@ -87,16 +91,17 @@ class Plan:
     def event_types(self) -> set[Predicate]:
         """Every event type that is declared, read or derived."""
         read = {t for rule in self.rules for t in rule_reads(rule)}
+        read |= {t for query in self.graph_queries for t in query.reads}
         return read | set(self.derived) | {(name, len(a)) for name, a in self.declared.items()}
 
 
-def static_calls(plan: Plan) -> set[Predicate]:
-    """Every static predicate that a rule or clause asks."""
+def static_calls(plan: Plan, was: bool | None = None) -> set[Predicate]:
+    """Every static predicate that a rule or clause asks; with `was`, just those as they were before, or are."""
     found: set[Predicate] = set()
 
     def visit(where: Iterable[Condition]) -> None:
         for condition in where:
-            if isinstance(condition, Holds | Unless):
+            if isinstance(condition, Holds | Unless) and was in (None, condition.was):
                 found.add((condition.name, len(condition.args)))
             elif isinstance(condition, AnyOf):
                 for option in condition.options:
@@ -105,13 +110,12 @@ def static_calls(plan: Plan) -> set[Predicate]:
     for clause in plan.clauses:
         visit(clause.body)
     for rule in plan.rules:
-        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+        for pattern in rule.patterns:
             for node in walk_all(pattern):
                 visit(conditions(node))
-        visit(rule.collect.where if rule.collect else ())
+        visit(rule.beside)
     return found
 
 
 def rule_reads(rule: Rule) -> set[Predicate]:
-    found = event_types(rule.body)
-    return found | event_types(rule.collect.pattern) if rule.collect else found
+    return {type for pattern in rule.patterns for type in event_types(pattern)}

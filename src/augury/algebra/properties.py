@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from augury.algebra.graph_queries import GraphQuery, Sliding, Tumbling
 from augury.algebra.nodes import (
     Compare,
     Either,
@@ -28,7 +29,7 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
 from augury.algebra.strata import edges, fact_edges, strata
 from augury.algebra.terms import Var
-from augury.algebra.timing import Lengths, Point, Timing
+from augury.algebra.timing import Lengths, Point, Timing, linear_point
 from augury.clock import show_duration
 from augury.errors import Span
 
@@ -97,13 +98,23 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
     reads: dict[Predicate, set[Predicate]] = {}
     for edge in [e for rule in plan.rules for e in edges(rule)] + fact_edges(plan):
         reads.setdefault(edge.head, set()).add(edge.reads)
+    for query in plan.graph_queries:
+        reads.setdefault(query.predicate, set()).update(query.reads)
     for stratum in strata(plan):
         before = [found.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
         runs = [n for rule in stratum.rules for n in walk(rule.body) if isinstance(n, Run) and n.which != "ALL"]
         own = [min(run.windows) if run.windows else None for run in runs]
+        own += [rule.delay for rule in stratum.rules]
+        own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
         late = None if None in (*before, *own) else _most(before) + _most(own)
         found.update(dict.fromkeys(stratum.types, late))
     return found
+
+
+def query_delay(query: GraphQuery) -> int:
+    """How long after its end an answer of a query may be given first: something must stay away until its window ends."""
+    bounded = isinstance(query.window, Sliding | Tumbling) and query.settles_late
+    return query.window.length if bounded else 0  # type: ignore[union-attr]
 
 
 def _most(delays: list[int | None]) -> int:
@@ -162,9 +173,18 @@ def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = No
 
 def _longest(builder: Timing, rule: Rule, whole: str) -> int | None:
     """The greatest length of a derived event: the cover of the row and the windows."""
-    if rule.collect is not None and rule.collect.last is not None:
+    if rule.since == "END":
+        return 0
+    if any(collect.last is not None for collect in rule.collects):
         return None
     parts = [whole, *rule.covers]
+    if rule.since is not None:
+        begins = linear_point(rule.since)
+        if begins is None:
+            return None
+        point, later = begins
+        ends = [builder.table.limit((x, "e"), point) for x in parts]
+        return None if None in ends else max(0, max(limit.value for limit in ends if limit is not None) - later)
     limits = [builder.table.limit((x, "e"), (y, "s")) for x in parts for y in parts]
     return None if None in limits else max(limit.value for limit in limits if limit is not None)
 
@@ -210,12 +230,12 @@ def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[M
                 row = builder.interval(node)
                 yield Memory("WHILE NOT", "waiting", keep((condition.window, "e"), (row, "e")), condition.span)
                 yield Memory("WHILE NOT", "absent", keep((row, "e"), (condition.window, "s")), condition.span)
-    if rule.collect is not None and rule.collect.window is not None:
-        window = rule.collect.window
-        yield Memory("COLLECT", "waiting", keep((window, "e"), (whole, "e")), rule.collect.span)
-        yield Memory("COLLECT", "collected", keep((whole, "e"), (window, "s")), rule.collect.span)
-    if rule.collect is not None and rule.collect.last is not None:
-        yield Memory("COLLECT", "collected", None, rule.collect.span, rule.collect.last)
+    for collect in rule.collects:
+        if collect.window is not None:
+            yield Memory("COLLECT", "waiting", keep((collect.window, "e"), (whole, "e")), collect.span)
+            yield Memory("COLLECT", "collected", keep((whole, "e"), (collect.window, "s")), collect.span)
+        if collect.last is not None:
+            yield Memory("COLLECT", "collected", None, collect.span, collect.last)
 
 
 def _inner_memories(node: Join, outer: Timing) -> Iterator[Memory]:
@@ -257,7 +277,7 @@ def _end_of(body: Node, window: str) -> str:
 
 def correlation_key(rule: Rule) -> tuple[str, ...]:
     """The variables that every event of the rule carries as an argument of its own, equal ones taken as one."""
-    patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+    patterns = rule.patterns
     scans = [n for p in patterns for n in walk_all(p) if isinstance(n, Scan)]
     same = key_classes(rule)
     common: set[str] | None = None
@@ -270,12 +290,18 @@ def correlation_key(rule: Rule) -> tuple[str, ...]:
     for run in (n for p in patterns for n in walk_all(p) if isinstance(n, Run)):
         # What follows what is decided for each key, whatever else the events share.
         common = (common or set()) & {same(v) for v in run.key}
+    if rule.collects:
+        # What is collected is split by what the rule's row has, and by what makes groups.
+        outer = bound_vars(rule.body).union(*(other.by for other in rule.collects))
+        common = (common or set()) & {same(v) for v in outer}
+    if rule.top is not None:
+        common = (common or set()) & {same(v) for v in rule.top.per}
     return tuple(sorted(common or ()))
 
 
 def key_classes(rule: Rule) -> Callable[[str], str]:
     """Which variables of a rule are equal in all its answers: for each the one that stands for them."""
-    patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+    patterns = rule.patterns
     parent: dict[str, str] = {}
 
     def find(name: str) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
 from typing import Any
 
+from augury.algebra.regular import RegularExpressionError, found_in
 from augury.algebra.sphere import Array, distance_km, distances_km
+from augury.algebra.wall_time import UNITS, local_time, truncated
 from augury.clock import Duration, Timestamp, show_timestamp
 from augury.model import MAX_INT, MIN_INT, Iri, Value, from_json, has_null, order_key, show_value, type_name
 
@@ -35,6 +38,8 @@ class Function:
 
     `vector` is the same function of columns of numbers, equal to the last bit; NaN where this one fails. One that is not
     `pure` may give something else the next time: it is called once for each row that asks for it, never ahead or again.
+
+    `coded` is the same function of a dictionary and columns of its codes: it gives booleans, or codes. It never fails.
     """
 
     name: str
@@ -49,6 +54,7 @@ class Function:
     spark: str | None = None
     vector: Callable[..., Array] | None = field(default=None, compare=False, repr=False)
     pure: bool = True
+    coded: Callable[[Any, Sequence[Array]], Array] | None = field(default=None, compare=False, repr=False)
 
     def takes(self, count: int) -> bool:
         return len(self.types) - self.optional <= count and (self.variadic or count <= len(self.types))
@@ -175,13 +181,39 @@ def _text(value: Value) -> str:
     return value
 
 
-def _date(part: Callable[[datetime], int]) -> Callable[[Value], Value]:
-    def call(value: Value) -> Value:
-        if not isinstance(value, Timestamp):
-            raise RowError(f"{show_value(value)} is not a timestamp")
-        return part(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us))
+def _date(part: Callable[[datetime], int]) -> Callable[..., Value]:
+    def call(value: Value, zone: Value = None) -> Value:
+        return part(local_time(_time(value), None if zone is None else _text(zone)))
 
     return call
+
+
+def _time(value: Value) -> int:
+    if not isinstance(value, Timestamp):
+        raise RowError(f"{show_value(value)} is not a timestamp")
+    return value.us
+
+
+def _truncate(value: Value, unit: Value, zone: Value = None) -> Value:
+    if unit not in UNITS:
+        raise RowError(f"{show_value(unit)} is not a unit to truncate to: {', '.join(UNITS)}")
+    return Timestamp(truncated(_time(value), str(unit), None if zone is None else _text(zone)))
+
+
+def _iri(value: Value) -> Value:
+    return value if isinstance(value, Iri) else Iri(_text(value))
+
+
+def _matches(text: Value, pattern: Value) -> Value:
+    subject = text.text if isinstance(text, Iri) else _text(text)
+    try:
+        return found_in(subject, _text(pattern))
+    except RegularExpressionError as error:
+        raise RowError(str(error)) from None
+
+
+def _chosen(condition: Value, then: Value, otherwise: Value) -> Value:
+    return then if condition is True else otherwise
 
 
 def _to_string(value: Value) -> Value:
@@ -225,6 +257,7 @@ def _square_roots(x: Array) -> Array:
 
 
 _N, _S, _ANY = "number", "string", "any"
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 def _row(
@@ -296,23 +329,33 @@ _ROWS = (
     _row("contains", (_S, _S), "bool", lambda s, t: _text(t) in _text(s), "whether the second is in the first", spark="contains"),
     _row("starts_with", (_S, _S), "bool", lambda s, t: _text(s).startswith(_text(t)), "whether it begins so", spark="startswith"),
     _row("ends_with", (_S, _S), "bool", lambda s, t: _text(s).endswith(_text(t)), "whether it ends so", spark="endswith"),
+    _row("matches", (_ANY, _S), "bool", _matches, "whether a regular expression is found in it (RE2)"),
     _row("to_string", (_ANY,), _S, _to_string, "as text"),
     _row("to_int", (_ANY,), "int", lambda v: _to_number(v, int), "as an integer, towards zero"),
     _row("to_float", (_ANY,), "float", lambda v: _to_number(v, float), "as a float"),
     _row("is_null", (_ANY,), "bool", lambda v: v is None, "whether it is null"),
     _row("coalesce", (_ANY,), _ANY, lambda *v: next((x for x in v if x is not None), None), "the first that is not null", variadic=True),
-    _row("year", ("timestamp",), "int", _date(lambda d: d.year), "year", spark=_day("year")),
-    _row("month", ("timestamp",), "int", _date(lambda d: d.month), "month, 1 to 12", spark=_day("month")),
-    _row("day", ("timestamp",), "int", _date(lambda d: d.day), "day of the month", spark=_day("day")),
-    _row("hour", ("timestamp",), "int", _date(lambda d: d.hour), "hour, 0 to 23, UTC", spark=f"div(pmod({{0}}, {_US_DAY}), {_US_HOUR})"),
-    _row("minute", ("timestamp",), "int", _date(lambda d: d.minute), "minute", spark=f"div(pmod({{0}}, {_US_HOUR}), {_US_MINUTE})"),
-    _row("second", ("timestamp",), "int", _date(lambda d: d.second), "second", spark=f"div(pmod({{0}}, {_US_MINUTE}), {_US_SECOND})"),
-    _row("weekday", ("timestamp",), "int", _date(lambda d: d.isoweekday()), "day of the week, Monday is 1", spark=f"try_add({_day('weekday')}, 1)"),
-    _row("day_of_year", ("timestamp",), "int", _date(lambda d: d.timetuple().tm_yday), "day of the year", spark=_day("dayofyear")),
+    _row("if", (_ANY, _ANY, _ANY), _ANY, _chosen, "the second where the condition holds, else the third"),
+    _row("iri", (_ANY,), "iri", _iri, "text as an IRI"),
+    _row("truncate", ("timestamp", _S, _S), "timestamp", _truncate, "when its second, minute, hour, day, week, month, quarter or year begins", optional=1),
+    _row("year", ("timestamp", _S), "int", _date(lambda d: d.year), "year", optional=1, spark=_day("year")),
+    _row("month", ("timestamp", _S), "int", _date(lambda d: d.month), "month, 1 to 12", optional=1, spark=_day("month")),
+    _row("day", ("timestamp", _S), "int", _date(lambda d: d.day), "day of the month", optional=1, spark=_day("day")),
+    _row("hour", ("timestamp", _S), "int", _date(lambda d: d.hour), "hour, 0 to 23", optional=1, spark=f"div(pmod({{0}}, {_US_DAY}), {_US_HOUR})"),
+    _row("minute", ("timestamp", _S), "int", _date(lambda d: d.minute), "minute", optional=1, spark=f"div(pmod({{0}}, {_US_HOUR}), {_US_MINUTE})"),
+    _row("second", ("timestamp", _S), "int", _date(lambda d: d.second), "second", optional=1, spark=f"div(pmod({{0}}, {_US_MINUTE}), {_US_SECOND})"),
+    _row("weekday", ("timestamp", _S), "int", _date(lambda d: d.isoweekday()), "day of the week, Monday is 1", optional=1, spark=f"try_add({_day('weekday')}, 1)"),
+    _row("day_of_year", ("timestamp", _S), "int", _date(lambda d: d.timetuple().tm_yday), "day of the year", optional=1, spark=_day("dayofyear")),
 )  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
-_NULL_SAFE = {"is_null", "coalesce"}
+# Comparisons as values: what the condition of an `if` is made of. `&` and `|` are `and` and `or`.
+TESTS: dict[str, Function] = {
+    **{op: _row(op, (_ANY, _ANY), "bool", partial(lambda op, x, y: compare(op, x, y), op), "") for op in COMPARISONS},
+    "&": _row("&", (_ANY,), "bool", lambda *v: all(x is True for x in v), "", variadic=True),
+    "|": _row("|", (_ANY,), "bool", lambda *v: any(x is True for x in v), "", variadic=True),
+}
+_NULL_SAFE = {"is_null", "coalesce", "if", "&", "|"}
 
 
 def _negate(value: Value) -> Value:

@@ -16,9 +16,9 @@ from typing import Literal, assert_never
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
-    Collect,
     Condition,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -29,6 +29,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     mapped,
     walk,
@@ -80,7 +81,7 @@ class Stages:
 
 
 def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
-    """The plan with just the rules that some outputs rest on."""
+    """The plan with just the rules and queries that some outputs rest on."""
     wanted, open_types = set[Predicate](), [t for t in plan.derived if t[0] in set(outputs)]
     facts = fact_edges(plan)
     while open_types:
@@ -89,8 +90,11 @@ def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
             wanted.add(type)
             open_types += [e.reads for e in facts if e.head == type]
             open_types += [t for rule in plan.derived.get(type, ()) for t in rule_reads(rule) if t in plan.derived]
+            queries = [query for query in plan.graph_queries if query.predicate == type]
+            open_types += [t for query in queries for t in query.reads if t in plan.derived]
     rules = tuple(rule for rule in plan.rules if rule.predicate in wanted)
-    return replace(plan, rules=rules, outputs=tuple(o for o in plan.outputs if o in set(outputs)))
+    asked = tuple(query for query in plan.graph_queries if query.predicate in wanted)
+    return replace(plan, rules=rules, graph_queries=asked, outputs=tuple(o for o in plan.outputs if o in set(outputs)))
 
 
 def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere: bool = False) -> Stages:
@@ -268,7 +272,7 @@ def _ways(rules: tuple[Rule, ...], number: int, keys: _Keys, heads: _Keys) -> It
 
 def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
     """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
-    patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+    patterns = rule.patterns
     nodes = [n for p in patterns for n in walk_all(p)]
     if any(_chooses_instants(n) for n in nodes):
         return  # which partner a time point gets is chosen among those of all keys
@@ -292,7 +296,7 @@ def _chooses_instants(node: Node) -> bool:
 
 
 def _reason(rule: Rule) -> str:
-    patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+    patterns = rule.patterns
     if any(isinstance(n, Run) and not n.key for p in patterns for n in walk_all(p)):
         return f"the run of rule `{rule.label}` has no key"
     if any(_chooses_instants(n) for p in patterns for n in walk_all(p)):
@@ -307,9 +311,9 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
     if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
         return False
     for rule in rules:
-        if rule.collect is not None and rule.collect.last is not None:
+        if any(collect.last is not None for collect in rule.collects) or rule.since is not None:
             return False
-        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+        for pattern in rule.patterns:
             for node in walk_all(pattern):
                 if isinstance(node, Instant) or (isinstance(node, Run) and node.which != "ALL"):
                     return False
@@ -341,8 +345,8 @@ def sliced(plan: Plan) -> Plan:
 
 
 def _sliced_rule(rule: Rule) -> Rule:
-    collect: Collect | None = rule.collect and replace(rule.collect, pattern=_sliced(rule.collect.pattern))
-    return replace(rule, args=(*rule.args, Var(SLICE)), body=_sliced(rule.body), collect=collect)
+    collects = tuple(replace(collect, pattern=_sliced(collect.pattern)) for collect in rule.collects)
+    return replace(rule, args=(*rule.args, Var(SLICE)), body=_sliced(rule.body), collects=collects)
 
 
 def _sliced(node: Node) -> Node:
@@ -359,7 +363,7 @@ def _sliced(node: Node) -> Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case Either() | Instant() | Label() | Repeat() | Within():
+        case Either() | Graph() | Instant() | Label() | Repeat() | Within() | Unfold():
             pass
         case _:
             assert_never(below)

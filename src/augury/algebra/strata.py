@@ -32,14 +32,15 @@ from augury.algebra.nodes import (
 from augury.algebra.plan import Plan, Predicate, static_calls
 from augury.errors import Span
 
-Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts"]
+Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts", "was"]
 
 
 @dataclass(frozen=True)
 class Edge:
     """A head depends on a type that its rule reads. `between` is NOT, which looks strictly inside.
 
-    `facts` are those that other rules make of events and that a condition of this one asks for.
+    `facts` are those that other rules make of events and that a condition of this one asks for; `was`, as they were just
+    before, so that they rest on what has ended before.
     """
 
     head: Predicate
@@ -73,8 +74,8 @@ def edges(rule: Rule) -> list[Edge]:
                 add(condition.pattern, "negation", condition.span, condition.window)
             elif isinstance(condition, Relative):
                 add(_labelled(rule.body, condition.anchor), "temporal", condition.span)
-    if rule.collect is not None:
-        add(rule.collect.pattern, "grouping", rule.collect.span, rule.collect.window)
+    for collect in rule.collects:
+        add(collect.pattern, "grouping", collect.span, collect.window)
     return found
 
 
@@ -96,7 +97,9 @@ def fact_edges(plan: Plan) -> list[Edge]:
     reads = {head: set(found) for head, found in static_reads(plan.clauses).items()}
     found: list[Edge] = []
     for rule in plan.rules:
-        for call in sorted(static_calls(Plan((rule,)))):
+        asked = static_calls(Plan((rule,)), was=False)
+        before = static_calls(Plan((rule,)), was=True)
+        for call, kind in [(c, "facts") for c in sorted(asked)] + [(c, "was") for c in sorted(before)]:
             below, open_ = {call}, [call]
             while open_:
                 new = reads.get(open_.pop(), set()) - below
@@ -104,7 +107,7 @@ def fact_edges(plan: Plan) -> list[Edge]:
                 open_ += new
             for predicate in sorted(below & plan.made.keys()):
                 types = [t for t in plan.made[predicate] if t in plan.derived]
-                found += [Edge(rule.predicate, type, "facts", rule, rule.span) for type in types]
+                found += [Edge(rule.predicate, type, kind, rule, rule.span) for type in types]  # type: ignore[arg-type]
     return found
 
 
@@ -176,6 +179,8 @@ def strata(plan: Plan) -> list[Stratum]:
     for edge in fact_edges(plan):
         by_head[edge.head].append(edge)
     reads = {head: {e.reads for e in found} for head, found in by_head.items()}
+    for query in plan.graph_queries:
+        reads[query.predicate].update(type for type in query.reads if type in derived)
     result: list[Stratum] = []
     levels: dict[Predicate, int] = {}
     for types in components(derived, reads):
@@ -243,6 +248,19 @@ def calls(condition: Condition) -> list[tuple[Predicate, bool]]:
 def static_calls_of(condition: Condition) -> set[Predicate]:
     """The static predicates that a condition asks for."""
     return {predicate for predicate, _ in calls(condition)}
+
+
+def asks_before(condition: Condition) -> bool:
+    """Whether a condition asks how facts were just before."""
+    match condition:
+        case Holds() | Unless():
+            return condition.was
+        case AnyOf():
+            return any(asks_before(c) for option in condition.options for c in option)
+        case Compare() | NoneInside() | Relates() | Relative() | Spans():
+            return False
+        case _:
+            assert_never(condition)
 
 
 def recursive_parts(node: Node, inside: Iterable[Predicate]) -> bool:

@@ -98,6 +98,8 @@ class Prev:
 Expr: TypeAlias = Var | Wild | Const | Build | Apply | Moment | Aggregate | Prev
 
 INFIX = ("+", "-", "*", "/", "//", "mod", "**")
+_TESTS = ("=", "!=", "<", "<=", ">", ">=")
+_JOINTS = {"&": " and ", "|": " or "}
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -132,6 +134,13 @@ def labels(*exprs: Expr) -> set[str]:
     return {part.label for expr in exprs for part in walk(expr) if isinstance(part, Moment)}
 
 
+PAIR = "#pair"  # the two arguments of an aggregate as one
+
+
+def is_pair(expr: Expr) -> bool:
+    return isinstance(expr, Build) and expr.functor == PAIR
+
+
 def computes(expr: Expr) -> bool:
     """Whether the expression makes a value that none of its variables has."""
     return any(isinstance(part, Apply | Moment | Aggregate | Prev) for part in walk(expr))
@@ -154,13 +163,19 @@ def show(expr: Expr, outer: int = 0) -> str:
         case Moment():
             return f"{expr.which}({expr.label})"
         case Aggregate():
-            inner = ", ".join(show(a) for a in expr.args)
+            args = expr.args[0].args if expr.args and is_pair(expr.args[0]) else expr.args  # type: ignore[union-attr]
+            inner = ", ".join(show(a) for a in args)
             return f"{expr.function}({'distinct ' if expr.distinct else ''}{inner})"
         case Prev():
             return f"prev({', '.join(show(e) for e in (expr.of, expr.default) if e is not None)})"
         case Build():
             return f"{expr.functor}({', '.join(show(a) for a in expr.args)})"
         case Apply():
+            if expr.function in _TESTS:
+                return f" {expr.function} ".join(show(a) for a in expr.args)
+            if expr.function in _JOINTS:
+                text = _JOINTS[expr.function].join(show(a, 1) for a in expr.args)
+                return f"({text})" if outer else text
             if expr.function in INFIX and len(expr.args) == 2:
                 level = {"+": 1, "-": 1, "**": 3}.get(expr.function, 2)
                 left, right = expr.args

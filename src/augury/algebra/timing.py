@@ -13,6 +13,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -27,6 +28,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     condition_labels,
@@ -154,6 +156,8 @@ class Timing:
                 inner = self.add(node.input)
                 self.add_where(node.where)
                 return inner
+            case Graph() | Unfold():
+                return self.add(node.input)
             case Within():
                 inner = self.add(node.input)
                 self._window(inner, node.length, node.span)
@@ -308,6 +312,18 @@ class Timing:
                 self.table.add(y, x, Limit(constant, condition.op == ">"), reason)
             case "=":
                 self._equal(x, y, -constant, reason)
+
+
+def linear_point(expr: Expr) -> tuple[Point, int] | None:
+    """A time as that of a label and a length, in microseconds: `start(r) + 5min`; None where it is not written so."""
+    match expr:
+        case Moment(which="start" | "end"):
+            return (expr.label, expr.which[0]), 0
+        case Apply(function="+" | "-", args=(first, Const(value=Duration() as length))):
+            found = linear_point(first)
+            sign = 1 if expr.function == "+" else -1
+            return None if found is None else (found[0], found[1] + sign * length.us)
+    return None
 
 
 def _difference(left: Expr, right: Expr, second: int) -> tuple[Point, Point, int] | None:

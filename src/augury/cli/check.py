@@ -16,5 +16,8 @@ def check(program: tuple[str, ...], facts: tuple[str, ...], functions: tuple[str
     """Check a program. Several files are one program."""
     compiled = compile_files(program, facts, functions)
     show_diagnostics(compiled.warnings)
-    rules, warnings = len(compiled.plan.rules), len(compiled.warnings)
-    click.echo(f"{', '.join(program)}: no errors, {counted(warnings, 'warning')}, {counted(rules, 'rule')}")
+    rules, queries = len(compiled.plan.rules), len(compiled.plan.graph_queries)
+    parts = ["no errors", counted(len(compiled.warnings), "warning")]
+    parts += [counted(rules, "rule")] if rules or not queries else []
+    parts += [f"{queries} {'query' if queries == 1 else 'queries'}"] if queries else []
+    click.echo(f"{', '.join(program)}: {', '.join(parts)}")

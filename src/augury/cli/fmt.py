@@ -8,10 +8,25 @@ import click
 
 from augury import sinks
 from augury.cli.options import files_argument, program_sources
-from augury.errors import Findings
+from augury.errors import Findings, Source
 from augury.language.read import read
 from augury.language.show import show_module
+from augury.language.spaseq.query_printer import show_query
+from augury.language.spaseq.query_program import SPASEQ
+from augury.language.spaseq.query_reader import read_query
 from augury.terminal import say
+
+
+def _formatted(source: Source) -> str:
+    findings = Findings()
+    if source.language == SPASEQ:
+        query = read_query(source, findings)
+        findings.raise_errors()
+        assert query is not None
+        return show_query(query)
+    module = read(source, findings)[-1]
+    findings.raise_errors()
+    return show_module(module)
 
 
 @click.command()
@@ -21,10 +36,7 @@ def fmt(program: tuple[str, ...], only_check: bool) -> None:
     """Format programs in place; - formats standard input to standard output."""
     changed = 0
     for path, source in zip(program, program_sources(program), strict=True):
-        findings = Findings()
-        module = read(source, findings)[-1]
-        findings.raise_errors()
-        text = show_module(module)
+        text = _formatted(source)
         if path == "-":
             click.echo(text, nl=False)
         elif text != source.text:

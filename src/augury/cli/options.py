@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import click
 
 from augury.clock import Kind
-from augury.compiled import read_text
+from augury.compiled import source_of
 from augury.errors import DataError, RunError, Source, counted
 from augury.job import load_functions
 from augury.knowledge.graphs import Graph
@@ -100,7 +100,7 @@ class Given:
             required=True,
             metavar="SRC",
             help="Events: a path or type=path, a file, a folder or a pattern; "
-            f"{listed(titles(), 'or')}; - is standard input.",
+            f"{listed(titles(), 'or')}; - is standard input. Of graph events, <stream>=path with {listed(titles(graphs=True), 'or')}.",
         ),
     ]
     facts: Annotated[tuple[str, ...], facts_option]
@@ -126,6 +126,15 @@ class Given:
             show_default=True,
             metavar="NAME",
             help="The column, or key, that holds the time of an event.",
+        ),
+    ]
+    time_predicate: Annotated[
+        str,
+        click.option(
+            "--time-predicate",
+            default="",
+            metavar="IRI",
+            help="The predicate that says the time of a named graph; without it, the name of the graph ends in its time.",
         ),
     ]
     clock: Annotated[
@@ -180,7 +189,7 @@ class Given:
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
-        return tuple(SourceFile.parse(source, self.time, self.nulls) for source in self.events)
+        return tuple(SourceFile.parse(source, self.time, self.nulls, self.time_predicate) for source in self.events)
 
     def task(self, **more: Any) -> Task:
         """All of it, with settings that the command has beside these."""
@@ -226,7 +235,7 @@ spark_options = gathered(Cluster, "cluster")
 
 
 def program_sources(paths: Iterable[str]) -> list[Source]:
-    return [Source("<stdin>", sys.stdin.read()) if p == "-" else Source(p, read_text(Path(p))) for p in paths]
+    return [Source("<stdin>", sys.stdin.read()) if p == "-" else source_of(Path(p)) for p in paths]
 
 
 def fact_sources(facts: Iterable[str]) -> list[tuple[str, str]]:
@@ -252,7 +261,7 @@ def compiled(
 
 def say_warnings(program: Program) -> None:
     """How many warnings there are; that nothing can be detected at all is shown here, too."""
-    if not program.plan.rules:
+    if not program.plan.rules and not program.plan.graph_queries:
         show_diagnostics(program.warnings)
         return
     number = sum(warning.code != "W304" for warning in program.warnings)  # a finished history is bounded in any case

@@ -28,7 +28,7 @@ from augury.algebra.nodes import (
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import ALLEN, RELATIVE
-from augury.algebra.scalar import RowError
+from augury.algebra.scalar import COMPARISONS, RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
 from augury.columns.dictionary import OPEN, Dictionary
@@ -156,7 +156,7 @@ class Context:
             numbers = np.flatnonzero(~null)
             columns = [c[numbers] for c in columns]
         predicate = (condition.name, len(condition.args))
-        which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers])
+        which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers] - condition.was)
         return self.answered(condition, frame, numbers[which], answers)
 
     def answered(self, condition: Holds | Unless, frame: Frame, which: Array, answers: list[Array]) -> Frame:
@@ -225,7 +225,26 @@ class Context:
         mask = self._mask(op, left, right, frame)
         return self._compare_rows(condition, frame) if mask is None else frame.where(mask)
 
+    def _truth(self, expr: Expr, frame: Frame) -> Array | None:
+        """For which rows the condition of an `if`, or a function that is true or false, holds."""
+        if not isinstance(expr, Apply):
+            return None
+        if expr.function in COMPARISONS:
+            left, right = expr.args
+            return self._mask(expr.function, left, right, frame)
+        if expr.function in ("&", "|"):
+            tests = [t for a in expr.args if (t := self._truth(a, frame)) is not None]
+            if len(tests) < len(expr.args):
+                return None
+            return (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
+        found = self._coded(expr, frame)
+        if found is None:
+            found = self._vectorised(expr, frame)
+        return found if found is not None and found.dtype.kind == "b" else None
+
     def _mask(self, op: str, left: Expr, right: Expr, frame: Frame) -> Array | None:
+        if op == "=" and isinstance(right, Const) and right.value is True and isinstance(left, Apply):
+            return self._truth(left, frame)
         plain = isinstance(left, Var | Const) and isinstance(right, Var | Const)
         if op in ("=", "!=") and plain and not (self.durations and self.scalars.clock.kind == "logical"):
             x, y = self.codes(left, frame), self.codes(right, frame)
@@ -347,6 +366,11 @@ class Context:
                 return frame.vars.get(expr.name)
             case Const():
                 return np.full(len(frame), self.encode(expr.value), np.int64)
+        if isinstance(expr, Apply) and expr.function == "if":
+            return self._either(expr, frame)
+        coded = self._coded(expr, frame) if isinstance(expr, Apply) else None
+        if coded is not None:
+            return self.dictionary.encode_column(coded) if coded.dtype.kind == "b" else coded
         given = self._vectorised(expr, frame) if isinstance(expr, Apply) else None
         if given is not None:
             if given.dtype.kind in "iuf" and np.isfinite(given).all():
@@ -361,6 +385,21 @@ class Context:
         if found is None or found[0] != "n":
             return None
         return self.dictionary.encode_column(np.broadcast_to(found[1], (len(frame),)).copy())
+
+    def _either(self, expr: Apply, frame: Frame) -> Array | None:
+        """The codes of an `if`, each branch computed for the rows that take it."""
+        condition, then, otherwise = expr.args
+        mask = self._truth(condition, frame)
+        if mask is None:
+            return None
+        codes = np.empty(len(frame), np.int64)
+        for rows, branch in ((np.flatnonzero(mask), then), (np.flatnonzero(~mask), otherwise)):
+            if len(rows):
+                found = self.codes(branch, frame.take(rows))
+                if found is None or (found == OPEN).any():
+                    return None
+                codes[rows] = found
+        return codes
 
     def values(self, expr: Expr, frame: Frame, rule: str, binding_of: Frame | None = None) -> tuple[Array, Array]:
         """The codes of an expression, and for which rows it could be computed."""
@@ -406,12 +445,26 @@ class Context:
                 if len(parts) == 1:
                     parts = [("n", np.zeros(len(frame), np.int64)), *parts] if expr.function == "-" else [None, None]
                 return self._arithmetic(expr.function, parts[0], parts[1])
+            case Apply(function="if"):
+                chosen = self._either(expr, frame)
+                numbers = None if chosen is None else self.dictionary.numeric(chosen)
+                return None if numbers is None else ("n", numbers)
             case Apply():
                 found = self._vectorised(expr, frame)
                 if found is None or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
                     return None
                 return ("n", found.astype(np.float64) + 0.0 if found.dtype.kind == "f" else found.astype(np.int64))
         return None
+
+    def _coded(self, expr: Apply, frame: Frame) -> Array | None:
+        """What a function of codes gives for all rows; None where it is none, or an argument cannot be computed so."""
+        function = self.scalars.functions.get(expr.function)
+        if function is None or function.coded is None:
+            return None
+        columns = [self.codes(arg, frame) for arg in expr.args]
+        if any(column is None for column in columns):
+            return None
+        return function.coded(self.dictionary, [column for column in columns if column is not None])
 
     def _vectorised(self, expr: Apply, frame: Frame) -> Array | None:
         """What a user's vectorised function gives for all rows; None where it is not one, or fails: then row by row."""

@@ -56,6 +56,7 @@ class Dictionary:
         self._buckets: Array | None = None  # floats by their bits, once they come in bulk
         self._hashes = np.zeros((2, 0), np.uint64)  # hash and spelling of the values, once asked for
         self._hashed = 0
+        self.terms: Any = None  # the RDF terms among the values, once somebody asks: see `queries/coded_terms.py`
         for value in (None, None):
             self._new(value, (value, self.n))
 

@@ -27,7 +27,7 @@ class Run(Session):
 
     @property
     def plan(self) -> Plan:
-        return optimise(needed(self.program.plan, self.program.plan.outputs))
+        return optimise(needed(self.program.lowered, self.program.plan.outputs))
 
 
 def evaluate(

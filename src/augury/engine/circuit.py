@@ -21,16 +21,17 @@ from augury.algebra.nodes import (
 from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
-from augury.algebra.strata import Stratum, edges, static_calls_of, strata
+from augury.algebra.strata import Stratum, asks_before, edges, fact_edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
 from augury.clock import Clock, show_duration
 from augury.columns.conditions import Context
 from augury.columns.dictionary import Dictionary
-from augury.columns.frame import View
+from augury.columns.frame import LONGEST, View
 from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived, Rederive
+from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.wiring import Wiring
@@ -61,6 +62,7 @@ class Circuit:
         self.turn = threading.RLock()  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
+        self.looking_back: set[int] = set()  # of these, who asks how facts were one time point before
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
         self.longest_seen = 0  # the longest input so far, in time points
         self.learns = True  # whether that stands for all inputs, where nobody said how long they last
@@ -88,6 +90,7 @@ class Circuit:
         )
         self._ready: list[tuple[int, int, Operator]] = []
         self.running: Operator | None = None  # the one that takes in changes, or was the last to
+        self.graph_texts: dict[int, GraphTexts] = {}
         self.wiring = Wiring(self)
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
@@ -267,7 +270,7 @@ class Circuit:
     def _add_inputs(self, plan: Plan, rules: list[Rule]) -> None:
         used: dict[Predicate, set[int]] = {}
         for rule in rules:
-            for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+            for pattern in rule.patterns:
                 for node in walk_all(pattern):
                     if isinstance(node, Scan):
                         some = used.setdefault((node.type, len(node.args)), set())
@@ -286,20 +289,22 @@ class Circuit:
         names = {name for condition in where for name, _ in static_calls_of(condition)} & self.changing
         if names:
             self.asking.append((operator, names))
+            self.looking_back |= {id(operator)} if any(map(asks_before, where)) else set()
 
     def learned(self, spans: Spans) -> None:
         """Facts have changed: those who asked for them, at the times over which they did, ask again."""
         for (name, _), (lo, hi) in spans.items():
             touched = reading(self.plan, {name})
             for operator, names in self.asking:
-                if names & touched:
-                    operator.revise(lo, hi)
+                if names & touched:  # who asks for the time point before is concerned by one more
+                    operator.revise(lo, np.minimum(hi, LONGEST) + 1 if id(operator) in self.looking_back else hi)
 
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
         """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
         found: dict[str, int] = {}
         for operator, names in self.asking:
             floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
+            floor -= id(operator) in self.looking_back
             if floor < settled:
                 for name in self._below(names):
                     found[name] = min(floor, found.get(name, floor))
@@ -320,7 +325,8 @@ class Circuit:
             given, names = self.inputs[type], [f"#{i}" for i in range(type[1])]
             view = View(given.out.table, {name: given.field(i) for i, name in enumerate(names)})
             Derive(self, view, self.derived[type], "", tuple(Var(name) for name in names), ())
-        if stratum.recursive and not _monotone(stratum):
+        looks_back = any(e.head in stratum.types and e.reads in stratum.types for e in fact_edges(self.plan))
+        if stratum.recursive and (looks_back or not _monotone(stratum)):
             self.in_order = True
         for rule in stratum.rules:
             if rule.label in new:

@@ -16,6 +16,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -29,6 +30,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     bound_vars,
     condition_labels,
@@ -39,11 +41,11 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import not_looked_for
+from augury.algebra.rule_terms import collected_variables, head_labels
 from augury.algebra.run_terms import run_labels, run_variables
 from augury.algebra.sharing import canonical
 from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import Var, Wild, variables
-from augury.algebra.terms import labels as labels_of
 from augury.clock import Timestamp
 from augury.columns.frame import Needs, View
 from augury.columns.table import FIELDS, Table
@@ -51,10 +53,12 @@ from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive
+from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
-from augury.engine.operators.map import UNTIL, Map, Point, Union, Until
+from augury.engine.operators.map import UNTIL, Map, Point, Unfolded, Union, Until
 from augury.engine.operators.policies import POLICIES
+from augury.engine.operators.ranking import Ranking
 from augury.engine.operators.runs.greedy import Greedy, is_greedy
 from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
@@ -75,49 +79,59 @@ class Wiring:
         self.known: dict[tuple[object, ...], View] = {}  # sub-plans that there are already
 
     def rule(self, rule: Rule) -> None:
-        """Wires a rule: its body, what it collects, and its head."""
-        vars = {v for arg in rule.args for v in variables(arg)}
-        labels = {name for arg in rule.args for name in labels_of(arg)} | set(rule.covers)
-        needs = Needs(frozenset(vars), frozenset(labels))
-        if rule.collect is None:
-            body = self.view(rule.body, needs, rule.label)
-            self.circuit.heads[rule.label] = Derive(
-                self.circuit, body, self.circuit.derived[rule.predicate], rule.label, rule.args, rule.covers
-            )
-            return
-        collect = rule.collect
-        inner = possible_vars(collect.pattern)
-        asked = {v for c in collect.where for v in condition_vars(c)}
-        labels |= {name for c in collect.where for name in condition_labels(c)}
-        labels |= {collect.window} if collect.window else set()
-        outer = possible_vars(rule.body)
-        body = self.view(rule.body, needs.more(asked | inner, labels), rule.label)
-        if collect.window is None:
-            out = self.like(body, {**dict.fromkeys(body.labels), UNTIL: None})
-            Until(self.circuit, body, out, rule.label, rule.covers)
-            body = out
-        collected = self.view(collect.pattern, Needs(frozenset((vars | asked | outer) & inner)), rule.label)
-        shared = tuple(sorted(outer & inner))
-        keys = tuple(v for v in shared if v in bound_vars(rule.body) & bound_vars(collect.pattern))
-        head = tuple(Var(f"#{i}") for i in range(len(rule.args)))
-        out = self.table([v.name for v in head], ())
-        back = None if collect.window is None else partial(implied_back, rule.body, collect.window, self.circuit.clock)
-        Collect(
-            self.circuit,
-            body,
-            collected,
-            out,
-            rule,
-            collect,
-            keys,
-            shared,
-            _several(rule.body),
-            _several(collect.pattern),
-            back,
-        )
+        """Wires a rule: its body, what it collects, conditions on groups, its ranking and its head."""
+        rows = self.view(rule.body, self._above(rule, -1), rule.label)
+        if any(collect.last is not None for collect in rule.collects):
+            out = self.like(rows, {**dict.fromkeys(rows.labels), UNTIL: None})
+            Until(self.circuit, rows, out, rule.label, rule.covers)
+            rows = out
+        for number in range(len(rule.collects)):
+            rows = self._collect(rule, number, rows)
+        if rule.having:
+            above = self._above(rule, len(rule.collects))
+            bound = {v for c in rule.having for v in condition_vars(c)}
+            out = self.table(sorted(above.vars & (set(rows.vars) | bound)), sorted(above.labels & set(rows.labels)))
+            Map(self.circuit, rows, out, rule.label, where=rule.having)
+            rows = out
+        covers, events = rule.covers, self.circuit.derived[rule.predicate]
+        if rule.top is not None:
+            place = {rule.top.place} if rule.top.place else set()
+            out = self.table(sorted(set(rows.vars) | place), sorted(rows.labels))
+            Ranking(self.circuit, rows, out, rule)
+            rows, covers = out, ()
         self.circuit.heads[rule.label] = Derive(
-            self.circuit, out, self.circuit.derived[rule.predicate], rule.label, head, ()
+            self.circuit, rows, events, rule.label, rule.args, covers, rule.since, rule.until, rule.delay
         )
+
+    def _above(self, rule: Rule, number: int) -> Needs:
+        """What is needed of the rows after a collect: by the head, conditions on groups, a ranking, and later collects."""
+        vars = {v for value in rule.values for v in variables(value)}
+        vars |= set(rule.top.per) if rule.top else set()
+        if number < len(rule.collects):
+            vars |= {v for c in rule.having for v in condition_vars(c)}
+        for collect in rule.collects[number + 1 :]:
+            vars |= collected_variables(collect)
+        return Needs(frozenset(vars), frozenset(head_labels(rule) | {UNTIL}))
+
+    def _collect(self, rule: Rule, number: int, rows: View) -> View:
+        collect = rule.collects[number]
+        inner, bound = possible_vars(collect.pattern), bound_vars(rule.body)
+        bound |= {v for other in rule.collects[:number] for v in other.by}
+        above = self._above(rule, number)
+        own = collected_variables(collect) | above.vars | set(rows.vars)
+        collected = self.view(collect.pattern, Needs(frozenset(own & inner)), rule.label)
+        shared = tuple(sorted(set(rows.vars) & inner))
+        keys = tuple(v for v in shared if v in bound & bound_vars(collect.pattern))
+        names = {total.name for total in collect.totals}
+        out = self.table(
+            sorted(above.vars & (set(rows.vars) | set(collect.by) | names)), sorted(above.labels & set(rows.labels))
+        )
+        back = None if collect.window is None else partial(implied_back, rule.body, collect.window, self.circuit.clock)
+        several = _several(rule.body) or number > 0
+        Collect(
+            self.circuit, rows, collected, out, rule, number, keys, shared, several, _several(collect.pattern), back
+        )
+        return out
 
     # Patterns
 
@@ -180,6 +194,18 @@ class Wiring:
                 return self.view(repeated(node), needs, rule)
             case Join():
                 return self._join(node, needs, rule)
+            case Unfold():
+                source = self.view(node.input, needs.more(variables(node.of)), rule)
+                out = self.table(
+                    sorted(needs.vars), sorted(needs.labels & set(source.labels)), dict.fromkeys(source.named, 0)
+                )
+                Unfolded(self.circuit, source, out, rule, node)
+                return out
+            case Graph():
+                source = self.view(node.input, Needs(needs.vars | {node.text}), rule)
+                out = self.table(sorted(bound_vars(node) & (needs.vars | {v for _, v in node.binds})), ())
+                Solve(self.circuit, source, out, rule, node)
+                return out
             case Run():
                 return self._run(node, needs, rule)
             case _:
@@ -489,11 +515,13 @@ def _timely(condition: Condition, left: View, right: View) -> bool:
 
 def possible_vars(node: Node) -> set[str]:
     """The variables that some row of the pattern binds."""
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | Graph):
         return bound_vars(node)
     if isinstance(node, Run):
         return run_variables(node)
     found = {v for part in inputs(node) for v in possible_vars(part)}
+    if isinstance(node, Unfold):
+        return found | set(node.binds)
     for condition in conditions(node):
         if isinstance(condition, Holds) or (isinstance(condition, Compare) and condition.op == "="):
             found |= condition_vars(condition)

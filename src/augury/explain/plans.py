@@ -13,6 +13,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -25,6 +26,8 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Top,
+    Unfold,
     Within,
     walk,
 )
@@ -36,6 +39,7 @@ from augury.algebra.strata import strata
 from augury.algebra.terms import show
 from augury.clock import show_duration
 from augury.errors import RunError, Span
+from augury.explain.query_words import query_json, query_text
 from augury.explain.spark import stages_json, stages_text
 from augury.explain.tree import Flowchart, Tree
 from augury.explain.wording import show_condition
@@ -73,17 +77,20 @@ def explain(plan: Plan, optimised: Plan, modules: Iterable[s.Module], format: st
     match format:
         case "json":
             return json.dumps(
-                _as_json(plan, rules) | {"knowledge": _knowledge_json(plan), "spark": stages_json(plan)},
+                _as_json(plan, rules)
+                | ({"queries": [query_json(query) for query in plan.graph_queries]} if plan.graph_queries else {})
+                | {"knowledge": _knowledge_json(plan), "spark": stages_json(plan)},
                 indent=2,
                 ensure_ascii=False,
             )
         case "mermaid":
             return mermaid(optimised)
+    queries = [query_text(query) for query in plan.graph_queries]
     if not rules:
-        return "no event rules"
+        return "\n\n".join(queries) or "no event rules"
     known = [["knowledge", *_knowledge_text(plan)]] if call_modes(plan) else []
     parts = [*known, ["on Spark", *stages_text(plan)]]
-    return "\n\n".join([*(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
+    return "\n\n".join([*queries, *(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
 
 
 def explain_rules(plan: Plan, optimised: Plan, modules: Iterable[s.Module]) -> list[Explained]:
@@ -131,10 +138,21 @@ def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
 def rule_tree(rule: Rule, plan: Plan) -> Tree:
     head = f"{rule.type}({', '.join(show(a) for a in rule.args)})"
     children = [describe(place(rule.body), plan)]
-    if rule.collect is not None:
-        children.append(_collect_tree(rule.collect, plan))
+    children += [_collect_tree(collect, plan) for collect in rule.collects]
     covers = f" covering {', '.join(rule.covers)}" if rule.covers else ""
-    return Tree(head + covers, tuple(children), "derived")
+    since = "" if rule.since is None else f" since {'END' if rule.since == 'END' else show(rule.since)}"
+    if rule.having:
+        children.append(Tree(f"having {', '.join(show_condition(c) for c in rule.having)}"))
+    if rule.top:
+        children.append(Tree(_top_text(rule.top)))
+    return Tree(head + covers + since, tuple(children), "derived")
+
+
+def _top_text(top: Top) -> str:
+    which = "all" if top.count is None else str(top.count)
+    order = " ascending" if top.ascending else ""
+    per = f" per {', '.join(top.per)}" if top.per else ""
+    return f"top {which} by {show(top.by)}{order}{per}{f' as {top.place}' if top.place else ''}"
 
 
 def _collect_tree(collect: Collect, plan: Plan) -> Tree:
@@ -142,7 +160,9 @@ def _collect_tree(collect: Collect, plan: Plan) -> Tree:
         f"while {collect.window}" if collect.window else f"{'exactly' if collect.exactly else 'last'} {collect.last}"
     )
     where = f" where {', '.join(show_condition(c) for c in collect.where)}" if collect.where else ""
-    return Tree(f"collect {which}{where}", (describe(place(collect.pattern), plan),))
+    by = f" by {', '.join(collect.by)}" if collect.by else ""
+    none = " or none" if collect.none else ""
+    return Tree(f"collect {which}{by}{where}{none}", (describe(place(collect.pattern), plan),))
 
 
 def describe(node: Node, plan: Plan) -> Tree:
@@ -176,6 +196,10 @@ def _describe(node: Node, plan: Plan) -> Tree:
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
+        case Unfold():
+            return Tree(f"each ({', '.join(node.binds)}) of {show(node.of)}", (describe(node.input, plan),))
+        case Graph():
+            return Tree(f"graph {node.pattern}", (describe(node.input, plan),))
         case Run():
             return _run_tree(node, plan)
         case _:
@@ -345,6 +369,12 @@ def mermaid(plan: Plan) -> str:
             chart.arrow(visit(child), here, "absent" if absent else "", dotted=absent)
         return here
 
+    for query in plan.graph_queries:
+        target = event(query.predicate[0])
+        box, _ = chart.box(f"query {query.name}")
+        chart.arrow(box, target)
+        for type, _ in query.reads:
+            chart.arrow(event(type), box)
     for rule in plan.rules:
         target = event(rule.type)
         for child in rule_tree(rule, plan).children:

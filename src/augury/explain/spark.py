@@ -11,6 +11,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -19,6 +20,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     absences,
     inputs,
@@ -66,7 +68,7 @@ def _filters(stage: Stage, plan: Plan) -> dict[str, str]:
     """The conditions on one event under which the stage reads a type; not of a type that it reads without any."""
     ways: dict[str, list[str]] = {}
     for rule in stage.rules:
-        for pattern in (rule.body, *((rule.collect.pattern,) if rule.collect else ())):
+        for pattern in rule.patterns:
             _note_scans(place(pattern), (), ways, plan)
     return {type: " or ".join(dict.fromkeys(texts)) for type, texts in sorted(ways.items()) if all(texts)}
 
@@ -82,7 +84,7 @@ def _note_scans(node: Node, where: tuple[Condition, ...], ways: dict[str, list[s
             _note_scans(node.input, where, ways, plan)
         case Select():
             _note_scans(node.input, (*where, *node.where), ways, plan)
-        case Either() | Instant() | Join() | Repeat() | Run() | Within():
+        case Either() | Graph() | Instant() | Join() | Repeat() | Run() | Within() | Unfold():
             for part in inputs(node):
                 _note_scans(part, (), ways, plan)
         case _:

@@ -14,9 +14,11 @@ def show_condition(condition: Condition) -> str:
         case Compare():
             return f"{show(condition.left)} {condition.op} {show(condition.right)}"
         case Holds():
-            return f"{condition.name}({', '.join(show(a) for a in condition.args)})"
+            return f"{'was ' if condition.was else ''}{condition.name}({', '.join(show(a) for a in condition.args)})"
         case Unless():
-            return f"not {condition.name}({', '.join(show(a) for a in condition.args)})"
+            return (
+                f"not {'was ' if condition.was else ''}{condition.name}({', '.join(show(a) for a in condition.args)})"
+            )
         case AnyOf():
             return "(" + " or ".join(" and ".join(show_condition(c) for c in o) for o in condition.options) + ")"
         case Relates():

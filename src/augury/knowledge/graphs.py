@@ -20,6 +20,7 @@ from augury.knowledge.facts import Facts, check_facts, read_fact_file
 from augury.knowledge.rdf import Pairs, Triples, read_rdf, tables_of_pairs
 from augury.knowledge.rdfs import SUBCLASS, TYPE, VOCABULARY, Schema, closure
 from augury.knowledge.sparql import answers
+from augury.knowledge.static_triples import reads_static_graphs, static_triples
 from augury.knowledge.timeline import StatementTable
 from augury.sources import Skipped
 
@@ -46,7 +47,8 @@ class Graphs:
 
     def __init__(self, graphs: Iterable[Graph], skipped: Skipped | None = None) -> None:
         self.skipped = skipped or Skipped()
-        read = [(_triples(graph.source, self.skipped), graph.entailment) for graph in graphs]
+        self.listed = tuple(graphs)
+        read = [(_triples(graph.source, self.skipped), graph.entailment) for graph in self.listed]
         self.given = bool(read)
         self.entailing = Triples.joined([t for t, entails in read if entails]) if any(e for _, e in read) else None
         self.plain = Triples.joined([t for t, entails in read if not entails]) if not all(e for _, e in read) else None
@@ -79,6 +81,8 @@ class Graphs:
                 *(self._types(self.schema) if TYPE.text in asked else ()),
             ]
         tables += [answers(name, query.text, self._all_triples) for name, query in plan.queries.items()]
+        if reads_static_graphs(plan):
+            tables.append(static_triples([(graph.source, graph.entailment) for graph in self.listed]))
         return Facts(StatementTable(table) for table in tables)
 
     def _types(self, schema: Schema) -> Iterator[FactTable]:
@@ -103,7 +107,7 @@ class Graphs:
         """The triples with all that they entail, for queries that look at any of them."""
         parts = [t for t in (self.plain, self.entailing) if t is not None]
         if self.schema is not None:
-            parts.append(_entailed(self.schema))
+            parts.append(self.schema.entailed())
         return Triples.joined(parts)
 
     def _refuse_queries(self, plan: Plan, known: Facts | None) -> None:
@@ -149,14 +153,6 @@ def _tables(schema: Schema, name: str, pairs: Pairs) -> Iterator[FactTable]:
     """Pairs of a property under another name."""
     for table in tables_of_pairs(schema.terms, {schema.type: pairs}):
         yield replace(table, name=name)
-
-
-def _entailed(schema: Schema) -> Triples:
-    """All that a schema entails, as triples."""
-    pairs = {**schema.pairs(), schema.type: schema.types_expanded()}
-    subject, object = (np.concatenate([NONE, *(rows[i] for rows in pairs.values())]) for i in (0, 1))
-    predicate = np.repeat(np.array(list(pairs), np.int32), [len(rows[0]) for rows in pairs.values()])
-    return Triples(schema.terms, subject, predicate, object, np.full(len(subject), -1, np.int32))
 
 
 def read_facts(

@@ -32,7 +32,11 @@ def near_by(
     Both hold, or fail, for the same rows as one after the other. `shown` makes codes of the context of those of knowledge.
     """
     condition = where[0]
-    if not isinstance(condition, Holds) or any(variables(a) & frame.vars.keys() for a in condition.args):
+    if (
+        not isinstance(condition, Holds)
+        or condition.was
+        or any(variables(a) & frame.vars.keys() for a in condition.args)
+    ):
         return None
     if context.scalars.functions.get("distance_km") is not FUNCTIONS["distance_km"]:
         return None

@@ -22,8 +22,8 @@ from typing import IO, Any, Literal, TypeAlias
 import numpy as np
 
 from augury.errors import DataError, RunError
+from augury.graphs.literals import LANG_STRING, literal_value, term_key, value_of
 from augury.knowledge.fact_table import FactTable
-from augury.knowledge.literals import LANG_STRING, literal_value, term_key, value_of
 from augury.model import Iri, Value, text_hash
 from augury.sources import Coded, Skipped
 

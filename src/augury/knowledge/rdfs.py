@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from augury.graphs.literals import is_resource
 from augury.knowledge.fact_table import FactTable
-from augury.knowledge.literals import is_resource
 from augury.knowledge.rdf import Array, Pairs, Triples, distinct, split, tables_of_pairs
 from augury.model import Iri, Value
 
@@ -101,6 +101,14 @@ class Schema:
             return self.types_expanded()
         below = self.subproperties.get(p)
         return self._union(map(self._own, [p, *below])) if below else self._own(p)
+
+    def entailed(self) -> Triples:
+        """All that follows, as triples."""
+        pairs = {**self.pairs(), self.type: self.types_expanded()}
+        empty = np.empty(0, np.int32)
+        subject, object = (np.concatenate([empty, *(rows[i] for rows in pairs.values())]) for i in (0, 1))
+        predicate = np.repeat(np.array(list(pairs), np.int32), [len(rows[0]) for rows in pairs.values()])
+        return Triples(self.terms, subject, predicate, object, np.full(len(subject), -1, np.int32))
 
     def pairs(self) -> dict[int, Pairs]:
         """The pairs of every property that has any, `rdf:type` with `types` alone."""

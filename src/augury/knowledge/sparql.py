@@ -10,8 +10,8 @@ from augury.algebra.plan import Plan
 from augury.clock import Duration, Timestamp
 from augury.columns.column import column_of
 from augury.errors import DataError, Findings, RunError, counted
+from augury.graphs.literals import value_of
 from augury.knowledge.fact_table import FactTable
-from augury.knowledge.literals import value_of
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdf import _oxigraph as oxigraph
 from augury.language.queries import ASIDE

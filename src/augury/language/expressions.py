@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, cast
+from dataclasses import dataclass, field, replace
+from typing import Literal, assert_never, cast
 
-from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Relates, Spans, Unless
+from augury.algebra.aggregates import pair
+from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.plan import Query
+from augury.algebra.regular import RegularExpressionError, check_pattern
 from augury.algebra.relations import ALLEN
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.clock import SECOND, Duration
-from augury.errors import Span, counted, nearest
+from augury.errors import NOWHERE, Span, counted, nearest
 from augury.language import syntax as s
+from augury.language.named_arguments import by_place
 from augury.language.queries import query_name, with_prefixes
 from augury.language.read import KNOWN_PREFIXES
 from augury.language.show import show_node
@@ -29,6 +32,7 @@ class Expressions:
     symbols: Symbols
     labels: dict[str, Span] = field(default_factory=dict)
     part_labels: set[str] = field(default_factory=set)  # those of parts of a run
+    collected_labels: set[str] = field(default_factory=set)  # those of what is collected
     labelled: dict[str, str] = field(default_factory=dict)  # the event behind a label, where it is a plain one
     may_aggregate: bool = False
     in_run: bool = False  # conditions may ask for earlier iterations, and aggregate over them
@@ -109,22 +113,36 @@ class Expressions:
         ):
             if not (self.may_aggregate or self.in_run) or self.in_prev:
                 self.error("E210", f"`{node.name}` aggregates, but the rule collects nothing here", node.span,
-                           "aggregates stand in the head of a rule with `while w: collect …` or `last 5: collect …`")  # fmt: skip
+                           "aggregates stand in the head, or a condition, of a rule with `while w: collect …` or `last 5: collect …`")  # fmt: skip
                 return _WRONG
-            if count > 1 or (count == 0 and node.name != "count"):
-                self.error("E206", f"`{node.name}` takes 1 argument, not {count}", node.span)
+            takes = 1 if symbols.aggregates[node.name].more is None else 2
+            if count != takes and not (count == 0 and node.name == "count"):
+                self.error("E206", f"`{node.name}` takes {counted(takes, 'argument')}, not {count}", node.span)
                 return _WRONG
             match node.args:
-                case (s.Name(text=named),) if node.name == "count" and named in self.part_labels:
+                case (s.Name(text=named),) if (
+                    node.name == "count" and named in self.part_labels | self.collected_labels
+                ):
                     # The iterations of a label are counted by the time that each has.
                     return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
             before = self.may_aggregate, self.in_run
             self.may_aggregate = self.in_run = False
-            args = tuple(self.value(a) for a in node.args)
+            tests = node.name in ("any", "all")
+            args = tuple(self._truth(a) if tests and not isinstance(a, Var) else self.value(a) for a in node.args)
             self.may_aggregate, self.in_run = before
+            if takes == 2:
+                args = (pair(*args),)
             return Aggregate(node.name, args, node.distinct, node.span)
         if node.distinct:
             self.error("E210", "`distinct` belongs to an aggregate", node.span.part(r"\bdistinct\b"))
+        if node.name == "if" and count == 3 and not (function is not None and function.registered):
+            return self._if(node)
+        if node.name == "iri" and count == 1 and isinstance(node.args[0], Const):
+            prefixed = self.typed(node.args[0], "iri")
+            if prefixed is not node.args[0]:
+                return prefixed
+        if node.name == "matches" and count == 2 and isinstance(node.args[1], Const):
+            self._check_pattern(node.args[1])
         if function is not None:
             if not function.takes(count):
                 self.error("E206", f"`{node.name}` takes {_arity(function)}, not {count}", node.span)
@@ -160,6 +178,13 @@ class Expressions:
         of = self.value(node.args[0])
         self.in_prev = False
         return Prev(of, self.value(node.args[1]) if len(node.args) == 2 else None, node.span)
+
+    def _check_pattern(self, pattern: Const) -> None:
+        """A regular expression that is written in the program is checked before it runs."""
+        try:
+            check_pattern(str(pattern.value))
+        except RegularExpressionError as error:
+            self.error("E262", str(error), pattern.span, "expressions are those of RE2, without \\1 and (?=…)")
 
     def head_argument(self, node: s.Node, type: str) -> Expr:
         """An argument of a head: computed; where it is declared as a term, any nested term may be built."""
@@ -218,12 +243,19 @@ class Expressions:
                 return []
             case s.Chain():
                 return self._chain(node)
+            case s.Among():
+                return self._among(node)
+            case s.Between():
+                value, low, high = (self.value(n) for n in (node.value, node.low, node.high))
+                return [Compare("<=", low, value, node.span), Compare("<=", value, high, node.span)]
             case s.WithinSet():
                 return self._spans(node)
             case s.Not(between=None):
                 return self._unless(node)
             case s.Call() | s.Name():
                 return self._atom(node)
+            case s.Was():
+                return self._was(node)
             case Var() | Const(value=bool()):
                 return [Compare("=", node, Const(True), node.span)]
             case _:
@@ -254,6 +286,36 @@ class Expressions:
             for i, op in enumerate(node.ops)
         ]
 
+    def _among(self, node: s.Among) -> list[Condition]:
+        """`X in (1, 2)`: equal to one of them; `X not in (1, 2)`: different from all."""
+        value, options = self.value(node.value), [self.value(o) for o in node.options]
+        if node.negated:
+            return [Compare("!=", value, option, node.span) for option in options]
+        return [AnyOf(tuple((Compare("=", value, option, node.span),) for option in options), node.span)]
+
+    def _if(self, node: s.Call) -> Expr:
+        """`if(X > 3, a, b)`: the condition compares values."""
+        condition, then, otherwise = node.args
+        return Apply("if", (self._truth(condition), self.value(then, True), self.value(otherwise, True)), node.span)
+
+    def _truth(self, node: s.Node) -> Expr:
+        """A condition as a value."""
+        return _conjunction([self._truth_of(c) for c in self.conditions(node)])
+
+    def _truth_of(self, condition: Condition) -> Expr:
+        match condition:
+            case Compare():
+                return Apply(condition.op, (condition.left, condition.right), condition.span)
+            case AnyOf():
+                options = [_conjunction([self._truth_of(c) for c in option]) for option in condition.options]
+                return Apply("|", tuple(options), condition.span)
+            case Holds() | Unless() | Relates() | Spans() | Relative() | NoneInside():
+                self.error("E260", "the condition of an `if` compares values", condition.span,
+                           "ask for facts and relations in the body: one rule for each case")  # fmt: skip
+                return _WRONG
+            case _:
+                assert_never(condition)
+
     def _spans(self, node: s.WithinSet) -> list[Condition]:
         items = node.labels.items if isinstance(node.labels, s.Group) else (node.labels,)
         names: list[str] = []
@@ -266,6 +328,8 @@ class Expressions:
 
     def _unless(self, node: s.Not) -> list[Condition]:
         inner = node.negated
+        if isinstance(inner, s.Was):
+            return [Unless(c.name, c.args, node.span, True) for c in self._was(inner) if isinstance(c, Holds)]
         if isinstance(inner, s.Call | s.Name):
             name = inner.name if isinstance(inner, s.Call) else inner.text
             if not self.symbols.is_static(name) and self.symbols.is_event(name) and not self.in_static_rule:
@@ -278,10 +342,39 @@ class Expressions:
                 for c in found
                 if isinstance(c, Holds | Compare)
             ]
+        if isinstance(inner, s.Among):
+            return self._among(replace(inner, negated=not inner.negated))
+        if isinstance(inner, s.Between):
+            value, low, high = (self.value(n) for n in (inner.value, inner.low, inner.high))
+            outside = ((Compare("<", value, low, node.span),), (Compare(">", value, high, node.span),))
+            return [AnyOf(outside, node.span)]
         if isinstance(inner, s.Chain) and len(inner.ops) == 1:
             return [_negated(c) for c in self._chain(inner) if isinstance(c, Compare)]
         self.error("E213", f"`{show_node(node)}` is not a condition", node.span)
         return []
+
+    def _was(self, node: s.Was) -> list[Condition]:
+        """`was p(X)`: the facts of the time point before."""
+        name = (
+            node.atom.name if isinstance(node.atom, s.Call) else node.atom.text if isinstance(node.atom, s.Name) else ""
+        )
+        hint = "write `was p(X)`, or `not was p(X)`, with a static predicate"
+        if self.in_static_rule:
+            self.error("E267", "`was` belongs to an event rule: a static rule has no time before", node.span,
+                       "ask for it in the event rule that uses this one: `was` may stand before any static predicate")  # fmt: skip
+            return []
+        if not isinstance(node.atom, s.Call | s.Name):
+            self.error("E267", f"`{show_node(node.atom)}` cannot have been", node.span, hint)
+            return []
+        if self.symbols.is_event(name) and not self.symbols.is_static(name):
+            self.error("E267", f"`{name}` is an event, and `was` asks for facts", node.span,
+                       f"make a fact of it, `fact seen(X) <- {name}(X).`, and ask `was seen(X)`")  # fmt: skip
+            return []
+        found = self._atom(node.atom)
+        if any(not isinstance(c, Holds) for c in found):
+            self.error("E267", f"`{show_node(node.atom)}` has no time in which it was", node.span, hint)
+            return []
+        return [replace(c, was=True, span=node.span) for c in found if isinstance(c, Holds)]
 
     def _atom(self, node: s.Call | s.Name, negated: bool = False) -> list[Condition]:
         """A static predicate, or a function that is true or false."""
@@ -297,6 +390,10 @@ class Expressions:
         if symbols.is_static(name) or (symbols.is_property(name) and len(args) == 2):
             return [Holds(name, self.static_args(name, args), node.span)]
         if name in symbols.functions and isinstance(node, s.Call):
+            return [Compare("=", self._call(node), Const(True), node.span)]
+        aggregate = symbols.aggregates.get(name)
+        ranges = aggregate is not None and aggregate.result == "bool" and (self.may_aggregate or self.in_run)
+        if ranges and isinstance(node, s.Call) and not symbols.is_event(name):
             return [Compare("=", self._call(node), Const(True), node.span)]
         if symbols.is_event(name):
             if self.in_static_rule:
@@ -330,9 +427,14 @@ class Expressions:
 
     def static_args(self, name: str, args: tuple[s.Node, ...]) -> tuple[Expr, ...]:
         declared = self.symbols.static.get(name)
+        args = by_place(name, args, declared, self.symbols.findings)
         types = [a.type for a in declared.attributes] if declared else ["iri" if ":" in name else "any"] * len(args)
         types += ["any"] * (len(args) - len(types))
         return tuple(self.typed(self.match(a), t) for a, t in zip(args, types, strict=False))
+
+
+def _conjunction(tests: list[Expr]) -> Expr:
+    return tests[0] if len(tests) == 1 else Apply("&", tuple(tests), tests[0].span if tests else NOWHERE)
 
 
 def _arity(function: Function) -> str:

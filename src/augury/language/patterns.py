@@ -12,6 +12,7 @@ from augury.clock import Timestamp
 from augury.errors import Findings, Note, Span
 from augury.language import syntax as s
 from augury.language.expressions import Expressions
+from augury.language.named_arguments import by_place
 from augury.language.show import show_node
 from augury.language.symbols import Symbols
 
@@ -110,6 +111,7 @@ class Patterns:
         if name in self.findings.unread and not symbols.is_event(name):
             self.findings.doubt(span)
         declared = symbols.events.get(name)
+        args = by_place(name, args, declared, self.findings)
         types = [a.type for a in declared.attributes] if declared else []
         types += ["any"] * len(args)
         matched: list[Expr] = [self.reader.typed(self.reader.match(a), t) for a, t in zip(args, types, strict=False)]
@@ -177,6 +179,10 @@ def _no_pattern(node: s.Node) -> str | None:
     match node:
         case s.Chain() | s.Arith() if node.span.text.startswith("@"):
             return "a calendar time stands in quotes: @'2026-01-31'"
+        case s.Arith(op="+" | "*", args=(s.Call() | s.Name() as part, s.Call() | s.Name() as other)):
+            return f"a quantifier stands behind its part, and an operator behind it: `{show_node(part)}{node.op} NEXT {show_node(other)}`"
+        case s.Arith(op="+" | "*", args=(s.Name() as part, rest)):
+            return f"a quantifier stands behind the arguments: `{show_node(part)}({show_node(rest)}){node.op}`"
         case s.Chain():
             return "a condition follows WHERE, or stands as a literal of its own after a comma"
         case s.WithinSet():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import isinf
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from lark import Token, Tree, UnexpectedInput
 from lark.exceptions import VisitError
@@ -204,11 +204,23 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         return s.Output(tuple(s.Name(self._name(t), self._token(t)) for t in items), span=self._span(meta))
 
     def event_rule(self, meta: Meta, items: list[Any]) -> s.EventRule:
-        label, fact, head, body, per, which, skip, policy = items
+        label, fact, head, since, body, per, which, skip, policy, top = items
         makes: s.Makes = "event" if fact is None else "fact" if fact.type == "FACT" else "no fact"
         name = _label(label) if label else None
         choice = self._choice(per, which, skip, self._span(meta))
-        return s.EventRule(head, regroup(body), name, policy, makes, choice, span=self._span(meta))
+        start: s.Node | Literal["END"] | None = "END" if isinstance(since, Token) else since
+        return s.EventRule(head, regroup(body), name, policy, makes, choice, start, top, span=self._span(meta))
+
+    def top(self, meta: Meta, items: list[Any]) -> s.Top:
+        count, by, order, per, place = items
+        return s.Top(
+            None if count.type == "ALL" else self._integer(count),
+            by,
+            order is not None and order.type == "ASC",
+            per or (),
+            None if place is None else Var(str(place), self._token(place)),
+            self._span(meta),
+        )
 
     def _choice(
         self, per: tuple[Var, ...] | None, which: Token | None, skip: Token | None, rule: Span
@@ -240,13 +252,16 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         return s.Labelled(_label(items[0]), items[1], self._span(meta))
 
     def while_not(self, meta: Meta, items: list[Any]) -> s.While:
-        return s.While(_label(items[0]), False, items[2], self._span(meta))
+        return s.While(_label(items[0]), False, items[2], span=self._span(meta))
 
     def while_collect(self, meta: Meta, items: list[Any]) -> s.While:
-        return s.While(_label(items[0]), True, items[1], self._span(meta))
+        window, label, body, none = items
+        return s.While(_label(window), True, body, label and _label(label), none is not None, self._span(meta))
 
     def last(self, meta: Meta, items: list[Any]) -> s.Last:
-        return s.Last(self._integer(items[1]), items[0].type == "EXACTLY", items[2], self._span(meta))
+        word, count, label, body, none = items
+        named = label and _label(label)
+        return s.Last(self._integer(count), word.type == "EXACTLY", body, named, none is not None, self._span(meta))
 
     def cut(self, meta: Meta, items: list[Any]) -> s.Cut:
         return s.Cut(self._span(meta))
@@ -282,8 +297,22 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
     def negation(self, meta: Meta, items: list[Any]) -> s.Not:
         return s.Not(items[1], span=self._span(meta))
 
+    def was(self, meta: Meta, items: list[Any]) -> s.Was:
+        return s.Was(items[0], self._span(meta))
+
     def chain(self, meta: Meta, items: list[Any]) -> s.Chain:
         return s.Chain(tuple(items[0::2]), tuple(_COMPARISONS[str(o).lower()] for o in items[1::2]), self._span(meta))
+
+    def among(self, meta: Meta, items: list[Any]) -> s.Among:
+        value, word, options = items
+        for option in options:
+            if isinstance(option, tuple):
+                raise self._refuse("E210", "`distinct` belongs to an aggregate", self._span(meta).part(r"\bdistinct\b"))
+        return s.Among(value, tuple(options), word.type == "NOT_IN", self._span(meta))
+
+    def between(self, meta: Meta, items: list[Any]) -> s.Between:
+        value, low, _, high = items
+        return s.Between(value, low, high, self._span(meta))
 
     def within_set(self, meta: Meta, items: list[Any]) -> s.WithinSet:
         return s.WithinSet(items[0], self._length(items[1]), self._span(meta))
@@ -339,6 +368,14 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         distinct = any(isinstance(a, tuple) for a in args)
         plain = tuple(a[1] if isinstance(a, tuple) else a for a in args)
         return s.Call(self._name(items[0]), plain, distinct, self._span(meta))
+
+    def graph(self, meta: Meta, items: list[Any]) -> s.GraphCall:
+        from augury.language.spaseq.graph_atoms import read_graph_atom
+
+        found = read_graph_atom(self._token(items[0]), self.prefixes, self.findings)
+        if found is None:
+            raise _Refused
+        return found
 
     def var(self, meta: Meta, items: list[Any]) -> Var:
         return Var(str(items[0]), self._span(meta))

@@ -412,7 +412,7 @@ class Runs:
         """
         match expr:
             case Aggregate():
-                return expr if collects and not self._ranges(expr) else self._aggregate(expr, running)
+                return expr if collects and not self.ranges(expr) else self._aggregate(expr, running)
             case Apply() | Build():
                 return replace(expr, args=tuple(self.resolved(a, running, collects) for a in expr.args))
             case Prev():
@@ -439,7 +439,7 @@ class Runs:
 
     def owner(self, expr: Aggregate) -> int | None:
         """The part over whose iterations an aggregate ranges."""
-        found = self._ranges(expr) if expr.args else [n for n, d in enumerate(self.drafts) if d.repeats]
+        found = self.ranges(expr) if expr.args else [n for n, d in enumerate(self.drafts) if d.repeats]
         if len(found) == 1:
             return found[0]
         if self.ok:
@@ -448,7 +448,7 @@ class Runs:
             self._error("E238", f"`{show(expr)}` {what}", expr.span, hint=hint)
         return None
 
-    def _ranges(self, expr: Aggregate) -> list[int]:
+    def ranges(self, expr: Aggregate) -> list[int]:
         """The parts whose own variables or times an aggregate has."""
         labels = {m.label for a in expr.args for m in walk_terms(a) if isinstance(m, Moment)}
         names = variables(*expr.args)

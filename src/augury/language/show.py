@@ -60,9 +60,12 @@ class Printer:
             case s.EventRule():
                 tails = [self._choice(statement.choice)] if statement.choice else []
                 tails += [f"POLICY {self.policy(statement.policy)}"] if statement.policy else []
+                tails += [self._top(statement.top)] if statement.top else []
                 tail = " ".join(tails)
                 word = {"event": "", "fact": "fact ", "no fact": "fact not "}[statement.makes]
-                return self._rule(statement.label, statement.head, "<-", statement.body, tail, word)
+                since = statement.since
+                start = "" if since is None else " SINCE END" if since == "END" else f" SINCE {self.node(since, _SUM)}"
+                return self._rule(statement.label, statement.head, f"{start} <-".strip(), statement.body, tail, word)
             case s.StaticRule():
                 if not statement.body:
                     return self._labelled(statement.label, self.node(statement.head))
@@ -135,6 +138,8 @@ class Printer:
                 return _POSTFIX, show_value(node.value)
             case s.Name():
                 return _POSTFIX, node.text
+            case s.GraphCall():
+                return _POSTFIX, node.text
             case s.Call():
                 return (
                     _POSTFIX,
@@ -151,6 +156,12 @@ class Printer:
                 for op, operand in zip(node.ops, node.operands[1:], strict=True):
                     parts += [op, self.node(operand, _SUM)]
                 return _COMPARISON, " ".join(parts)
+            case s.Among():
+                word = "not in" if node.negated else "in"
+                return _COMPARISON, f"{self.node(node.value, _SUM)} {word} ({self._args(node.options)})"
+            case s.Between():
+                value, low, high = (self.node(n, _SUM) for n in (node.value, node.low, node.high))
+                return _COMPARISON, f"{value} between {low} and {high}"
             case s.Binary():
                 return _PATTERN, self._binary(node)
             case s.Where():
@@ -164,6 +175,8 @@ class Printer:
                 return _POSTFIX, f"{self._part(node.pattern)}{_sign(node)}"
             case s.Not(between=None):
                 return _UNARY, f"not {self.node(node.negated, _UNARY)}"
+            case s.Was():
+                return _UNARY, f"was {self.node(node.atom, _UNARY)}"
             case s.Not():
                 assert node.between is not None
                 policy = f"[{self.policy(node.policy)}]" if node.policy else ""
@@ -175,14 +188,29 @@ class Printer:
                 return _COMPARISON, f"{self.node(node.labels, _SUM)} within {self._length(node.length)}"
             case s.Labelled():
                 return _EXPR, f"{node.label}: {self.node(node.body)}"
+            case s.While(collect=False):
+                return _EXPR, f"while {node.window}: not {self.node(node.body)}"
             case s.While():
-                return _EXPR, f"while {node.window}: {'collect' if node.collect else 'not'} {self.node(node.body)}"
+                return _EXPR, f"while {node.window}: {self._collect(node)}"
             case s.Last():
-                return _EXPR, f"{'exactly' if node.exactly else 'last'} {node.count}: collect {self.node(node.body)}"
+                return _EXPR, f"{'exactly' if node.exactly else 'last'} {node.count}: {self._collect(node)}"
             case s.Cut():
                 return _EXPR, "!"
             case _:
                 assert_never(node)
+
+    def _collect(self, node: s.While | s.Last) -> str:
+        label = f"{node.label}: " if node.label else ""
+        return f"collect {label}{self.node(node.body)}{' or none' if node.none else ''}"
+
+    def _top(self, top: s.Top) -> str:
+        words = [
+            f"TOP {'ALL' if top.count is None else top.count} BY {self.node(top.by, _SUM)}",
+            "ASC" if top.ascending else "",
+            f"PER ({', '.join(v.name for v in top.per)})" if top.per else "",
+            f"AS {top.place.name}" if top.place else "",
+        ]
+        return " ".join(word for word in words if word)
 
     def _part(self, node: s.Node) -> str:
         """A part of a run that is quantified: anything but an event in parentheses."""

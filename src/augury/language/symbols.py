@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.plan import Query
 from augury.algebra.relations import RELATIVE
-from augury.algebra.scalar import FUNCTIONS, TYPES, Function
+from augury.algebra.scalar import FUNCTIONS, TESTS, TYPES, Function
 from augury.errors import Findings, Note, Span, counted, nearest
 from augury.language import syntax as s
 
@@ -59,9 +60,10 @@ def collect_symbols(
     functions: Mapping[str, Function],
     aggregates: Mapping[str, AggregateFunction],
     facts: Iterable[str],
+    graph_queries: Iterable[GraphQuery] = (),
 ) -> Symbols:
     prefixes: dict[str, s.Prefix] = {}
-    symbols = Symbols(findings, {**FUNCTIONS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
+    symbols = Symbols(findings, {**FUNCTIONS, **TESTS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
     for statement in statements(modules):
         match statement:
             case s.Prefix():
@@ -78,12 +80,23 @@ def collect_symbols(
                 symbols.heads.setdefault(name, statement.head.span)
             case s.StaticRule(head=s.Call(name=name) | s.Name(text=name)):
                 symbols.clauses.setdefault(name, statement.head.span)
+    _add_queries(graph_queries, symbols)
     _collect_functors(modules, symbols)
     events = {name: name_of(decl) for name, decl in symbols.events.items()} | symbols.heads
     for name, span in events.items():
         if symbols.is_static(name):
             _both(name, span, symbols)
     return symbols
+
+
+def _add_queries(queries: Iterable[GraphQuery], symbols: Symbols) -> None:
+    """A query derives events of its name, and is the only one that does."""
+    for query in queries:
+        name, span = query.predicate[0], query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b")
+        if name in symbols.heads:
+            symbols.findings.add("E203", f"a rule and a query derive `{name}`", symbols.heads[name], Note("the query", span),
+                                 hint="give one of them another name; a query is called as its file")  # fmt: skip
+        symbols.heads[name] = span
 
 
 def _declare_prefix(prefix: s.Prefix, seen: dict[str, s.Prefix], symbols: Symbols) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.terms import Const, Var, Wild
 from augury.errors import NOWHERE, Span
 
@@ -35,6 +36,14 @@ class Call:
 
 
 @dataclass(frozen=True)
+class GraphCall(Call):
+    """`GRAPH <stream> { … }`: the answers of a query as events, with its variables as arguments; `text` is what was written."""
+
+    query: GraphQuery = field(kw_only=True, compare=False, repr=False)
+    text: str = field(kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Arith:
     """Arithmetic: one or two operands."""
 
@@ -49,6 +58,26 @@ class Chain:
 
     operands: tuple[Node, ...]
     ops: tuple[str, ...]
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Among:
+    """`X in (1, 2)` and `X not in (1, 2)`."""
+
+    value: Node
+    options: tuple[Node, ...]
+    negated: bool = False
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Between:
+    """`X between 1 and 5`."""
+
+    value: Node
+    low: Node
+    high: Node
     span: Span = _SPAN
 
 
@@ -124,6 +153,14 @@ class Not:
 
 
 @dataclass(frozen=True)
+class Was:
+    """`was p(X)`: a static predicate as it was just before."""
+
+    atom: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class Group:
     """`(c1, c2)` or `{c1, c2}`: several conditions, or a set of labels. One element in parentheses is that element."""
 
@@ -151,11 +188,13 @@ class Labelled:
 
 @dataclass(frozen=True)
 class While:
-    """`while w: not q` and `while w: collect q`."""
+    """`while w: not q`, `while w: collect q` and `while w: collect p: q or none`."""
 
     window: str
     collect: bool
     body: Node
+    label: str | None = None
+    none: bool = False
     span: Span = _SPAN
 
 
@@ -166,6 +205,8 @@ class Last:
     count: int
     exactly: bool
     body: Node
+    label: str | None = None
+    none: bool = False
     span: Span = _SPAN
 
 
@@ -184,12 +225,15 @@ Node: TypeAlias = (
     | Call
     | Arith
     | Chain
+    | Among
+    | Between
     | Binary
     | Where
     | Window
     | Power
     | Quantified
     | Not
+    | Was
     | Group
     | WithinSet
     | Labelled
@@ -300,8 +344,20 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Top:
+    """`TOP 10 BY sum(A) ASC PER (V) AS R`; `count` is None for ALL."""
+
+    count: int | None
+    by: Node
+    ascending: bool = False
+    per: tuple[Var, ...] = ()
+    place: Var | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class EventRule:
-    """`rule label: head <- literal, literal POLICY p.`; `fact head <- …` makes facts, `fact not head <- …` ends them."""
+    """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e.`; `SINCE END` is END. `fact head <- …` makes facts, `fact not head <- …` ends them."""
 
     head: Node
     body: tuple[Node, ...]
@@ -309,6 +365,8 @@ class EventRule:
     policy: Policy | None = None
     makes: Makes = "event"
     choice: Choice | None = None
+    since: Node | Literal["END"] | None = None
+    top: Top | None = None
     comments: Comments = Comments()
     span: Span = _SPAN
 
@@ -345,6 +403,13 @@ def children(node: Node) -> Iterator[Node]:
             yield from node.args
         case Chain():
             yield from node.operands
+        case Among():
+            yield node.value
+            yield from node.options
+        case Between():
+            yield node.value
+            yield node.low
+            yield node.high
         case Binary():
             yield node.left
             yield node.right
@@ -359,6 +424,8 @@ def children(node: Node) -> Iterator[Node]:
                 yield from node.between
         case Group():
             yield from node.items
+        case Was():
+            yield node.atom
         case WithinSet():
             yield node.labels
         case Labelled() | While() | Last():

@@ -11,7 +11,7 @@ from lark import UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
 from augury.errors import Findings, Note, Source, Span, misspelt
-from augury.language.statements import COLON, PIECES, Chunk
+from augury.language.statements import COLON, INSIDE, PIECES, Chunk
 
 OPERATORS = (
     "SEQ", "AND", "PAR", "OR", "EQUALS", "MEETS", "DURING", "STARTS", "FINISHES", "WHERE", "WITHIN",
@@ -50,6 +50,16 @@ _LITERALS = {
     "last": "last 5: collect …",
     "exactly": "exactly 5: collect …",
     "collect": "while w: collect …` or `last 5: collect …",
+}
+# Words of other languages, and what this one writes instead.
+_ELSEWHERE = {
+    r"group\s+by": "the head's variables outside aggregates make the groups: `total(Shop, sum(A)) <- …, while w: collect sale(Shop, A)`",
+    "having": "a condition on a group is a literal of the body: `…, while w: collect sale(S, A), sum(A) > 100`",
+    r"partition\s+by": "a shared variable correlates events; a run says `PER (S)`, a ranking `TOP 3 BY E PER (S)`",
+    r"order\s+by|limit": "the first of a ranking are `TOP 10 BY sum(A) AS R`, at the end of a rule",
+    r"skip(?!\s+(?:past\s+end|to\s+last)\b)(?:\s+\w+)*": "it is written `SKIP PAST END` or `SKIP TO LAST label`",
+    r"select|from": "a rule is written `head <- body.`: the head says what is given, the body which events are read",
+    "unless": "absence is written `NOT(c).[a, b]` or `while w: not c`; a condition is negated with `not`",
 }
 _UNITS = ("us", "ms", "s", "sec", "seconds", "min", "minutes", "h", "hours", "d", "days", "w", "weeks")
 _ARROWS = re.compile(r"<--+|<==+|-+>|=+>|::?=|→|⇒|⇐")
@@ -136,7 +146,7 @@ def next_statement(error: UnexpectedInput, chunk: Chunk) -> int | None:
 def _spot(error: UnexpectedInput, text: str) -> Spot:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         at = error.token.start_pos or 0
-        found = str(error.token).replace(COLON, ":")
+        found = str(error.token).replace(COLON, ":").rstrip(INSIDE)
         return Spot(text, at, at + len(found), found, frozenset(error.accepts or error.expected))
     if isinstance(error, UnexpectedCharacters):
         at = error.pos_in_stream or 0
@@ -295,6 +305,18 @@ def statement_form(spot: Spot) -> Cause | None:
     return None
 
 
+def other_language(spot: Spot) -> Cause | None:
+    """`… GROUP BY U HAVING count() > 3`, `… SKIP.`, `… WITHIN 5 minutes`, `… TUMBLE(1h)`: words of SQL and its kin."""
+    for word, hint in _ELSEWHERE.items():
+        for found in re.finditer(rf"\b{word}\b", spot.text, re.IGNORECASE):
+            if found.start() <= spot.at <= found.end() + 1:
+                text = " ".join(found.group().split())
+                known = word.startswith("skip")
+                message = f"`{text}` does not say to where" if known else f"`{text}` is not a word of the language"
+                return Cause(message, found.start(), found.end(), hint)
+    return None
+
+
 def misspelt_operator(spot: Spot) -> Cause | None:
     """`a(X) SEG b(X)`."""
     if not spot.is_word or "SEQ" not in spot.expected or not re.match(r"\s+[\w(@]", spot.text[spot.end :]):
@@ -337,6 +359,7 @@ CAUSES: tuple[Callable[[Spot], Cause | None], ...] = (
     nothing_after,
     nothing_before,
     foreign,
+    other_language,
     statement_form,
     misspelt_operator,
     side_by_side,

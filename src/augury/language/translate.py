@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import assert_never
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.graph_queries import HIDDEN, GraphQuery
 from augury.algebra.nodes import (
     UNRESTRICTED,
     AnyOf,
@@ -28,21 +29,22 @@ from augury.algebra.nodes import (
     Run,
     Select,
     Spans,
+    Top,
     Unless,
     bound_vars,
-    condition_labels,
-    condition_vars,
     made_type,
     mapped,
 )
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
 from augury.algebra.scalar import Function
-from augury.algebra.terms import Aggregate, Apply, Const, Expr, Var, Wild, walk
+from augury.algebra.terms import Apply, Const, Expr, Var, Wild, plain_variables, walk
 from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note, Span, misspelt
 from augury.language import syntax as s
+from augury.language.collecting import Draft, Groups, aggregates_in, used_plainly
 from augury.language.expressions import Expressions
+from augury.language.named_arguments import by_place
 from augury.language.patterns import Patterns, read_policy
 from augury.language.read_runs import Runs, part_labels, run_literal
 from augury.language.show import show_node
@@ -58,9 +60,10 @@ def translate(
     aggregates: Mapping[str, AggregateFunction] = {},
     facts: Iterable[str] = (),
     policy: Policy | None = None,
+    graph_queries: tuple[GraphQuery, ...] = (),
 ) -> Plan:
     """The plan of a program, conditions as written. `policy` stands in where the program names none."""
-    symbols = collect_symbols(modules, findings, functions, aggregates, facts)
+    symbols = collect_symbols(modules, findings, functions, aggregates, facts, graph_queries)
     default, outputs, output_seen = policy or UNRESTRICTED, [], False
     for statement in statements(modules):
         match statement:
@@ -101,13 +104,22 @@ def translate(
         tuple(clauses),
         {name: _attributes(decl) for name, decl in symbols.events.items()},
         {name: _attributes(decl) for name, decl in symbols.static.items()},
-        tuple(outputs) if output_seen else tuple(dict.fromkeys(rule.type for rule in rules if not rule.makes)),
+        tuple(outputs) if output_seen else _derived(rules, graph_queries),
         symbols.tick,
         symbols.functions,
         symbols.aggregates,
         symbols.prefixes,
         queries=symbols.queries,
+        graph_queries=graph_queries,
     )
+
+
+def _derived(rules: Iterable[Rule], queries: Iterable[GraphQuery]) -> tuple[str, ...]:
+    """All types that rules and queries derive."""
+    types = [query.predicate[0] for query in queries if not query.name.startswith(HIDDEN)] + [
+        rule.type for rule in rules if not rule.makes
+    ]
+    return tuple(dict.fromkeys(types))
 
 
 def _doubt_before_loose_windows(modules: list[s.Module], findings: Findings) -> None:
@@ -148,6 +160,9 @@ def _head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node
         case s.Binary(op="AND" | "OR"):
             symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
                                  hint="a rule derives one event; write one rule for each")  # fmt: skip
+        case s.Chain(operands=(s.Call() | s.Name(), *_), ops=("<=",)):
+            symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
+                                 hint="the arrow of a rule is `<-`; `<=` compares")  # fmt: skip
         case _:
             symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
                                  hint=f"a rule is written `name(arguments) {arrow} body.`")  # fmt: skip
@@ -160,6 +175,7 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
         return None
     name, head_args = head
     reader = Expressions(symbols, in_static_rule=True)
+    head_args = by_place(name, head_args, symbols.static.get(name), symbols.findings, in_head=True)
     body: list[Condition] = []
     matched: list[s.Node] = []
     for number, node in enumerate(_named_wildcards(list(head_args))):
@@ -255,7 +271,15 @@ class _Body:
     patterns: list[Node]
     conditions: list[Condition]
     relatives: list[Relative]
-    collect: s.While | s.Last | None = None
+    collects: list[s.While | s.Last] = field(default_factory=list)
+
+
+def _collecting(literal: s.Node) -> s.While | s.Last | None:
+    """The literal, where it collects."""
+    match literal:
+        case s.Last() | s.While(collect=True):
+            return literal
+    return None
 
 
 def _fitting(policy: Policy, statement: s.EventRule) -> Policy:
@@ -280,6 +304,7 @@ class _EventRule:
         self.reader = Expressions(symbols)
         self.patterns = Patterns(self.reader, self.policy)
         self._runs = any(run_literal(literal) is not None for literal in statement.body)
+        self._collects = any(_collecting(literal) is not None for literal in statement.body)
 
     def translate(self, counts: dict[str, int]) -> Rule | None:
         statement, reader = self.statement, self.reader
@@ -289,6 +314,7 @@ class _EventRule:
         body = _Body([], [], [])
         for literal in statement.body:
             self._literal(literal, body)
+        having = self._having(body, run)
         if run is not None:
             self._finish_run(run, body)
         elif statement.choice is not None and self.findings.sound(statement.span):
@@ -302,30 +328,51 @@ class _EventRule:
             self.findings.unread.add(head[0] if head else "")
             return None
         node = self._join(body.patterns)
-        collect = self._collect(body, node)
+        groups = self._groups(body, node, having)
         where = (*body.relatives, *body.conditions)
         if where:
             node = Select(node, where, statement.span)
         name, head_args = head
-        reader.may_aggregate = body.collect is not None or run is not None
+        reader.may_aggregate = bool(body.collects) or run is not None
         makes = statement.makes if statement.makes != "event" else ""
         declared = self.symbols.static.get(name) if makes else self.symbols.events.get(name)
+        head_args = by_place(name, head_args, declared, self.findings, in_head=True)
         types = [a.type for a in declared.attributes] if declared else []
         types += ["any"] * len(head_args)
         args = tuple(reader.head_argument(a, t) for a, t in zip(head_args, types, strict=False))
+        since = statement.since if statement.since in (None, "END") else reader.value(statement.since)  # type: ignore[arg-type]
+        by = reader.value(statement.top.by) if statement.top else None
         reader.may_aggregate = False
         if run is not None:
-            args, node = self._head_of_run(run, args, node, collect is not None)
-        aggregates = any(isinstance(p, Aggregate) for a in args for p in walk(a))
-        if collect is not None and not aggregates and self.findings.sound(statement.head.span):
-            self.findings.add("E220", "the rule collects, but its head has no aggregate", collect.span,
-                              hint="write, for instance, `count(X)` in the head; to ask for presence use a pattern")  # fmt: skip
+            args, node = self._head_of_run(run, args, node, bool(body.collects))
+        asked = tuple(groups.having) if groups else ()
+        collects: tuple[Collect, ...] = ()
+        if groups is not None:
+            plain = {v for a in args for v in plain_variables(a)}
+            used = plain.union(*(used_plainly(c) for c in asked))
+            used |= {v.name for v in statement.top.per} if statement.top else set()
+            used |= {v for e in (since, by) if e is not None and e != "END" for v in plain_variables(e)}
+            args = tuple(groups.resolved(a) for a in args)
+            since = since if since is None or since == "END" else groups.resolved(since)
+            by = by and groups.resolved(by)
+            only = {v for c in asked for v in used_plainly(c)} - plain
+            asked = tuple(groups.resolved_condition(c) for c in asked)
+            collects = groups.collects(used, used - only, self.findings.sound(statement.head.span))
         counts[name] = counts.get(name, 0) + 1
         label = statement.label or (name if counts[name] == 1 else f"{name}#{counts[name]}")
         covers = tuple(r.label for r in body.relatives)
-        if makes:
-            return Rule(label, made_type(name, makes), args, node, covers, collect, statement.span, name)
-        return Rule(label, name, args, node, covers, collect, statement.span)
+        type = made_type(name, makes) if makes else name
+        of = name if makes else ""
+        return Rule(label, type, args, node, covers, collects, statement.span, of, asked, self._top(by), since)
+
+    def _top(self, by: Expr | None) -> Top | None:
+        top = self.statement.top
+        if top is None or by is None:
+            return None
+        if top.count == 0:
+            self.findings.add("E225", "the first 0 are none", top.span.part(r"\d+"), hint="take at least one")
+        place = top.place.name if top.place else None
+        return Top(top.count, by, top.ascending, tuple(v.name for v in top.per), place, top.span)
 
     def _run(self, statement: s.EventRule) -> Runs | None:
         """The run of the rule, its parts read."""
@@ -346,7 +393,7 @@ class _EventRule:
             return
         others = [p for p in body.patterns if p is not _THE_RUN]
         choice = self.statement.choice
-        beside = others or body.relatives or body.collect or [c for c in body.conditions if isinstance(c, NoneInside)]
+        beside = others or body.relatives or body.collects or [c for c in body.conditions if isinstance(c, NoneInside)]
         if choice is not None and (choice.which in ("LONGEST", "SHORTEST") or choice.skip is not None) and beside:
             self.findings.add("E232", "a run with LONGEST, SHORTEST or SKIP stands alone in its rule, with conditions", choice.span,
                               hint="give the run a rule of its own, and use its event here")  # fmt: skip
@@ -394,11 +441,18 @@ class _EventRule:
     def _define_labels(self, body: tuple[s.Node, ...]) -> None:
         for literal in body:
             run = run_literal(literal)
+            collected = _collecting(literal)
+            named = (
+                s.Labelled(collected.label, collected.body, collected.span) if collected and collected.label else None
+            )
             for labelled in (
                 *([literal] if isinstance(literal, s.Labelled) else []),
                 *(part_labels(run) if run else ()),
+                *([named] if named else []),
             ):
                 self._define_label(labelled)
+            if named:
+                self.reader.collected_labels.add(named.label)
 
     def _define_label(self, literal: s.Labelled) -> None:
         previous = self.reader.labels.get(literal.label)
@@ -448,11 +502,7 @@ class _EventRule:
                 if pattern is not None:
                     body.conditions.append(NoneInside(literal.window, pattern, span=literal.span))
             case s.While() | s.Last():
-                if body.collect is not None:
-                    self.findings.add("E223", "a rule has one `collect`", literal.span,
-                                      Note("the other one", body.collect.span),
-                                      hint="derive two events and join them")  # fmt: skip
-                body.collect = literal
+                body.collects.append(literal)
             case s.Cut():
                 self.findings.add("E218", "a cut belongs to a static rule", literal.span,
                                   hint="to take one of several events, use a policy: `a SEQ[recent] b`")  # fmt: skip
@@ -460,9 +510,9 @@ class _EventRule:
                 self.findings.add("E228", "a list of literals stands where one is expected", literal.span,
                                   hint="write the literals without parentheses, or join patterns with AND")  # fmt: skip
             case _ if self._is_condition(literal):
-                self.reader.in_run = bool(self._runs)
+                self.reader.in_run, self.reader.may_aggregate = self._runs, self._collects
                 body.conditions.extend(self.reader.conditions(literal))
-                self.reader.in_run = False
+                self.reader.in_run = self.reader.may_aggregate = False
             case _:
                 pattern = self.patterns.pattern(literal)
                 if pattern is not None:
@@ -472,7 +522,7 @@ class _EventRule:
         """Whether a literal tests or binds rather than matches events."""
         symbols, labels = self.symbols, self.reader.labels
         match node:
-            case s.Chain() | s.WithinSet() | s.Group() | s.Not(between=None):
+            case s.Chain() | s.Among() | s.Between() | s.WithinSet() | s.Group() | s.Not(between=None) | s.Was():
                 return True
             case s.Binary(left=s.Name(text=left), right=s.Name(text=right)) if node.op.lower() in ALLEN:
                 return node.op not in OPERATORS or (left in labels and right in labels)
@@ -483,7 +533,9 @@ class _EventRule:
                     return True
                 if symbols.is_property(name) and len(args) == 2:  # an event with such a name is declared, or derived
                     return True
-                return symbols.is_static(name) or (self._tests(name) and not symbols.is_event(name))
+                aggregate = symbols.aggregates.get(name) if self._collects or self._runs else None
+                tests = self._tests(name) or (aggregate is not None and aggregate.result == "bool")
+                return symbols.is_static(name) or (tests and not symbols.is_event(name))
             case s.Name(text=name):
                 return symbols.is_static(name)
             case Const(value=bool()):
@@ -526,39 +578,28 @@ class _EventRule:
                           hint=f"write `{literal.label}: {call.name}(o, 6h)`")  # fmt: skip
         return None
 
-    def _collect(self, body: _Body, positive: Node) -> Collect | None:
-        literal = body.collect
-        if literal is None:
+    def _having(self, body: _Body, run: Runs | None) -> list[Condition]:
+        """The conditions on what is collected as a whole; those with an aggregate over iterations belong to the run."""
+        if not body.collects:
+            return []
+        found = [c for c in body.conditions if any(run is None or not run.ranges(a) for a in aggregates_in(c))]
+        body.conditions = [c for c in body.conditions if c not in found]
+        return found
+
+    def _groups(self, body: _Body, positive: Node, having: list[Condition]) -> Groups | None:
+        """What the rule collects; conditions on it are taken from those of the body."""
+        drafts: list[Draft] = []
+        for literal in body.collects:
+            if isinstance(literal, s.While):
+                self.reader.known_label(literal.window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
+            elif literal.count == 0:
+                self.findings.add("E225", "the last 0 are none", literal.span.part(r"\d+"), hint="collect at least one")
+            pattern = self.patterns.pattern(literal.body)
+            if pattern is not None:
+                drafts.append(Draft(literal, pattern))
+        if not drafts:
             return None
-        window = literal.window if isinstance(literal, s.While) else None
-        if window is not None:
-            self.reader.known_label(window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
-        pattern = self.patterns.pattern(literal.body)
-        if pattern is None:
-            return None
-        if isinstance(literal, s.Last) and literal.count == 0:
-            self.findings.add("E225", "the last 0 are none", literal.span.part(r"\d+"), hint="collect at least one")
-        # Conditions on what only the collected have filter them; the others filter the rule's rows.
-        own = bound_vars(pattern) - bound_vars(positive)
-        where: list[Condition] = []
-        if isinstance(pattern, Select):
-            where = [c for c in pattern.where if condition_labels(c)]
-            kept = tuple(c for c in pattern.where if c not in where)
-            pattern = replace(pattern, where=kept) if kept else pattern.input
-        absent = {v for c in body.conditions if isinstance(c, NoneInside) for v in condition_vars(c)}
-        changed = True
-        while changed:
-            changed = False
-            for condition in list(body.conditions):
-                needed = isinstance(condition, Holds | Compare) and condition_vars(condition) & own & absent
-                if condition_vars(condition) & own and not needed and not isinstance(condition, NoneInside):
-                    body.conditions.remove(condition)
-                    where.append(condition)
-                    own |= condition_vars(condition) - bound_vars(positive)
-                    changed = True
-        if isinstance(literal, s.Last):
-            return Collect(pattern, None, literal.count, literal.exactly, tuple(where), literal.span)
-        return Collect(pattern, window, None, False, tuple(where), literal.span)
+        return Groups(drafts, positive, body.conditions, having, self.findings)
 
     def _join(self, patterns: list[Node]) -> Node:
         """Literals side by side are an AND: the interval covers them all."""

@@ -5,6 +5,8 @@ incremental, and nothing is clever beyond an index on shared variables.
 """
 
 from augury.meaning.evaluator import evaluate
+from augury.meaning.rdf_by_rdflib import triple_lines
 from augury.meaning.replaying import replay
+from augury.meaning.static_graphs import static_graphs
 
-__all__ = ["evaluate", "replay"]
+__all__ = ["evaluate", "replay", "static_graphs", "triple_lines"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from augury.algebra.aggregates import aggregate_of
-from augury.algebra.matching import Named, Scalars
+from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
     UNRESTRICTED,
-    Collect,
     Join,
     Repeat,
     Rule,
@@ -19,14 +17,15 @@ from augury.algebra.place import placed, varying
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.scalar import RowError
-from augury.algebra.strata import Stratum, edges, strata
-from augury.algebra.terms import Aggregate, plain_variables, variables, walk
+from augury.algebra.strata import Stratum, edges, fact_edges, strata
 from augury.clock import Clock
 from augury.entailment import Derivation, Model
 from augury.errors import RunError
 from augury.knowledge.timeline import Statement, as_statements, timeline
-from augury.meaning.occurrences import Row
+from augury.meaning.groups import Groups, cover
 from augury.meaning.patterns import World
+from augury.meaning.rdf_by_rdflib import TermTriple
+from augury.meaning.spaseq import answers
 from augury.meaning.static import Static
 from augury.model import (
     Event,
@@ -35,7 +34,6 @@ from augury.model import (
     OrderKey,
     Value,
     content_id,
-    order_key,
     type_name,
 )
 from augury.standing import standing
@@ -49,15 +47,19 @@ def evaluate(
     until: int | None = None,
     as_of: int | None = None,
     retention: int | None = None,
+    graphs: Mapping[str | None, Sequence[TermTriple]] = {},
 ) -> Model:
-    """All derived events that the standing history entails, with every derivation, up to the clock."""
+    """All derived events that the standing history entails, with every derivation, up to the clock.
+
+    `graphs` is the static dataset that queries read, by name.
+    """
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
     said = as_statements(facts)
     known = list(timeline(said))
     facts_varying = varying(plan, known)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
-    world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None))
+    world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None), graphs=graphs)
     world.static.report = world.report
     derived = plan.derived
     inputs: dict[Predicate, list[Event]] = {}
@@ -72,14 +74,23 @@ def evaluate(
         if retention is not None
         else set()
     )
+    _answer_queries(plan, world, inputs, derivations, clock, now, graphs)
+    asked = {query.predicate for query in plan.graph_queries}
     for stratum in strata(plan):
+        if asked.issuperset(stratum.types):
+            continue
         rules = tuple(placed(rule, facts_varying, retention, unbounded) for rule in stratum.rules)
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
-        _Answer(world, stratum, seeds, derivations).run()
+
+        def learn() -> None:
+            facts = list(timeline([*made(plan, world.events), *said]))
+            world.learn(Static(plan.clauses, facts, scalars, world.report))
+
+        looks_back = [e for e in fact_edges(plan) if e.head in stratum.types and e.reads in stratum.types]
+        _Answer(world, stratum, seeds, derivations, learn=learn if looks_back else None).run()
         if any(rule.makes for rule in rules):
-            known = list(timeline([*made(plan, world.events), *said]))
-            world.static = Static(plan.clauses, known, scalars, world.report)
+            learn()
     found = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
     found.sort(key=lambda e: e.order)
     outputs = [e for e in found if e.type in plan.outputs]
@@ -93,6 +104,25 @@ def evaluate(
         found,
         plan.makers,
     )
+
+
+def _answer_queries(
+    plan: Plan,
+    world: World,
+    inputs: Mapping[Predicate, list[Event]],
+    derivations: dict[OrderKey, dict[OrderKey, Derivation]],
+    clock: Clock,
+    now: int,
+    graphs: Mapping[str | None, Sequence[TermTriple]],
+) -> None:
+    """The answers of queries, before all rules: they read inputs, and graphs that queries before them construct."""
+    found: dict[Predicate, list[tuple[Event, Derivation]]] = {}
+    for query in plan.graph_queries:
+        read = [event for type in query.reads for event in world.events.get(type, ())]
+        answered = found.setdefault(query.predicate, [])
+        answered += answers(query, read, clock, now, graphs)
+        alone = Stratum(0, (query.predicate,), (), False)
+        _Answer(world, alone, inputs.get(query.predicate, []), derivations, answered).run()
 
 
 def made(plan: Plan, events: Mapping[Predicate, Sequence[Event]]) -> Iterator[Statement]:
@@ -112,15 +142,19 @@ class _Answer:
         stratum: Stratum,
         seeds: list[Event],
         derivations: dict[OrderKey, dict[OrderKey, Derivation]],
+        answered: Iterable[tuple[Event, Derivation]] = (),
+        learn: Callable[[], None] | None = None,
     ) -> None:
-        self.world, self.stratum, self.derivations = world, stratum, derivations
+        """`learn` takes in the facts that events of the stratum make, where its own rules ask how they were."""
+        self.world, self.stratum, self.derivations, self.learn = world, stratum, derivations, learn
         self.found: dict[OrderKey, Event] = {}
-        self.seeds = seeds
+        self.seeds, self.answered = seeds, answered
 
     def run(self) -> None:
         seeded = [
             (self._of(event.type, event.args, event.start, event.end), Derivation("", (event,))) for event in self.seeds
         ]
+        seeded += self.answered
         if not self.stratum.recursive:
             self._add([*seeded, *self._apply()])
         elif self._monotone():
@@ -131,7 +165,9 @@ class _Answer:
             self._in_order_of_time(seeded)
 
     def _monotone(self) -> bool:
-        """Whether more events can only give more: no absence and no policy on the cycle."""
+        """Whether more events can only give more: no absence, no policy and no facts that were on the cycle."""
+        if self.learn is not None:
+            return False
         for rule in self.stratum.rules:
             if any(e.reads in self.stratum.types and e.kind != "positive" for e in edges(rule)):
                 return False
@@ -180,6 +216,8 @@ class _Answer:
     def _publish(self) -> None:
         for type in self.stratum.types:
             self.world.publish(type, [e for e in self.found.values() if (e.type, len(e.args)) == type])
+        if self.learn is not None:
+            self.learn()
 
     def _apply(self) -> list[tuple[Event, Derivation]]:
         """Every rule once: the events it derives from what stands now."""
@@ -190,80 +228,16 @@ class _Answer:
 
     def _rule(self, rule: Rule) -> Iterator[tuple[Event, Derivation]]:
         self.world.scalars.rule = rule.label
-        rows = self.world.rows(rule.body)
-        if rule.collect is not None:
-            yield from self._collected(rule, rule.collect, rows)
-            return
-        for row in rows:
-            yield from self._emit(rule, row, row, (), {})
-
-    def _emit(
-        self, rule: Rule, row: Row, bound: Row, collected: tuple[Event, ...], values: Mapping[Aggregate, Value]
-    ) -> Iterator[tuple[Event, Derivation]]:
-        scalars = self.world.scalars
-        start, end = _cover(row, rule.covers)
-        try:
-            args = tuple(scalars.evaluate(a, bound.binding, row.labels, values) for a in rule.args)
-        except RowError as error:
-            self.world.report(rule.label, str(error), bound.binding, row.parts)
-            return
-        parts = row.parts + tuple(p for p in collected if p not in row.parts)
-        yield self._of(rule.type, args, start, end), Derivation(rule.label, parts, bound.proofs)
-
-    def _collected(self, rule: Rule, collect: Collect, rows: list[Row]) -> Iterator[tuple[Event, Derivation]]:
-        """Aggregates: for each combination of occurrences and each value of the head's other variables."""
-        world, others, seen = self.world, _grouping(rule), _aggregated_variables(rule)
-        candidates = world.rows(collect.pattern)
-        groups: dict[OrderKey, tuple[Row, dict[OrderKey, tuple[Row, Row]]]] = {}
-        for row in rows:
-            limit = _cover(row, rule.covers)[1]
-            for candidate in candidates:
-                if not _eligible(collect, row, candidate, limit):
-                    continue
-                joined = row.joined(candidate)
-                if joined is None:
-                    continue
-                joined = replace(joined, start=candidate.start, end=candidate.end, labels=row.labels)
-                for bound in world.select(collect.where, joined):
-                    values = tuple(order_key(bound.binding[v]) for v in others)
-                    group = (tuple(p.id for p in row.parts), tuple(sorted(row.labels.items())), values)
-                    _, members = groups.setdefault(group, (row, {}))
-                    identity = (
-                        tuple(p.id for p in candidate.parts),
-                        tuple(order_key(bound.binding.get(v)) for v in seen),
-                    )
-                    members.setdefault(identity, (candidate, bound))
-        for row, members in groups.values():
-            chosen = sorted(members.values(), key=lambda m: m[0].order)
-            if collect.last is not None:
-                different = list(dict.fromkeys(c.parts for c, _ in chosen))[-collect.last :]
-                chosen = [(c, bound) for c, bound in chosen if c.parts in different]
-                if collect.exactly and len(different) < collect.last:
-                    continue
-                row = replace(
-                    row,
-                    start=min(row.start, *(c.start for c, _ in chosen)),
-                    end=max(row.end, *(c.end for c, _ in chosen)),
-                )
-            yield from self._aggregated(rule, row, [bound for _, bound in chosen], [c for c, _ in chosen])
-
-    def _aggregated(
-        self, rule: Rule, row: Row, bound: list[Row], collected: list[Row]
-    ) -> Iterator[tuple[Event, Derivation]]:
-        scalars = self.world.scalars
-        values: dict[Aggregate, Value] = {}
-        try:
-            for part in {p: None for a in rule.args for p in walk(a) if isinstance(p, Aggregate)}:
-                given = [scalars.evaluate(part.args[0], b.binding, b.labels) if part.args else True for b in bound]
-                values[part] = aggregate_of(scalars.aggregates[part.function], given, part.distinct)
-        except RowError as error:
-            self.world.report(rule.label, str(error), row.binding, row.parts)
-            return
-        except Exception as error:
-            raise RunError(
-                f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`"
-            ) from error
-        yield from self._emit(rule, row, bound[0], tuple(p for c in collected for p in c.parts), values)
+        groups = Groups(self.world, rule)
+        for row in groups.rows():
+            _, end = cover(row, rule.covers)
+            try:
+                start = groups.start(row)
+                args = tuple(self.world.scalars.evaluate(a, row.binding, row.labels) for a in rule.args)
+            except RowError as error:
+                self.world.report(rule.label, str(error), row.binding, row.parts)
+                continue
+            yield self._of(rule.type, args, start, end), Derivation(rule.label, row.parts + row.collected, row.proofs)
 
 
 def derive_from(rule: Rule, parts: Iterable[Event], scalars: Scalars, static: Static) -> list[tuple[Event, Derivation]]:
@@ -280,29 +254,6 @@ def derive_from(rule: Rule, parts: Iterable[Event], scalars: Scalars, static: St
 
 def _traced(derived: list[tuple[Event, Derivation]]) -> dict[OrderKey, Event]:
     return {e.content: replace(e, trace=_trace(d)) for e, d in reversed(derived)}
-
-
-def _eligible(collect: Collect, row: Row, candidate: Row, limit: int) -> bool:
-    if collect.window is not None:
-        window = row.labels[collect.window]
-        return window.start <= candidate.start and candidate.end <= window.end
-    return candidate.end <= limit
-
-
-def _cover(row: Row, labels: Sequence[str]) -> tuple[int, int]:
-    """The interval of a derived event: all positive parts and windows."""
-    windows: list[Named] = [row.labels[label] for label in labels]
-    return min([row.start, *(w.start for w in windows)]), max([row.end, *(w.end for w in windows)])
-
-
-def _grouping(rule: Rule) -> list[str]:
-    """The head's variables outside aggregates."""
-    return sorted({v for arg in rule.args for v in plain_variables(arg)})
-
-
-def _aggregated_variables(rule: Rule) -> list[str]:
-    """What of a collected row the aggregates see: an occurrence counts once for each value of it."""
-    return sorted({v for a in rule.args for p in walk(a) if isinstance(p, Aggregate) for v in variables(p)})
 
 
 def _trace(derivation: Derivation) -> tuple[str, ...]:

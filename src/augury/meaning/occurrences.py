@@ -19,6 +19,7 @@ class Row:
     labels: Mapping[str, Named] = field(default_factory=dict)
     parts: tuple[Event, ...] = ()
     proofs: tuple[Proof, ...] = ()
+    collected: tuple[Event, ...] = ()  # beside its parts, by the collects of its rule
 
     @property
     def order(self) -> OrderKey:

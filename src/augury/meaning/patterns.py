@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+from augury.algebra.graph_queries import Gpm
 from augury.algebra.matching import Binding, Named, Scalars, agree, compare_or_bind, match_all
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -27,6 +29,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     bound_vars,
@@ -41,6 +44,7 @@ from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.occurrences import Row, distinct
 from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_values
+from augury.meaning.rdf_by_rdflib import Dataset, Patterns, TermTriple, key_from
 from augury.meaning.runs import Runs
 from augury.meaning.static import Static
 from augury.model import Event, OrderKey, order_key
@@ -54,12 +58,17 @@ class World:
     static: Static
     events: dict[Predicate, list[Event]] = field(default_factory=dict)
     errors: dict[tuple[str, str], set[OrderKey]] = field(default_factory=dict)
+    graphs: Mapping[str | None, Sequence[TermTriple]] = field(default_factory=dict)
     _known: dict[int, tuple[Node, list[Row]]] = field(default_factory=dict)
 
     def publish(self, type: Predicate, events: Iterable[Event]) -> None:
         """Says which events of a type there are; what was found before is forgotten."""
         self.events[type] = sorted(events, key=lambda e: e.order)
         self._known = {key: found for key, found in self._known.items() if type not in event_types(found[0])}
+
+    def learn(self, static: Static) -> None:
+        """Says which facts there are; what was found before is forgotten."""
+        self.static, self._known = static, {}
 
     def report(self, rule: str, message: str, binding: Binding, parts: tuple[Event, ...] = ()) -> None:
         """A row that could not be computed is counted once, never dropped in silence."""
@@ -98,10 +107,31 @@ class World:
                 yield from self.join(node, self.rows(node.left), self.rows(node.right))
             case Repeat():
                 yield from self._repeat(node)
+            case Graph():
+                yield from self._solutions(node)
+            case Unfold():
+                for row in self.rows(node.input):
+                    listed = self.scalars.evaluate(node.of, row.binding, row.labels)
+                    for item in listed if isinstance(listed, tuple) else ():
+                        assert isinstance(item, tuple), "a list of lists"
+                        yield replace(row, binding={**row.binding, **dict(zip(node.binds, item, strict=True))})
             case Run():
                 yield from Runs(self, node).rows()
             case _:
                 assert_never(node)
+
+    def _solutions(self, node: Graph) -> Iterator[Row]:
+        gpm = Gpm("", (), node.pattern, tuple(name for name, _ in node.binds), (), graphs=(None,))
+        patterns = Patterns((gpm,), Dataset(self.graphs, node.visible))
+        for row in self.rows(node.input):
+            (event,) = row.parts
+            for solution in patterns.solutions(gpm, event):
+                terms = {variable: solution.get(name) for name, variable in node.binds}
+                others = {v: value for v, value in row.binding.items() if v != node.text}
+                binding = others | {v: None if term is None else key_from(term) for v, term in terms.items()}
+                if node.event:
+                    binding[node.event] = event.id
+                yield replace(row, binding=binding)
 
     def _instant(self, node: Instant) -> int:
         time = node.time.value
@@ -138,10 +168,10 @@ class World:
                 if binding is not None:
                     yield row.bind(binding)
             case Holds():
-                for extended, proof in self.static.solve(condition, row.binding, row.end):
+                for extended, proof in self.static.solve(condition, row.binding, row.end - condition.was):
                     yield row.bind(extended, proof)
             case Unless():
-                if not self.static.holds(condition, row.binding, row.end):
+                if not self.static.holds(condition, row.binding, row.end - condition.was):
                     yield row
             case AnyOf():
                 if any(any(True for _ in self.select(option, row)) for option in condition.options):

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from augury.algebra.plan import Plan
-from augury.algebra.properties import settling_delays
+from augury.algebra.plan import Plan, Predicate
+from augury.algebra.properties import query_delay, settling_delays
 from augury.clock import Clock
 from augury.entailment import Model, Replay
 from augury.meaning.evaluator import evaluate
+from augury.meaning.rdf_by_rdflib import TermTriple
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.standing import Gate
+
+
+def _own_delays(plan: Plan) -> dict[Predicate, int | None]:
+    """For what queries derive, how long it may still change once it is given: it waits for what they read."""
+    found = settling_delays(plan)
+    own = {query.predicate: max(query_delay(q) for q in plan.graph_queries if q.predicate == query.predicate)
+           for query in plan.graph_queries}  # fmt: skip
+    return {type: None if (delay := found[type]) is None else delay - own[type] for type in own}
 
 
 def replay(
@@ -23,6 +32,7 @@ def replay(
     retention: int | None = None,
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
+    graphs: Mapping[str | None, Sequence[TermTriple]] = {},
 ) -> Replay:
     """The changes of the answer while the history is told item by item.
 
@@ -35,7 +45,7 @@ def replay(
     shown: dict[str, Event] = {}
     facts, gate = list(facts), Gate(lateness)
 
-    delays = settling_delays(plan)
+    delays = {**settling_delays(plan), **_own_delays(plan)}
 
     def settled(event: Event, frontier: int) -> bool:
         """Whether no longer run, or shorter one, may still take the place of what an event rests on."""
@@ -55,9 +65,9 @@ def replay(
             continue
         told.append(item)
         if emit == "early":
-            show(evaluate(plan, told, clock, facts, None, None, retention))
+            show(evaluate(plan, told, clock, facts, None, None, retention, graphs))
         elif gate.frontier is not None:
-            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention), gate.frontier)
-    last = evaluate(plan, told, clock, facts, until, None, retention)
+            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention, graphs), gate.frontier)
+    last = evaluate(plan, told, clock, facts, until, None, retention, graphs)
     show(last)
     return Replay(changes, late, last)

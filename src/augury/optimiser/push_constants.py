@@ -56,8 +56,7 @@ def _scans(rule: Rule) -> Iterator[tuple[Scan, bool]]:
     positive = {id(n) for n in walk(rule.body)}
     consecutive = any(isinstance(n, Run) or (isinstance(n, Repeat) and n.consecutive) for n in walk(rule.body))
     patterns: list[tuple[Node, bool]] = [(rule.body, free and not consecutive)]
-    if rule.collect is not None:
-        patterns.append((rule.collect.pattern, False))
+    patterns += [(collect.pattern, False) for collect in rule.collects]
     for pattern, plain in patterns:
         for node in walk_all(pattern):
             if isinstance(node, Scan):

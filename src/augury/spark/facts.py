@@ -21,6 +21,7 @@ from pyspark.sql import types as T
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -31,6 +32,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     bound_vars,
     conditions,
@@ -325,8 +327,8 @@ def _first_use(
     rule: Rule, wanted: Sequence[Predicate], usable: Callable[[Scan], bool]
 ) -> tuple[Select, Holds, Scan] | None:
     """A condition on a predicate, and a scan that every answer has and that binds what it asks with."""
-    nodes = [n for p in (rule.body, *((rule.collect.pattern,) if rule.collect else ())) for n in walk_all(p)]
-    if rule.collect is not None or any(isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED for n in nodes):
+    nodes = [n for p in rule.patterns for n in walk_all(p)]
+    if rule.collects or any(isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED for n in nodes):
         return None
     for node in walk(rule.body):
         for condition in conditions(node):
@@ -352,7 +354,7 @@ def _sure(node: Node) -> Iterator[Scan]:
         case Label() | Select() | Within() | Join():
             for part in inputs(node):
                 yield from _sure(part)
-        case Instant() | Either() | Repeat() | Run():
+        case Instant() | Either() | Graph() | Repeat() | Run() | Unfold():
             pass
         case _:
             assert_never(node)

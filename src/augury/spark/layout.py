@@ -145,7 +145,7 @@ class _Scope:
         self.plan, self.clock = plan, clock
         self.vars: dict[str, str | None] = {}
         self.bound: dict[str, list[Expr]] = {}
-        patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+        patterns = rule.patterns
         everywhere = [n for p in patterns for n in walk_all(p)]
         for scan in (n for p in patterns for n in walk(p) if isinstance(n, Scan)):
             for i, arg in enumerate(scan.args):
@@ -156,7 +156,10 @@ class _Scope:
                     self._open(arg)
         for run in (n for n in everywhere if isinstance(n, Run)):
             self.bound |= {result.name: [result.aggregate] for result in run.results}
-        where = [c for n in everywhere for c in conditions(n)] + list(rule.collect.where if rule.collect else ())
+        self.bound |= {name: [aggregate] for name, aggregate in rule.totals.items()}
+        if rule.top is not None and rule.top.place is not None:
+            self.vars[rule.top.place] = "int"
+        where = [c for n in everywhere for c in conditions(n)] + list(rule.beside)
         for condition in where:
             match condition:
                 case Holds():
@@ -198,8 +201,11 @@ class _Scope:
                     return "int"
                 return "duration" if expr.which == "duration" else "timestamp"
             case Aggregate():
-                if expr.function in ("min", "max", "first", "last", "sum"):
-                    return self.kind(expr.args[0]) if expr.args else None
+                if expr.function in ("min", "max", "first", "last", "sum", "mode", "nth", "arg_max", "arg_min"):
+                    arg = expr.args[0] if expr.args else None
+                    if isinstance(arg, Build):
+                        arg = arg.args[0]
+                    return self.kind(arg) if arg is not None else None
                 result = self.plan.aggregates[expr.function].result
                 return "json" if expr.function == "avg" and self._times(expr.args) else declared_kind(result)
             case Apply():

@@ -11,11 +11,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from augury.algebra.nodes import Node
 from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
-from augury.compiled import Compiled, check_clock
+from augury.compiled import Compiled, check_clock, refuse_late
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
@@ -74,6 +75,8 @@ class Pipeline:
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
     ) -> None:
+        refuse_late(program, "Spark", any_of_them=True)
+        program = replace(program, plan=program.lowered)
         self.settings, self.execution = settings or Settings(), execution or Execution()
         self.names = self.execution.names
         given_facts: Any = (
@@ -176,10 +179,10 @@ class Pipeline:
         unbounded = (
             {label for label, p in all_properties(plan).items() if p.horizon is None} if self.retention else set()
         )
-        patterns = []
+        patterns: list[Node] = []
         for rule in stage.rules:
             ready = placed(rule, self.varying, self.retention, unbounded)
-            patterns += [ready.body, *([ready.collect.pattern] if ready.collect else [])]
+            patterns += ready.patterns
         kinds = self.layout.kinds[type]
         columns = [(F.col(slot), kind) for slot, kind in zip(self.layout.slots[type], kinds, strict=True)]
         start = F.col("end") if self.points else F.col("start")

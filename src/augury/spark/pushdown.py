@@ -24,6 +24,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Graph,
     Holds,
     Instant,
     Join,
@@ -37,6 +38,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     absences,
@@ -116,7 +118,7 @@ def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iter
             yield node, above
         case Label() | Select() | Within():
             yield from _chains(node.input, (node, *above))
-        case Instant() | Join() | Either() | Repeat() | Run():
+        case Instant() | Join() | Either() | Graph() | Repeat() | Run() | Unfold():
             for part in inputs(node):
                 yield from _chains(part)
         case _:
@@ -279,6 +281,8 @@ class _Scope:
         row = self.functions.get(expr.function)
         if row is None or row.spark is None or not (row.pure and expr.pure):
             return None
+        if "{" in row.spark and expr.args and f"{{{len(expr.args) - 1}}}" not in row.spark:
+            return None  # with a time zone, for instance
         args = self.on_clock(expr.args) if expr.function in _TIMELY else self.all_values(expr.args)
         if args is None:
             return None

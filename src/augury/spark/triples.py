@@ -34,7 +34,7 @@ from augury.algebra.plan import Plan
 from augury.algebra.terms import Const
 from augury.engine.decoding import tagged
 from augury.errors import DataError
-from augury.knowledge.literals import LANG_STRING, literal_value, value_of
+from augury.graphs.literals import LANG_STRING, literal_value, value_of
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, Schema
 from augury.model import Iri, Value, text_hash
@@ -318,9 +318,9 @@ def _calls(plan: Plan) -> Iterator[Holds | Unless]:
     """Every condition on a static predicate."""
     where = [c for clause in plan.clauses for c in clause.body]
     for rule in plan.rules:
-        patterns = (rule.body, *((rule.collect.pattern,) if rule.collect else ()))
+        patterns = rule.patterns
         where += [c for pattern in patterns for node in walk_all(pattern) for c in conditions(node)]
-        where += rule.collect.where if rule.collect else ()
+        where += rule.beside
     while where:
         condition = where.pop()
         match condition:

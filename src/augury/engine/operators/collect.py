@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.aggregates import aggregate_of
+from augury.algebra.aggregates import ORDER_FREE, aggregate_of, of_nothing
 from augury.algebra.matching import Named
-from augury.algebra.nodes import Collect as CollectNode
 from augury.algebra.nodes import Rule
+from augury.algebra.rule_terms import later_variables
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Const, Var, plain_variables, variables, walk
+from augury.algebra.terms import Aggregate, variables
 from augury.columns.dictionary import OPEN
-from augury.columns.frame import LONGEST, Frame, View
+from augury.columns.frame import Frame, View, frame_of
 from augury.columns.kernels.pairs import probe_window
 from augury.columns.table import END, FIELDS, LEFT, RANK, START, Index, Links, Table
 from augury.engine.operators.base import Operator, Part, Ways
@@ -32,17 +32,12 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
-_NOTHING = np.zeros((0, 5), np.int64)
-
-
-_ORDER_FREE = {"count", "sum", "avg", "min", "max", "stddev"}
-
 
 class Collect(Operator):
-    """For each row, and each value of the head's other variables, the head with its aggregates computed.
+    """For each row, and each value of what makes groups, the row with the group's variables and totals.
 
-    A row whose window a changed occurrence lies in is computed anew, once a step. Its table holds the arguments of the
-    head, and what was collected, in `members`.
+    A row whose window a changed occurrence lies in is computed anew, once a step. Its table holds rows with what is
+    used later; what was collected is in `members`. With `or none` a row that collects nothing has a group, too.
     """
 
     kind = "collect"
@@ -54,21 +49,21 @@ class Collect(Operator):
         collected: View,
         out: View,
         rule: Rule,
-        collect: CollectNode,
+        number: int,
         keys: tuple[str, ...],
         shared: tuple[str, ...],
         several: bool,
         several_collected: bool,
         back: Back | None,
     ) -> None:
-        self.collect, self.keys, self.head = collect, keys, rule
+        collect = rule.collects[number]
+        self.collect, self.keys = collect, keys
         self.open = tuple(v for v in shared if v not in keys)
-        self.others = sorted({v for arg in rule.args for v in plain_variables(arg)})
-        self.aggregates = tuple({p: None for a in rule.args for p in walk(a) if isinstance(p, Aggregate)})
+        self.others = sorted(v for v in later_variables(rule, number) if v in rows.vars or v in collect.by)
         # What is collected is put in the order of events only where that can be seen.
-        free = {p.function for p in self.aggregates} <= _ORDER_FREE
+        free = {total.aggregate.function for total in collect.totals} <= ORDER_FREE
         self.ordered = collect.last is not None or not free
-        self.aggregated = sorted({v for p in self.aggregates for v in variables(p)})
+        self.aggregated = sorted({v for total in collect.totals for v in variables(total.aggregate)})
         super().__init__(circuit, (rows, collected), out, rule.label)
         self.members: dict[int, tuple[int, ...]] = {}
         self.several = several
@@ -78,7 +73,7 @@ class Collect(Operator):
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
         self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
         self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
-        self.plain = not (several or several_collected) and is_plain(rule, collect, rows, collected)
+        self.plain = not (several or several_collected) and is_plain(collect, self.others, rows, collected)
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.room = np.empty((2, 64), np.int64)
@@ -125,10 +120,13 @@ class Collect(Operator):
             self.compute([r for r in touched if self.inputs[0].table.alive[r]])
 
     def made_of(self, row: int) -> OrderKey:
-        """What makes two rows one occurrence: their events and the times of their labels."""
+        """What makes two rows one occurrence: their events, what they have collected aside, and the times of labels."""
         view = self.inputs[0]
         times = tuple(int(view.table.data[f, row]) for ends in view.labels.values() for f in ends)
-        return (self.circuit.parts(view.table, row), times)
+        table = view.table
+        while isinstance(maker := self.circuit.maker(table), Collect):
+            row, table = int(table.data[LEFT, row]), maker.inputs[0].table
+        return (self.circuit.parts(table, row), times)
 
     def rows_around(self, q: Array) -> list[int]:
         """The rows whose window has an occurrence inside; an occurrence may be one that has just died."""
@@ -229,47 +227,37 @@ class Collect(Operator):
         self.circuit.context.name_events = None
         kept = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule).left
         at, q = pairs[0][kept], pairs[1][kept]
-        if not len(at):
-            return []
+        if not len(at) or (self.collect.none and len(np.unique(at)) < len(rows)):
+            return None if self.collect.none else []
         order = np.argsort(at, kind="stable")
         at, q = at[order], q[order]
         first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-        found = numbers_of(self.aggregates, self.inputs[1], q, first)
+        found = numbers_of(self.collect.totals, self.inputs[1], q, first)
         return None if found is None else self.rows_of(at[first], q, first, found)
 
     def rows_of(
-        self, rows: Array, q: Array, first: Array, found: dict[Aggregate, Array]
+        self, rows: Array, q: Array, first: Array, found: dict[str, Array]
     ) -> list[tuple[Array, tuple[int, ...]]]:
         """The rows of the output, with what each has collected."""
         view, dictionary = self.inputs[0], self.circuit.tables.dictionary
         data, rank = view.table.data, self.inputs[1].table.data[RANK, q]
-        start, end = data[START, rows], data[END, rows]
-        for label in self.head.covers:
-            s, e = view.labels[label]
-            start, end = np.minimum(start, data[s, rows]), np.maximum(end, data[e, rows])
-        given = np.empty((FIELDS + len(self.head.args), len(rows)), np.int64)
-        given[START], given[END], given[LEFT], given[LEFT + 1] = start, end, rows, -1
+        given = np.empty((self.out.table.width, len(rows)), np.int64)
+        given[START], given[END], given[LEFT], given[LEFT + 1] = data[START, rows], data[END, rows], rows, -1
         given[RANK] = np.maximum(data[RANK, rows], np.maximum.reduceat(rank, first))
-        for i, arg in enumerate(self.head.args):
-            match arg:
-                case Var():
-                    given[FIELDS + i] = data[view.vars[arg.name], rows]
-                case Const():
-                    given[FIELDS + i] = self.circuit.context.encode(arg.value)
-                case Aggregate():
-                    given[FIELDS + i] = dictionary.encode_column(found[arg])
+        for name, at in self.out.vars.items():
+            given[at] = dictionary.encode_column(found[name]) if name in found else data[view.vars[name], rows]
+        for name, ends in self.out.labels.items():
+            for at, field in zip(ends, view.labels[name], strict=True):
+                given[at] = data[field, rows]
         members = np.split(q, first[1:])
-        ok = np.flatnonzero((start > -LONGEST) & (end < LONGEST)).tolist()
-        for _ in range(len(rows) - len(ok)):
-            self.circuit.context.report(self.rule, "a time beyond 60 bits", {})
-        return [(given[:, i], tuple(members[i].tolist())) for i in ok]
+        return [(given[:, i], tuple(members[i].tolist())) for i in range(len(rows))]
 
     def groups(self, rows: Array) -> list[_Group]:
         """What each row collects, group by group."""
-        last = self.collect.last
+        every, last = rows, self.collect.last
         mine = set(self.inputs[0].vars)
         if last is None or not set(self.others) <= mine:
-            return self.look(rows, -1)[0]
+            return self.with_empty(every, self.look(rows, -1)[0])
         # The last n are looked for from the end, in growing portions.
         found: list[_Group] = []
         most = 2 * last
@@ -282,7 +270,21 @@ class Collect(Operator):
             found += [group for group in groups if group.row not in unfinished]
             rows = np.array([r for r in rows.tolist() if self.leader(r) in unfinished], np.int64)
             most *= 8
-        return found
+        return self.with_empty(every, found)
+
+    def with_empty(self, rows: Array, found: list[_Group]) -> list[_Group]:
+        """With `or none`, also a group of nothing for each row that has none."""
+        if not self.collect.none:
+            return found
+        groups = {(group.row, group.values): group for group in found}
+        frame = frame_of(self.inputs[0], rows)
+        decode = self.circuit.tables.dictionary.decode
+        for i, row in enumerate(rows.tolist()):
+            values = tuple(order_key(decode(int(frame.vars[v][i]))) for v in self.others)
+            key = (self.leader(row), values)
+            if key not in groups:
+                groups[key] = _Group(*key, row, self.circuit.context.binding(frame, i))
+        return list(groups.values())
 
     def leader(self, row: int) -> int:
         """The first of the rows that are made of the same events."""
@@ -310,7 +312,8 @@ class Collect(Operator):
                 key = (self.leader(row), values)
                 group = groups.get(key)
                 if group is None:
-                    group = groups[key] = _Group(key[0], self.circuit.context.binding(frame, i))
+                    group = groups[key] = _Group(*key, row, self.circuit.context.binding(frame, i))
+                    group.codes = {v: columns[v][i] for v in self.collect.by}
                 seen = tuple(
                     () if v not in columns or columns[v][i] == OPEN else order_key(decode(columns[v][i]))
                     for v in self.aggregated
@@ -340,53 +343,69 @@ class Collect(Operator):
             both[name] = x
         every = np.arange(len(rows))
         labels = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items()}
+        if self.collect.label is not None:
+            labels[self.collect.label] = (other[START, q], other[END, q])
         return Frame(other[START, q], other[END, q], every, every, other[RANK, q], both, labels).where(mask)
 
     def aggregated_row(self, group: _Group) -> tuple[Array, tuple[int, ...]] | None:
         """The row that a group gives; none where its aggregates cannot be computed, or `exactly n` has fewer."""
-        rule, context = self.head, self.circuit.context
-        mine = self.inputs[0]
-        data, row = mine.table.data, group.row
+        view, data = self.inputs[0], self.inputs[0].table.data
         chosen = sorted(group.members.values()) if self.ordered else list(group.members.values())
-        start, end, rank = int(data[START, row]), int(data[END, row]), int(data[RANK, row])
-        for label in rule.covers:
-            s, e = mine.labels[label]
-            start, end = min(start, int(data[s, row])), max(end, int(data[e, row]))
+        start, end = int(data[START, group.source]), int(data[END, group.source])
         if self.collect.last is not None:
             different = list(dict.fromkeys(m.parts for m in chosen))[-self.collect.last :]
             if self.collect.exactly and len(different) < self.collect.last:
                 return None
             kept = set(different)
             chosen = [m for m in chosen if m.parts in kept]
-            start, end = min(start, *(m.start for m in chosen)), max(end, *(m.end for m in chosen))
-        labels = {n: Named(int(data[s, row]), int(data[e, row])) for n, (s, e) in mine.labels.items()}
-        values: dict[Aggregate, Value] = {}
-        context.scalars.rule = rule.label
-        table = context.scalars.aggregates
+            start, end = min([start, *(m.start for m in chosen)]), max([end, *(m.end for m in chosen)])
+        totals = self.totals(group, chosen)
+        if totals is None:
+            return None
+        found = self.inputs[1].table.data[RANK]
+        given = np.empty(self.out.table.width, np.int64)
+        given[[START, END, LEFT, LEFT + 1]] = start, end, group.row, -1
+        given[RANK] = max([int(data[RANK, group.source]), *(int(found[m.row]) for m in chosen)])
+        for name, at in self.out.vars.items():
+            given[at] = totals.get(name, group.codes.get(name, OPEN))
+            if name not in totals and name not in group.codes:
+                given[at] = data[view.vars[name], group.source]
+        for name, ends in self.out.labels.items():
+            for at, field in zip(ends, view.labels[name], strict=True):
+                given[at] = data[field, group.source]
+        return given, tuple(m.row for m in chosen)
+
+    def totals(self, group: _Group, chosen: list[_Member]) -> dict[str, int] | None:
+        """The aggregates over what a group has collected, as codes."""
+        context, data, view = self.circuit.context, self.inputs[0].table.data, self.inputs[0]
+        labels = {n: Named(int(data[s, group.source]), int(data[e, group.source])) for n, (s, e) in view.labels.items()}
+        context.scalars.rule = self.rule
+        found: dict[str, int] = {}
         try:
-            for part in self.aggregates:
-                given = [
-                    context.scalars.evaluate(part.args[0], {**group.binding, **m.bound}, labels) if part.args else True
-                    for m in chosen
-                ]
-                try:
-                    values[part] = aggregate_of(table[part.function], given, part.distinct)
-                except RowError:
-                    raise
-                except Exception as error:
-                    raise RunError(
-                        f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{rule.label}`"
-                    ) from error
-            args = [context.scalars.evaluate(a, group.binding, labels, values) for a in rule.args]
+            for total in self.collect.totals:
+                part = total.aggregate
+                if not chosen:
+                    found[total.name] = context.encode(of_nothing(part.function))
+                    continue
+                given = [self.given(part, group, m, labels) if part.args else True for m in chosen]
+                value = aggregate_of(context.scalars.aggregates[part.function], given, part.distinct)
+                found[total.name] = context.encode(value)
         except RowError as error:
-            context.report(rule.label, str(error), group.binding)
+            context.report(self.rule, str(error), group.binding)
             return None
-        rank = max([rank, *(int(self.inputs[1].table.data[RANK, m.row]) for m in chosen)])
-        if not -LONGEST < start <= end < LONGEST:
-            context.report(rule.label, "a time beyond 60 bits", {})
-            return None
-        fields = [start, end, row, -1, rank, *(context.encode(a) for a in args)]
-        return np.array(fields, np.int64), tuple(m.row for m in chosen)
+        except RunError:
+            raise
+        except Exception as error:
+            raise RunError(
+                f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{self.rule}`"
+            ) from error
+        return found
+
+    def given(self, part: Aggregate, group: _Group, member: _Member, labels: dict[str, Named]) -> Value:
+        """What an aggregate is given of one collected occurrence."""
+        own = {self.collect.label: Named(member.start, member.end)} if self.collect.label is not None else {}
+        scalars = self.circuit.context.scalars
+        return scalars.evaluate(part.args[0], {**group.binding, **member.bound}, {**labels, **own})
 
     def rebuild(self) -> None:
         super().rebuild()
@@ -457,10 +476,15 @@ class Collect(Operator):
 
 
 class _Group:
-    """What a row collects under one value of the head's other variables."""
+    """What a row collects under one value of what is used later.
 
-    def __init__(self, row: int, binding: dict[str, Value]) -> None:
-        self.row, self.binding = row, binding
+    `row` stands for all that are made of the same events; `source` is one of them that has these values, and `codes`
+    are those that only the collected have.
+    """
+
+    def __init__(self, row: int, values: OrderKey, source: int, binding: dict[str, Value]) -> None:
+        self.row, self.values, self.source, self.binding = row, values, source, binding
+        self.codes: dict[str, int] = {}
         self.members: dict[OrderKey, _Member] = {}
 
     def has(self, count: int, floor: int | None) -> bool:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from augury.algebra.rule_terms import start_of
+from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
+from augury.clock import Timestamp
+from augury.columns.conditions import Context
 from augury.columns.dictionary import OPEN
-from augury.columns.frame import LONGEST, View, frame_of
+from augury.columns.frame import LONGEST, Frame, View, frame_of
 from augury.columns.kernels.links import fall
 from augury.columns.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
@@ -50,6 +54,7 @@ class Derived(Operator):
         self.supports: list[Links] = []  # from an event to its derivations, rule by rule
         self.kept_inputs: dict[int, tuple[Part, ...]] = {}  # of events whose derivations are beyond the horizon
         self.loops: list[tuple[Links, Derive]] = []  # rules from this set into itself, over one join
+        self.late = False  # whether events may be given only after their ends
         self.rederive: Rederive
         super().__init__(circuit, (), View(table), "")
 
@@ -180,6 +185,18 @@ class Derived(Operator):
         """As its rules have it; within a recursion, nothing that ends at or before the frontier changes."""
         return min([frontier + 1, *(since.get(id(links.child), frontier + 1) for links in self.supports)])
 
+    def given_at(self) -> Array:
+        """When each event is given: with its end, or once what its derivation waited for has ended."""
+        table = self.out.table
+        if not self.late:
+            return table.data[END, : table.n]
+        found = np.full(table.n, FAR, np.int64)
+        for links in self.supports:
+            child, body = links.child, self.circuit.maker(links.child).inputs[0].table
+            rows = np.flatnonzero(child.alive[: child.n])
+            np.minimum.at(found, child.data[RIGHT, rows], body.data[END, child.data[LEFT, rows]])
+        return np.maximum(found, table.data[END, : table.n])
+
     def held_back(self, horizon: Horizon) -> tuple[Array, int]:
         """Which events are not final yet, though they end before the frontier; and up to which end others are."""
         table = self.out.table
@@ -277,13 +294,27 @@ class Derive(Operator):
     kind = "head"
 
     def __init__(
-        self, circuit: Circuit, body: View, events: Derived, rule: str, args: tuple[Expr, ...], covers: tuple[str, ...]
+        self,
+        circuit: Circuit,
+        body: View,
+        events: Derived,
+        rule: str,
+        args: tuple[Expr, ...],
+        covers: tuple[str, ...] = (),
+        since: Expr | Literal["END"] | None = None,
+        until: Expr | None = None,
+        delay: int = 0,
     ) -> None:
-        self.events, self.args, self.covers = events, args, covers
+        self.events, self.args, self.covers, self.since = events, args, covers, since
+        self.until, self.delay = until, circuit.clock.length(delay) if delay else 0
+        events.late = events.late or bool(delay)
         super().__init__(circuit, (body,), View(Table(0, circuit.tables)), rule)
         events.supports.append(Links(events.out.table, self.out.table, RIGHT))
-        self.plain = not covers and all(
-            isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args
+        self.plain = (
+            not covers
+            and since is None
+            and until is None
+            and all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args)
         )
 
     def make_links(self) -> list[Links | None]:
@@ -339,6 +370,14 @@ class Derive(Operator):
         ok = (start > -LONGEST) & (end < LONGEST)
         for _ in range(int((~ok).sum())):
             context.report(self.rule, "a time beyond 60 bits", {})
+        if self.until is not None:
+            codes, computed = context.values(self.until, frame, self.rule)
+            times = [context.dictionary.decode(code) for code in codes.tolist()]
+            end = np.array([t.us if isinstance(t, Timestamp) else t for t in times], np.int64)
+            ok &= computed
+        if self.since is not None:
+            start, timely = starts(context, self.since, frame, start, end, self.rule)
+            ok &= timely
         columns: list[Array] = []
         for arg in self.args:
             codes, computed = context.values(arg, frame, self.rule)
@@ -361,6 +400,10 @@ class Derive(Operator):
         left = self.out.table.data[LEFT, rows]
         return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
 
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        """What is given only after its end ended that much earlier."""
+        return super().unsettled(since, frontier) - self.delay
+
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         """A derivation that is certain is not looked at again."""
         table, events = self.out.table, self.events.out.table
@@ -371,6 +414,36 @@ class Derive(Operator):
             kept &= changes | (events.data[END, table.data[RIGHT, : table.n]] > frontier)
         keep[id(table)] = kept
         keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
+
+
+def starts(
+    context: Context, since: Expr | Literal["END"] | None, frame: Frame, start: Array, end: Array, rule: str
+) -> tuple[Array, Array]:
+    """Where the events of rows start, given their covers, and for which of them that can be said."""
+    ok = np.ones(len(frame), bool)
+    if since is None or since == "END":
+        return (start if since is None else end), ok
+    kind = context.scalars.clock.kind
+    times = context.vector(since, frame)
+    if times is not None and times[0] == ("t" if kind == "timestamp" else "n") and times[1].dtype.kind == "i":
+        found = times[1]
+    else:
+        codes, ok = context.values(since, frame, rule)
+        found = end.copy()
+        for i in np.flatnonzero(ok).tolist():
+            try:
+                found[i] = start_of(context.dictionary.decode(int(codes[i])), int(end[i]), kind)
+            except RowError as error:
+                context.report(rule, str(error), {})
+                ok[i] = False
+    late = ok & (found > end)
+    for _ in range(int(late.sum())):
+        context.report(rule, "SINCE: a start after the end", {})
+    far = ok & (np.abs(found) >= LONGEST)
+    for _ in range(int(far.sum())):
+        context.report(rule, "a time beyond 60 bits", {})
+    ok &= ~late & ~far
+    return np.where(ok, found, end), ok
 
 
 class Rederive(Operator):

@@ -107,6 +107,6 @@ def _of_rule(rule: n.Rule, asked: Asked, world: Nearby, words: Words, now: int) 
     world.interval = None  # what is collected may lie outside: the derived event then has another interval
     ends = [search.derived(rule, near, asked, now) for near in offers if not near.failed][-HEADS:]
     best = max(ends or offers, key=rank_of)
-    needs = best.needs + (rule.collect is not None and not ends)
+    needs = best.needs + (bool(rule.collects) and not ends)
     parts = tuple(sorted(best.row.parts, key=lambda e: e.order))
     return Miss(rule.label, parts, needs, (*best.failed, *([CAPPED] if world.capped else [])))

@@ -90,6 +90,8 @@ class Search:
             case n.Scan() | n.Instant():
                 blank = Near(Row(0, 0), 1)
                 return [] if self.world.fitting(node) else [blank.but(self.words.missing(node, self.world))]
+            case n.Graph() | n.Unfold():
+                return [] if self.world.rows(node) else self.best(node.input)
             case n.Label():
                 return [self._labelled(near, node.label) for near in self.best(node.input)]
             case n.Select():
@@ -200,8 +202,8 @@ class Search:
     def derived(self, rule: n.Rule, near: Near, asked: Asked, now: int) -> Near:
         """What fails after a complete row: nothing to collect, another value or interval, or it is not yet time."""
         given = near.row.parts
-        if rule.collect is not None:
-            near = self._collected(rule, rule.collect, near)
+        for collect in rule.collects:
+            near = self._collected(rule, collect, near)
             if near.failed:
                 return near
         ways = derive_from(rule, near.row.parts, self.world.scalars, self.world.static)
@@ -219,9 +221,9 @@ class Search:
         gathered = sorted((t.row for t in tried if not t.failed), key=lambda r: r.order)
         whole = list(dict.fromkeys(one.parts for one in gathered))[-(collect.last or 0) :]
         parts = tuple(dict.fromkeys((*row.parts, *(p for one in whole for p in one))))
-        short = (collect.last or 0) - len(whole) if collect.exactly else 0 if whole else 1
+        short = (collect.last or 0) - len(whole) if collect.exactly else 0 if whole or collect.none else 1
         result = replace(near, row=replace(row, parts=parts), needs=len(parts) + short)
-        if whole:
+        if whole or (collect.none and not short):
             return result.but(f"`exactly {collect.last}`: only {len(whole)} to collect") if short else result
         none = (self.words.outside(collect, row, *window),) if offers else self.best(collect.pattern)[-1].failed
         reasons = max(tried, key=lambda t: (-len(t.failed), t.rank)).failed if tried else none
@@ -231,5 +233,6 @@ class Search:
         joined = row.joined(offer.row)
         if joined is None:
             return offer.but(*self.words.keys(row, offer.row, row))
-        there = replace(offer.row, binding=joined.binding, labels=row.labels)
+        own = {collect.label: Named(offer.row.start, offer.row.end, offer.row.parts)} if collect.label else {}
+        there = replace(offer.row, binding=joined.binding, labels={**row.labels, **own})
         return replace(self._tested(replace(offer, row=there), collect.where), row=offer.row)

@@ -36,7 +36,7 @@ def head_of(rule: Span) -> Span:
 
 
 def scans(rule: Rule) -> list[Scan]:
-    patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+    patterns = rule.patterns
     return [node for pattern in patterns for node in written(pattern) if isinstance(node, Scan)]
 
 
@@ -97,12 +97,11 @@ def static_atoms(plan: Plan) -> list[tuple[Holds | Unless, Rule | None]]:
                     visit(option, rule)
 
     for rule in plan.rules:
-        patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+        patterns = rule.patterns
         for pattern in patterns:
             for node in walk_all(pattern):
                 visit(conditions(node), rule)
-        if rule.collect:
-            visit(rule.collect.where, rule)
+        visit(rule.beside, rule)
     for clause in plan.clauses:
         visit(clause.body, None)
     return found

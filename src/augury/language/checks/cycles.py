@@ -8,6 +8,7 @@ from typing import assert_never
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Either,
+    Graph,
     Instant,
     Join,
     Label,
@@ -17,6 +18,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     conditions,
     inputs,
@@ -26,7 +28,8 @@ from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import interval_table
 from augury.algebra.strata import Edge, components, cycle, edges, fact_edges, recursive_parts
-from augury.algebra.terms import Build, computes, variables
+from augury.algebra.terms import Apply, Build, computes, variables
+from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note
 from augury.language.checks.arity import head_of
 from augury.language.checks.making import Making
@@ -57,6 +60,7 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
         if inside:
             _check_computing(plan, group, findings)
             _check_policies(plan, group, findings)
+            _check_rankings(plan, group, findings)
 
 
 def _shown(way: list[Predicate]) -> str:
@@ -70,7 +74,7 @@ def _unstratified(
     hint = (
         "count from an event that does not depend on this rule"
         if edge.kind == "temporal"
-        else "a recursion over facts is a static rule, written with `:-`"
+        else "ask how the facts were just before, `was p(X)`; a recursion over facts is a static rule, written with `:-`"
         if edge.kind == "facts"
         else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
@@ -93,13 +97,14 @@ def _ends_before(edge: Edge, tick: int | None) -> bool:
 
 def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> None:
     """A cycle that computes must lengthen the interval somewhere, or it never ends."""
+    since = any(rule.since is not None for rule in plan.rules if rule.predicate in group)
     short: dict[Predicate, set[Predicate]] = {}
     computing: list[tuple[Rule, Predicate]] = []
     making = Making(plan.clauses)
     for rule in plan.rules:
         if rule.predicate not in group:
             continue
-        for target in _short_reads(rule, group, plan.tick):
+        for target in _short_reads(rule, group, plan.tick, since):
             short.setdefault(rule.predicate, set()).add(target)
             if _computes_head(rule, making):
                 computing.append((rule, target))
@@ -114,17 +119,21 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
                 )  # fmt: skip
 
 
-def _short_reads(rule: Rule, group: list[Predicate], tick: int | None) -> set[Predicate]:
-    """The types of the cycle that the rule reads over an interval that may be as long as the derived one."""
+def _short_reads(rule: Rule, group: list[Predicate], tick: int | None, since: bool) -> set[Predicate]:
+    """The types of the cycle that the rule reads over an interval that may be as long as the derived one.
+
+    Where some rule of the cycle says when its event starts (`since`), only a later end makes an interval longer.
+    """
     found = interval_table(rule, tick)
     result: set[Predicate] = set()
-    for node in _unlengthened(place(rule.body)):
+    body = place(rule.body)
+    for node in (n for n in walk(body) if isinstance(n, Scan)) if since else _unlengthened(body):
         if (node.type, len(node.args)) in group and found is not None:
             table, names, whole = found
             name = names.get(node.span.start, "")
-            inside = (name, "s") in table.points and (
-                table.surely_before((whole, "s"), (name, "s")) or table.surely_before((name, "e"), (whole, "e"))
-            )
+            known = (name, "s") in table.points
+            inside = known and table.surely_before((name, "e"), (whole, "e"))
+            inside = inside or (known and not since and table.surely_before((whole, "s"), (name, "s")))
             if not inside:
                 result.add((node.type, len(node.args)))
     return result
@@ -141,7 +150,7 @@ def _unlengthened(node: Node) -> Iterator[Scan]:
             return
         case Repeat() if node.count > 1:
             return
-        case Either() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within():
+        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within() | Unfold():
             for part in inputs(node):
                 yield from _unlengthened(part)
         case _:
@@ -152,7 +161,17 @@ def _computes_head(rule: Rule, making: Making) -> bool:
     where = [c for node in walk(rule.body) for c in conditions(node)]
     bound = {v for node in walk(rule.body) if isinstance(node, Scan) for v in variables(*node.args)}
     made = making.made(where, bound)
+    made |= rule.totals.keys()
+    if rule.since is not None and rule.since != "END" and any(isinstance(p, Apply) for p in walk_terms(rule.since)):
+        return True
     return any(computes(a) or (isinstance(a, Build) and variables(a)) or variables(a) & made for a in rule.args)
+
+
+def _check_rankings(plan: Plan, group: list[Predicate], findings: Findings) -> None:
+    for rule in plan.rules:
+        if rule.predicate in group and rule.top is not None:
+            findings.add("E266", f"TOP cannot rank `{rule.type}`, which depends on itself", rule.top.span,
+                         hint="rank in a rule of its own, that nothing in the cycle reads")  # fmt: skip
 
 
 def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> None:

@@ -87,7 +87,10 @@ def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None 
     found = [v for v in occurrences(terms) if v.name.isidentifier()]  # a result of a run is no variable of the program
     counts = Counter(v.name for v in found)
     for variable in found:
-        if counts[variable.name] == 1 and not variable.name.startswith("_") and variable.name not in (reported or ()):
+        in_graph = variable.span.text.startswith("?")  # where a variable may just hold a pattern together
+        if counts[variable.name] == 1 and not (
+            variable.name.startswith("_") or variable.name in (reported or ()) or in_graph
+        ):
             findings.add("W303", f"`{variable.name}` occurs once", variable.span,
                          hint=f"write `_` or `_{variable.name}` where any value will do")  # fmt: skip
 
@@ -96,12 +99,12 @@ class _Scope:
     def __init__(self, rule: Rule, findings: Findings) -> None:
         self.rule, self.findings = rule, findings
         self.reported: set[str] = set()  # unbound variables, about which nothing more need be said
-        collect = rule.collect
         self.terms = [
-            *rule.args,
-            *_terms_in(rule.body),
-            *(_terms_in(collect.pattern) if collect else ()),
-            *(t for c in (collect.where if collect else ()) for t in terms_of(c)),
+            *rule.values,
+            *rule.totals.values(),
+            *(t for pattern in rule.patterns for t in _terms_in(pattern)),
+            *(t for c in rule.beside for t in terms_of(c)),
+            *((Var(v, rule.top.span) for v in rule.top.per) if rule.top else ()),
         ]
 
     def check(self) -> None:
@@ -110,12 +113,20 @@ class _Scope:
         self._pattern(rule.body)
         bound = bound_vars(rule.body)
         collected = set(bound)
-        if rule.collect is not None:
-            self._pattern(rule.collect.pattern, None, bound_labels(rule.body))
-            self._labels(rule.collect.where, bound_labels(rule.body))
-            collected |= bound_vars(rule.collect.pattern)
-            collected |= self._conditions(rule.collect.where, collected)
-        for arg in rule.args:
+        for collect in rule.collects:
+            own = {collect.label} if collect.label else set()
+            self._pattern(collect.pattern, None, bound_labels(rule.body) | own)
+            self._labels(collect.where, bound_labels(rule.body) | own)
+            within = self._conditions(collect.where, collected | bound_vars(collect.pattern))
+            for total in collect.totals:
+                self._head(total.aggregate, within)
+            collected |= within | {total.name for total in collect.totals}
+        collected |= self._conditions(rule.having, collected)
+        if rule.top is not None and rule.top.place in collected:
+            self.findings.add("E266", f"`{rule.top.place}` has a value already, and cannot be the place", rule.top.span.part(r"\w+$"),
+                              hint="give the place a variable of its own: `AS R`")  # fmt: skip
+        collected |= {rule.top.place} if rule.top and rule.top.place else set()
+        for arg in rule.values:
             self._head(arg, collected)
         self._not_locals()
         self._policies()
@@ -230,7 +241,7 @@ class _Scope:
         return [n for n in self._everywhere() if isinstance(n, Join) and n.absent is not None]
 
     def _everywhere(self) -> list[Node]:
-        patterns = [self.rule.body, *([self.rule.collect.pattern] if self.rule.collect else [])]
+        patterns = self.rule.patterns
         return [node for pattern in patterns for node in walk_all(pattern)]
 
     def _not_locals(self) -> None:

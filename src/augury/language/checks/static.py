@@ -128,7 +128,7 @@ class _Modes:
             self.queue.append((predicate, mode))
 
     def _from_rule(self, rule: Rule) -> None:
-        patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+        patterns = rule.patterns
         for pattern in patterns:
             absent = {id(a) for node in walk_all(pattern) for a in absences(node)}
             for node in walk_all(pattern):
@@ -136,8 +136,8 @@ class _Modes:
                     bound = {v for part in inputs(node) for v in bound_vars(part)}
                     # Conditions on what is absent see the variables of what it is absent from.
                     self._conjunction(conditions(node), bound | bound_vars(rule.body) if id(node) in absent else bound)
-        if rule.collect:
-            self._conjunction(rule.collect.where, bound_vars(rule.body) | bound_vars(rule.collect.pattern))
+        known = {v for pattern in rule.patterns for v in bound_vars(pattern)} | rule.totals.keys()
+        self._conjunction(rule.beside, known)
 
     def _conjunction(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
         known = set(bound)

@@ -128,7 +128,7 @@ class _Types:
 
     def rule(self, rule: Rule) -> None:
         scope = ("rule", rule.label)
-        patterns = [rule.body, *([rule.collect.pattern] if rule.collect else [])]
+        patterns = rule.patterns
         for pattern in patterns:
             for node in walk_all(pattern):
                 if isinstance(node, Scan):
@@ -138,11 +138,25 @@ class _Types:
                         kinds = self._kinds(result.aggregate, scope)
                         self.classes.use((scope, result.name), kinds, result.aggregate.span, "it aggregates")
                 self._where(conditions(node), scope)
-        if rule.collect:
-            self._where(rule.collect.where, scope)
+        for name, aggregate in rule.totals.items():
+            kinds = self._kinds(aggregate, scope)
+            self.classes.use((scope, name), kinds, aggregate.span, "it aggregates")
+        self._where(rule.beside, scope)
+        if rule.since is not None and rule.since != "END":
+            self._since(rule.since, scope)
         for i, arg in enumerate(rule.args):
             what, name = ("static", rule.makes) if rule.makes else ("event", rule.type)
             self._column(what, name, len(rule.args), i, arg, scope, computed=True)
+
+    def _since(self, since: Expr, scope: tuple[str, str]) -> None:
+        """An event starts at a time."""
+        found = self._kinds(since, scope)
+        times = {"logical": _NUMBER, "timestamp": frozenset({"timestamp"})}.get(
+            self.clock or "", _NUMBER | {"timestamp"}
+        )
+        if not found & times:
+            self.findings.add("E263", f"an event starts at a time, and {_described(since)} is {_a(found)}", since.span,
+                              hint="write `SINCE start(o)`, `SINCE end(o) - 5min` or `SINCE END`")  # fmt: skip
 
     def clauses(self, clauses: Iterable[Clause]) -> None:
         for number, clause in enumerate(clauses):

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from augury.algebra.nodes import Compare, Run, condition_labels
 from augury.algebra.terms import Aggregate, Const, Expr, Prev, Var
 from augury.columns.dictionary import NULL
-from augury.columns.frame import View
+from augury.columns.frame import Frame, View
 from augury.columns.table import END, NONE, START, Links, grown
 from augury.engine.operators.base import Operator
 from augury.engine.operators.runs import kernels as k
+from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves
+from augury.engine.operators.runs.seeking import Seeking
 from augury.engine.operators.runs.sight import Members, Question, Sight, once
 from augury.errors import RunError
 from augury.jit import Array
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
+Numbers: TypeAlias = dict[tuple[int, int, int], Array | None]  # by side of an edge, part and field
 PORTION = 1 << 16
-EVER = 1 << 61  # longer than all times are apart
 _MOST = 60  # moves are bits of a number
 _COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne,
@@ -54,10 +57,15 @@ class Edges(Operator):
         self.least = np.array([part.least for part in run.parts], np.int64)
         self.most = np.array([-1 if part.most is None else part.most for part in run.parts], np.int64)
         length = circuit.clock.length
-        self.longest = min((length(window) for window in run.windows), default=EVER)
+        self.longest = min((length(window) for window in run.windows), default=k.EVER)
         self.fields = np.array(moments.row_fields, np.int64)
         for condition in (c for part in run.parts for c in (*part.where, *part.after)):
             circuit.asks(self, (condition,))
+        asked = [(result.part, result.aggregate) for result in run.results]
+        asked += [(m.target, a) for m in self.moves for q in m.later for _, a in q.hidden if isinstance(a, Aggregate)]
+        self.carried = Carried(self.sight, kept_along(run, asked, self.sight))
+        self.seeking = [Seeking(self.moves[i], i, moments, self.longest, self._met) for i in sorted(moves.sought)]
+        self.sought = sum(seeking.bit for seeking in self.seeking)
         self._clear()
 
     def make_links(self) -> list[Links | None]:
@@ -71,6 +79,10 @@ class Edges(Operator):
         self.lasts = 0  # of moments how long the longest lasts
         self.room = np.empty((3, 1024), np.int64)
         self.latest = np.empty(len(self.run.parts) + 1, np.int64)
+        self.carried.clear()
+        self.chain_of, self.chained, self.chain_count = np.full(16, -1, np.int64), 0, 0
+        for seeking in self.seeking:
+            seeking.clear()
 
     def relink(self, lost: Array, stale: Array, new: Array) -> tuple[Array, Array, Array]:
         """Takes in moments that are gone, that facts have changed for, and that are new. Moves of edges that are new, and
@@ -79,7 +91,7 @@ class Edges(Operator):
         self.moments.index.extend()
         data = self.moments.out.table.data
         self._edge_room()
-        targets, follow = new, np.empty((2, 0), np.int64)
+        targets, follow, late = new, np.empty((2, 0), np.int64), NONE
         if len(new):
             self.lasts = max(self.lasts, int((data[END, new] - data[START, new]).max()))
             late = new[self._late(new)]
@@ -89,10 +101,67 @@ class Edges(Operator):
         if behind or len(stale):
             targets = np.unique(np.concatenate([new, *behind, stale]))
             targets = targets[self.moments.out.table.alive[targets].astype(bool)]
-        if not len(targets) and not follow.shape[1]:
-            return np.empty((2, 0), np.int64), np.empty((2, 0), np.int64), targets
-        search = len(targets) > len(new) or follow.shape[1] > 0
-        return (*self._relink(targets, follow, search), targets)
+        queue, cut = np.empty((2, 0), np.int64), np.empty((2, 0), np.int64)
+        if len(targets) or follow.shape[1]:
+            search = len(targets) > len(new) or follow.shape[1] > 0
+            queue, cut = self._relink(targets, follow, search)
+        if self.seeking:
+            queue, cut, sought = self._seek(lost, stale, new, late, queue, cut)
+            if len(sought):
+                targets = np.unique(np.concatenate([targets, sought]))
+        return queue, cut, targets
+
+    def _seek(
+        self, lost: Array, stale: Array, new: Array, late: Array, queue: Array, cut: Array
+    ) -> tuple[Array, Array, Array]:
+        """What moves to the soonest one find now, as edges: `queue` and `cut` with what they have more, and their ends."""
+        data = self.moments.out.table.data
+        self._chain(new)
+        lasting = new[data[END, new] > data[START, new]]
+        changed = np.unique(np.concatenate([lost, stale, late, lasting]))
+        ends = [NONE]
+        for seeking in self.seeking:
+            seeking.room(self.chain_count)
+            fresh, pairs = seeking.search(new, changed, self.chain_of, self.lasts)
+            self.touched, seeking.touched = self.touched + seeking.touched, 0
+            if not (len(changed) or pairs.shape[1]):
+                continue
+            size = self.count + pairs.shape[1]
+            if size > self.edges.shape[1]:
+                self.edges = grown(self.edges, 2 * size, self.count)
+            given = np.concatenate([pairs, np.zeros((1, pairs.shape[1]), np.int64)])
+            again = fresh if len(changed) else NONE
+            known = self.count + 1 if len(again) else 1
+            more, fewer = np.empty((2, pairs.shape[1] + 1), np.int64), np.empty((2, known), np.int64)
+            self.count, added, gone = k.rewire(
+                again, seeking.bit, given, self.edges, self.count, self.into, self.out_of, more, fewer
+            )
+            queue = np.concatenate([queue, more[:, :added]], axis=1)
+            cut = np.concatenate([cut, fewer[:, :gone]], axis=1)
+            if len(changed):
+                ends += [self.edges[k.TO, more[0, :added]], self.edges[k.TO, fewer[0, :gone]]]
+        reached = np.concatenate(ends)
+        alive = self.moments.out.table.alive
+        return np.ascontiguousarray(queue), np.ascontiguousarray(cut), reached[alive[reached].astype(bool)]
+
+    def link_all(self, alive: Array) -> None:
+        """Finds all edges, where none is known."""
+        data = self.moments.out.table.data
+        self.lasts = int((data[END, alive] - data[START, alive]).max())
+        self._relink(alive, np.empty((2, 0), np.int64), False)
+        if self.seeking:
+            nothing = np.empty((2, 0), np.int64)
+            self._seek(NONE, NONE, alive, NONE, nothing, nothing)
+
+    def _chain(self, new: Array) -> None:
+        """Numbers the chains of new moments."""
+        n = self.moments.out.table.n
+        if len(self.chain_of) < n:
+            self.chain_of = grown(self.chain_of, len(self.moments.out.table.alive), self.chained)
+        self.chain_of[self.chained : n] = -1
+        self.chained = n
+        index = self.moments.index
+        self.chain_count = k.chains_of(new, index.prev, index.after, self.chain_of, self.chain_count)
 
     def _edge_room(self) -> None:
         if len(self.into) < self.moments.out.table.n:
@@ -158,7 +227,16 @@ class Edges(Operator):
         known = self.count + 1 if search else 1
         queue, cut = np.empty((2, given.shape[1] + known), np.int64), np.empty((2, known), np.int64)
         self.count, added, lost = k.relink(
-            targets if search else NONE, given, search, self.edges, self.count, self.into, self.out_of, queue, cut
+            targets if search else NONE,
+            given,
+            search,
+            self.sought,
+            self.edges,
+            self.count,
+            self.into,
+            self.out_of,
+            queue,
+            cut,
         )
         return np.ascontiguousarray(queue[:, :added]), np.ascontiguousarray(cut[:, :lost])
 
@@ -166,11 +244,15 @@ class Edges(Operator):
         """By which moves each edge may be taken, as far as its two moments alone can tell."""
         bits = np.zeros(pairs.shape[1], np.int64)
         data = self.moments.out.table.data
-        there = [(data[f, pairs[0]] >= 0, data[f, pairs[1]] >= 0) for f in self.fields.tolist()]
-        cache: dict[tuple[int, int, str], Array | None] = {}
+        alike = self.moments.alike
+        fields = {alike[part]: field for part, field in enumerate(self.fields.tolist())}
+        there = {one: (data[field, pairs[0]] >= 0, data[field, pairs[1]] >= 0) for one, field in fields.items()}
+        cache: Numbers = {}
         for number, move in enumerate(self.moves):
+            if self.sought & (1 << number):
+                continue
             kind = k.NEIGHBOUR if move.link == "NEXT" else 2 << move.target
-            fits = ((pairs[2] & kind) != 0) & there[move.source][0] & there[move.target][1]
+            fits = ((pairs[2] & kind) != 0) & there[alike[move.source]][0] & there[alike[move.target]][1]
             compared = self._compared(move, pairs, cache)
             if compared is not None:
                 bits |= (fits & compared).astype(np.int64) << number
@@ -180,7 +262,7 @@ class Edges(Operator):
             bits[rows] |= 1 << number
         return bits
 
-    def _compared(self, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]) -> Array | None:
+    def _compared(self, move: Move, pairs: Array, cache: Numbers) -> Array | None:
         """Which edges meet a move's conditions, where these just compare numbers of its two moments; else None."""
         if move.agree or not move.questions:
             return None
@@ -195,9 +277,7 @@ class Edges(Operator):
             mask &= _COMPARE[condition.op](left, right)
         return mask
 
-    def _number(
-        self, term: Expr, asked: Question, move: Move, pairs: Array, cache: dict[tuple[int, int, str], Array | None]
-    ) -> Array | None:
+    def _number(self, term: Expr, asked: Question, move: Move, pairs: Array, cache: Numbers) -> Array | None:
         """The numbers that a variable has, one an edge: at its second moment, or as an earlier value at the first one."""
         if isinstance(term, Const):
             value = term.value
@@ -221,15 +301,16 @@ class Edges(Operator):
         view = self.sight.views[part]
         if name not in view.vars:
             return None
-        if (side, part, name) not in cache:
+        place = side, self.moments.alike[part], view.vars[name]
+        if place not in cache:
             rows = self.moments.out.table.data[self.fields[part], pairs[side]]
             codes = view.table.data[view.vars[name], np.maximum(rows, 0)] if view.table.n else None
             numbers = None if codes is None else self.circuit.tables.dictionary.numeric(codes)
             exact = (
                 numbers is None or numbers.dtype.kind == "f" or not len(numbers) or int(np.abs(numbers).max()) < 2**53
             )
-            cache[side, part, name] = numbers if exact else None
-        return cache[side, part, name]
+            cache[place] = numbers if exact else None
+        return cache[place]
 
     def _met(self, move: Move, sources: Array, targets: Array) -> Array:
         """Which pairs of iterations meet the conditions of a move that they alone decide."""
@@ -279,6 +360,40 @@ class Edges(Operator):
             numbers.append(np.full(len(moments), part, np.int64))
         return np.concatenate(found), np.concatenate(numbers)
 
+    # Aggregates of matches, which are numbered
+
+    @abstractmethod
+    def times(self, part: int, matches: Array) -> Array:
+        """How often a part was repeated."""
+
+    @abstractmethod
+    def members(self, matches: Array, part: int, more: Array | None = None) -> Members:
+        """The iterations of a part, and one more each."""
+
+    def follow(self) -> None:
+        """Takes in what is new into the aggregates that are kept along the run."""
+
+    def aggregate(
+        self, aggregate: Aggregate, part: int, matches: Array, seen: Frame, more: Array | None = None
+    ) -> tuple[Array, Array]:
+        """The codes of an aggregate over the iterations of a part, and one more each; for which it could be computed."""
+        if not aggregate.args:
+            times = self.times(part, matches) + (more is not None)
+            return self.circuit.tables.dictionary.encode_column(times), np.ones(len(matches), bool)
+        number = self.carried.of(part, aggregate)
+        if number is None:
+            return self.sight.aggregate(aggregate, part, self.members(matches, part, more), seen)
+        self.follow()
+        if more is None:
+            codes, hard = self.carried.results(number, matches)
+        else:
+            codes, hard = self.carried.with_one_more(number, matches, more)
+        ok, rows = np.ones(len(matches), bool), np.flatnonzero(hard)
+        if len(rows):
+            members = self.members(matches[rows], part, None if more is None else more[rows])
+            codes[rows], ok[rows] = self.sight.aggregate(aggregate, part, members, seen.take(rows))
+        return codes, ok
+
     def key_of(self, moment: int) -> dict[str, int]:
         """The key of a run, as codes."""
         data = self.moments.out.table.data
@@ -320,9 +435,11 @@ class Edges(Operator):
         """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
         table, index = self.moments.out.table, self.moments.index
         wanted = np.ones(table.n, bool)
-        if self.longest < EVER:
+        if self.longest < k.EVER:
             wanted = table.data[START, : table.n] >= since - self.longest
-        if not self.leads.any() and lasts is not None:  # a neighbour that is settled shuts out what comes behind it
+        if (
+            not (self.leads.any() or self.sought) and lasts is not None
+        ):  # a neighbour that is settled shuts out what comes behind it
             index.extend()
             shut = np.zeros(table.n, np.uint8)
             k.shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
@@ -330,6 +447,9 @@ class Edges(Operator):
         return wanted
 
     def remembers(self, horizon: Horizon) -> bool:
-        if self.longest < EVER or not self.moves:
+        if self.longest < k.EVER or not self.moves:
             return False
-        return bool(self.leads.any()) or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
+        return (
+            bool(self.leads.any() or self.sought)
+            or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
+        )

@@ -16,7 +16,7 @@ from augury.columns.frame import View, store
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.following import EVER, Edges
+from augury.engine.operators.runs.following import Edges
 from augury.engine.operators.runs.matches import Whole, may_end
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Moves
@@ -55,6 +55,9 @@ class Greedy(Edges):
     def __init__(
         self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
     ) -> None:
+        # Parts without a limit, numbered: from an iteration of such a part on it is worth remembering that nothing was found.
+        endless = [i for i, part in enumerate(run.parts) if part.most is None]
+        self.memo = np.array([endless.index(i) if i in endless else -1 for i in range(len(run.parts))], np.int64)
         super().__init__(circuit, run, moments, views, out, rule)
         self.whole = Whole(circuit, run, self)
         self.then = sum(1 << i for i, move in enumerate(self.moves) if move.link == "THEN")
@@ -74,7 +77,6 @@ class Greedy(Edges):
         self.closed: Array = NONE
         self.after_closed: dict[int, int] = {}
         self.bounds: dict[tuple[int, ...], int] = {}
-        self._length_known = 0
         self._stood: Array = NONE  # the moments that were there when it was last asked what is settled
         self._open: Array | None = None  # the moments that were not settled when it was last asked for
 
@@ -85,21 +87,25 @@ class Greedy(Edges):
         self.states = np.empty((2 * len(self.run.parts) + 1, 16), np.int64)  # of paths: last moments, times, rank
         self.fallen = np.empty(0, np.int64)  # paths that fell in this step
         self.of_row = NONE  # the path of each row
-        self.known = np.empty((4, 16), np.int64)
-        self.tried = np.full(16, -1, np.int64)
-        self.first_paths, self.rank = np.full(16, -1, np.int64), np.zeros(16, np.int64)
-        self.begins, self.given = np.zeros(16, np.int64), np.full(16, -k.FOREVER, np.int64)
-        self.failed = np.full((2 * len(self.run.parts), 16), -1, np.int64)
+        self.known = np.empty((16, 4), np.int64)
+        self.tried, self.first_paths, self.rank, self.begins, self.given = np.empty((5, 16), np.int64)
+        self.failed = np.empty((int(self.memo.max(initial=-1)) + 1, 16, 2), np.int64)
+        self.filled = 0  # moments of which these say something
         self.calls = 0
 
     def _make_room(self) -> None:
-        size = len(self.moments.out.table.alive)
-        old = len(self.tried)
-        if old < self.moments.out.table.n:
-            self.known, self.failed = grown(self.known, size, old), grown(self.failed, size, old, -1)
-            self.tried, self.first_paths = grown(self.tried, size, old, -1), grown(self.first_paths, size, old, -1)
-            self.rank, self.begins = grown(self.rank, size, old, 0), grown(self.begins, size, old, 0)
-            self.given = grown(self.given, size, old, -k.FOREVER)
+        """Room for what is known of moments; it is written as they come, for memory that nobody touches costs nothing."""
+        n, size, used = self.moments.out.table.n, len(self.moments.out.table.alive), self.filled
+        if len(self.tried) < n:
+            known, failed = np.empty((size, 4), np.int64), np.empty((len(self.failed), size, 2), np.int64)
+            known[:used], failed[:, :used] = self.known[:used], self.failed[:, :used]
+            self.known, self.failed = known, failed
+            self.tried, self.first_paths = grown(self.tried, size, used), grown(self.first_paths, size, used)
+            self.rank, self.begins, self.given = (grown(a, size, used) for a in (self.rank, self.begins, self.given))
+        self.failed[:, used:n, 0] = self.tried[used:n] = self.first_paths[used:n] = -1
+        self.rank[used:n] = self.begins[used:n] = 0
+        self.given[used:n] = -k.FOREVER
+        self.filled = n
 
     # Steps
 
@@ -119,9 +125,8 @@ class Greedy(Edges):
         before = self.count_paths
         gone = self._of_moments(lost)
         changed = np.concatenate([lost, targets]) if len(lost) else targets
-        ends = self.moments.out.table.data[END, changed]
-        if (ends[1:] < ends[:-1]).any():
-            changed = changed[np.argsort(ends, kind="stable")]
+        if len(changed) > len(new):  # new ones alone are in the order of time for each key
+            changed = changed[np.argsort(self.moments.out.table.data[END, changed], kind="stable")]
         self._tie(new)
         self._decide(changed)
         self._show(before, gone)
@@ -135,12 +140,12 @@ class Greedy(Edges):
         np.bitwise_or.at(self.begins, starts, 1 << parts)
         if self.bounds:
             heads = moments[self.moments.index.prev[moments] < 0]
-            for moment in heads.tolist():
-                self.given[moment] = self.bounds.get(self._key(moment), -k.FOREVER)
+            self.given[heads] = [self.bounds.get(key, -k.FOREVER) for key in self._keys(heads)]
 
-    def _key(self, moment: int) -> tuple[int, ...]:
-        codes = self.moments.out.table.data[list(self.moments.key_fields), moment]
-        return tuple(self.circuit.tables.dictionary.canonical(codes).tolist())
+    def _keys(self, moments: Array) -> list[tuple[int, ...]]:
+        canonical = self.circuit.tables.dictionary.canonical
+        codes = [canonical(self.moments.out.table.data[field, moments]).tolist() for field in self.moments.key_fields]
+        return list(zip(*codes, strict=True)) if codes else [()] * len(moments)
 
     def _of_moments(self, lost: Array) -> Array:
         """The rows of matches that begin with moments that are gone."""
@@ -184,7 +189,7 @@ class Greedy(Edges):
         table, index, parts = self.moments.out.table, self.moments.index, len(self.run.parts)
         self.calls += 1
         at = 0
-        stack = np.empty((7, min(table.n, 1 << 16) + 2), np.int64)
+        stack = np.empty((table.n + 2, 7), np.int64)
         best, counts, ties = np.zeros(parts, np.int64), np.zeros(parts, np.int64), np.empty(table.n + 1, np.int64)
         if self.paths.shape[1] < self.count_paths + len(changed) + 16:
             self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
@@ -192,12 +197,10 @@ class Greedy(Edges):
             self.pool = grown(self.pool, 2 * self.used + 8 * len(changed), self.used)
         fallen, fell = np.empty(len(changed) + 64, np.int64), 0
         while at < len(changed):
-            if stack.shape[1] < table.n + 2:
-                stack = np.empty((7, table.n + 2), np.int64)
             at, used, n, touched, fell = k.decide(
                 changed, at, table.data, table.alive, index.prev, index.after, self.edges, self.out_of, self.ends, self.then,
                 self.options, self.roots, self.begins, self.least, self.most, self.quantified, self.longest, self.shortest,
-                self.skip, self.rank, stack, self.failed, self.calls, best, counts, ties, self.known, self.tried,
+                self.skip, self.rank, stack, self.memo, self.failed, self.calls, best, counts, ties, self.known, self.tried,
                 self.first_paths, self.given, self.pool, self.used, self.paths, self.count_paths, fallen, fell, self.may_end,
                 self.into,
             )  # fmt: skip
@@ -238,6 +241,8 @@ class Greedy(Edges):
         place[paths] = np.arange(len(paths))
         self.pool[:, : first[-1]], self.used = self.pool[:, places], int(first[-1])
         self.paths[:, : len(paths)], self.states[:, : len(paths)] = self.paths[:, paths], self.states[:, paths]
+        if self.carried.kept:
+            self.carried.state[:, : len(paths)] = self.carried.state[:, paths]
         self.count_paths = len(paths)
         self.paths[k.P_AT, : len(paths)], self.paths[k.P_OF, : len(paths)] = first[:-1], -1
         self.paths[k.P_NEXT, : len(paths)] = place[self.paths[k.P_NEXT, : len(paths)]]
@@ -252,49 +257,57 @@ class Greedy(Edges):
         whole = paths if not len(longer) else paths[of < 0]
         if len(whole):
             self._scan(whole)
-        for path in longer.tolist():  # from the one before it, however long that is
-            self.states[:, path] = self.states[:, self._scanned(path)]
-            at = self.paths[k.P_AT, path]
-            for place in range(at + int(self._length_known), at + int(self.paths[k.P_LENGTH, path])):
-                moment, part = self.pool[0, place], self.pool[1, place]
-                self.states[part, path] = moment
-                self.states[parts + part, path] += 1
-                self.states[2 * parts, path] = max(self.states[2 * parts, path], moments[RANK, moment])
+        if len(longer):
+            self._scan_on(longer)
         first = self.pool[0, self.paths[k.P_AT, paths]]
         last = self.pool[0, self.paths[k.P_AT, paths] + self.paths[k.P_LENGTH, paths] - 1]
         at = {part: self.states[part, paths] for part in range(parts)}
         rows = np.stack([moments[START, first], moments[END, last], self.states[2 * parts, paths]])
-        frame = self.whole.frame(
-            at, self.states[parts : 2 * parts, paths], lambda part: self._iterations(paths, part), rows
-        )
+        frame = self.whole.frame(at, paths, rows)
         made = paths[frame.left]
         frame.left = self.paths[k.P_FIRST, made]
         first_row = table.n
         store(frame, self.out)
         self._note(np.arange(first_row, table.n), made)
 
+    def _scan_on(self, paths: Array) -> None:
+        """The same for matches that are longer ones of others: from these on, however long they are."""
+        before = np.array([self._scanned(path) for path in paths.tolist()], np.int64)
+        known, length = self.paths[k.P_LENGTH, before], self.paths[k.P_LENGTH, paths]
+        self.states[:, paths] = self.states[:, before]
+        self.carried.start(paths, self.paths.shape[1], before)
+        more = length - known
+        owners = np.repeat(paths, more)
+        first = np.r_[0, np.cumsum(more)]
+        places = np.repeat(self.paths[k.P_AT, paths] + known - first[:-1], more) + np.arange(first[-1])
+        moments, of, parts = self.pool[0, places], self.pool[1, places], len(self.run.parts)
+        self.states[of, owners] = moments  # the last one stays
+        np.add.at(self.states, (parts + of, owners), 1)
+        np.maximum.at(self.states[2 * parts], owners, self.moments.out.table.data[RANK, moments])
+        self._carry(owners, moments, of)
+
+    def _carry(self, owners: Array, moments: Array, of: Array) -> None:
+        for number, one in enumerate(self.carried.kept):
+            mine = of == one.part
+            self.carried.add(number, owners[mine], moments[mine])
+
     def _scanned(self, path: int) -> int:
-        """The match that a longer one goes back to, whose state is known, and how long that was."""
+        """The match that a longer one goes back to, whose state is known."""
         before = int(self.paths[k.P_OF, path])
         while self.paths[k.P_ROW, before] < 0 and self.paths[k.P_OF, before] >= 0:
             before = int(self.paths[k.P_OF, before])
         if self.paths[k.P_ROW, before] < 0:
             self._scan(np.array([before]))
-        self._length_known = int(self.paths[k.P_LENGTH, before])
         return before
 
     def _scan(self, paths: Array) -> None:
         """The last moments of each part, how often it came, and the rank of matches, from all their moments."""
-        parts = len(self.run.parts)
-        moments, of, first = self._moments_of(paths)
-        owners = np.repeat(np.arange(len(paths)), np.diff(first))
-        for part in range(parts):
-            mine = of == part
-            last = np.full(len(paths), -1, np.int64)
-            last[owners[mine]] = moments[mine]  # the last one stays
-            self.states[part, paths] = last
-            self.states[parts + part, paths] = np.bincount(owners[mine], minlength=len(paths))
-        self.states[2 * parts, paths] = np.maximum.reduceat(self.moments.out.table.data[RANK, moments], first[:-1])
+        ranks, parts = self.moments.out.table.data[RANK], len(self.run.parts)
+        k.summed_up(paths, self.paths, self.pool, ranks, parts, self.states)
+        if self.carried.kept:
+            self.carried.start(paths, self.paths.shape[1])
+            moments, of, first = self._moments_of(paths)
+            self._carry(np.repeat(paths, np.diff(first)), moments, of)
 
     def _moments_of(self, paths: Array) -> tuple[Array, Array, Array]:
         """The moments and parts of matches, one after the other, and where each begins."""
@@ -303,11 +316,15 @@ class Greedy(Edges):
         places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
         return self.pool[0, places], self.pool[1, places], first
 
-    def _iterations(self, paths: Array, part: int) -> Members:
-        moments, of, first = self._moments_of(paths)
+    def times(self, part: int, matches: Array) -> Array:
+        found: Array = self.states[len(self.run.parts) + part, matches]
+        return found
+
+    def members(self, matches: Array, part: int, more: Array | None = None) -> Members:
+        moments, of, first = self._moments_of(matches)
         mine = of == part
-        owners = np.repeat(np.arange(len(paths)), np.diff(first))[mine]
-        return Members(moments[mine], np.r_[0, np.cumsum(np.bincount(owners, minlength=len(paths)))])
+        owners = np.repeat(np.arange(len(matches)), np.diff(first))[mine]
+        return Members(moments[mine], np.r_[0, np.cumsum(np.bincount(owners, minlength=len(matches)))])
 
     def _note(self, rows: Array, paths: Array) -> None:
         if len(self.of_row) < self.out.table.n:
@@ -341,10 +358,10 @@ class Greedy(Edges):
         rows = np.flatnonzero(
             table.alive[: table.n].astype(bool) & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0)
         )
-        rows = rows[(self.known[k.REACH, rows] >= k.FOREVER) & (self.first_paths[rows] < 0)]
+        rows = rows[(self.known[rows, k.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
         for first in rows[rows >= table.mark].tolist() if new else rows.tolist():
             path = self._furthest(first)
-            until = None if self.longest >= EVER else int(table.data[START, first]) + self.longest
+            until = None if self.longest >= k.EVER else int(table.data[START, first]) + self.longest
             part = path[-1][1]
             awaits = next((m.target for m in self.moves if m.source == part and m.target > part), part)
             done = tuple(p for moment, _ in path for p in self.moments.parts(moment))
@@ -379,8 +396,7 @@ class Greedy(Edges):
         self._edge_room()
         self._make_room()
         if len(alive):
-            self.lasts = int((moments.data[END, alive] - moments.data[START, alive]).max())
-            self._relink(alive, np.empty((2, 0), np.int64), False)
+            self.link_all(alive)
             self._begin(alive)
             for moment, bound in self.after_closed.items():
                 self.given[moment] = max(bound, int(self.given[moment]))
@@ -451,18 +467,22 @@ class Greedy(Edges):
         kept = place[:n] >= 0
         prev = self.moments.index.prev[:n]
         self.after_closed = {int(place[m]): bound for m, bound in self.after_closed.items() if place[m] >= 0}
-        settled = np.flatnonzero(still & kept & (prev >= 0)).tolist() if self._open is not None else []
-        for moment in settled:
-            before = int(prev[moment])
-            while before >= 0 and not self._stood[before]:
-                before = int(prev[before])
-            if before >= 0 and not (still[before] and kept[before]) and self.tried[before] >= 0:
-                bound = int(self.known[k.BOUND, before])
-                if bound > -k.FOREVER:
-                    self.after_closed[int(place[moment])] = bound
-                    self.bounds[self._key(int(place[moment]))] = bound
+        if self._open is not None:
+            self._remember_bounds(np.flatnonzero(still & kept & (prev >= 0)), still & kept, place)
         self.closed = place[:n][~still & kept]
         self._open = None
+
+    def _remember_bounds(self, moments: Array, stay: Array, place: Array) -> None:
+        """Of moments that stay where those before them go: from when on the next match may begin."""
+        before = self.moments.index.prev[moments]
+        while len(skipped := np.flatnonzero((before >= 0) & ~self._stood[before])):
+            before[skipped] = self.moments.index.prev[before[skipped]]
+        known = (before >= 0) & ~stay[before] & (self.tried[before] >= 0)
+        moments, bounds = place[moments[known]], self.known[before[known], k.BOUND]
+        given = bounds > -k.FOREVER
+        moments, bounds = moments[given], bounds[given].tolist()
+        self.after_closed |= zip(moments.tolist(), bounds, strict=True)
+        self.bounds |= zip(self._keys(moments), bounds, strict=True)
 
     def state(self, number: Mapping[int, int]) -> Any:
         rows = np.flatnonzero(self.out.table.alive[: self.out.table.n])
@@ -523,7 +543,7 @@ class Greedy(Edges):
     def _unsettled_moments(self, since: int) -> Array:
         n = self.moments.out.table.n
         ends = self.moments.out.table.data[END, :n]
-        found: Array = (self.tried[:n] < 0) | (self.known[k.FAR, :n] >= since) | (ends >= since)
+        found: Array = (self.tried[:n] < 0) | (self.known[:n, k.FAR] >= since) | (ends >= since)
         found[self.closed] = False
         return found
 

@@ -7,6 +7,7 @@ moment there, or -1, and how often the part was repeated.
 
 from __future__ import annotations
 
+from augury.columns.kernels.hashing import mixed
 from augury.jit import Array, Kernel, helper
 
 START, END, LEFT, RIGHT, RANK, PART, FIRST, STATE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -19,6 +20,40 @@ FROM, TO, BITS, INTO, OUT = (
 )  # of an edge: its ends, its moves, the next one into and out of the same moments
 NEIGHBOUR = 1  # the kind of an edge between neighbours; that of an edge to a part is 2 << part
 NEVER = -(1 << 62)
+
+
+@Kernel
+def by_key(keys: Array, buckets: Array, groups: Array, order: Array) -> None:
+    """Orders columns by key, those of one key as they come; `groups` has room for the group of each, and their counts."""
+    count, mask = 0, len(buckets) - 1
+    for i in range(len(order)):
+        b = 1540483477
+        for field in range(len(keys)):
+            b = mixed(b, keys[field, i])
+        b = b & mask
+        while buckets[b] >= 0:
+            there = buckets[b]
+            same = True
+            for field in range(len(keys)):
+                same = same and keys[field, there] == keys[field, i]
+            if same:
+                break
+            b = (b + 1) & mask
+        if buckets[b] < 0:
+            buckets[b] = i
+            groups[0, i] = count
+            groups[1, count] = 0
+            count += 1
+        else:
+            groups[0, i] = groups[0, buckets[b]]
+        groups[1, groups[0, i]] += 1
+    first = 0
+    for g in range(count):
+        first, groups[1, g] = first + groups[1, g], first
+    for i in range(len(order)):
+        g = groups[0, i]
+        order[groups[1, g]] = i
+        groups[1, g] += 1
 
 
 # Edges
@@ -134,10 +169,11 @@ def lies_before(first: int, n: int, after: Array, late: Array) -> None:
 
 @Kernel
 def relink(
-    targets: Array, given: Array, search: bool, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
-) -> tuple[int, int, int]:
+    targets: Array, given: Array, search: bool, sought: int, edges: Array, n: int, into: Array, out: Array, queue: Array,
+    cut: Array,
+) -> tuple[int, int, int]:  # fmt: skip
     """Puts edges (from, to, moves) among those there are; all that lead to the targets are given, other ones may be.
-    Without `search` all are new.
+    Without `search` all are new. Moves in `sought` are left as they are.
 
     Returns how many edges there are, how many have moves that are new (`queue`: edge, moves) and how many lost some (`cut`).
     """
@@ -146,9 +182,9 @@ def relink(
         e = into[targets[i]]
         while e >= 0:
             cut[0, known] = e
-            cut[1, known] = edges[BITS, e]
+            cut[1, known] = edges[BITS, e] & ~sought
             known += 1
-            edges[BITS, e] = 0
+            edges[BITS, e] &= sought
             e = edges[INTO, e]
     first = n  # edges from here on are new
     for i in range(given.shape[1]):
@@ -176,7 +212,7 @@ def relink(
     lost = 0
     for i in range(known):
         e, old = cut[0, i], cut[1, i]
-        new = edges[BITS, e]
+        new = edges[BITS, e] & ~sought
         if new & ~old:
             queue[0, added] = e
             queue[1, added] = new & ~old
@@ -185,6 +221,177 @@ def relink(
             cut[0, lost] = e
             cut[1, lost] = old & ~new
             lost += 1
+    return n, added, lost
+
+
+# Searches of THEN
+
+S_AT, S_FOUND, S_NEXT = 0, 1, 2  # of a moment: how far it has looked, the least end found, the next that waits
+NOT_WAITING = -2
+FOUND = 1 << 61  # marks an edge for a while
+
+
+@Kernel
+def chains_of(new: Array, prev: Array, after: Array, chain_of: Array, count: int) -> int:
+    """Numbers the chains of new moments; how many there are then."""
+    for i in range(len(new)):
+        here = new[i]
+        if chain_of[here] >= 0:
+            continue
+        while prev[here] >= 0 and chain_of[here] < 0:
+            here = prev[here]
+        number = chain_of[here]
+        last = new[i]
+        while number < 0 and last >= 0:  # none before it has one
+            number = chain_of[last]
+            last = after[last]
+        if number < 0:
+            number = count
+            count += 1
+        while here >= 0 and here != new[i]:
+            chain_of[here] = number
+            here = after[here]
+        chain_of[new[i]] = number
+    return count
+
+
+@Kernel
+def seekers(
+    changed: Array, data: Array, alive: Array, prev: Array, source: int, state: Array, longest: int, found: Array, marks: Array
+) -> tuple[int, int]:  # fmt: skip
+    """The moments before others that may find something else now; how many, and how many it looked at."""
+    count = touched = 0
+    for i in range(len(changed)):
+        x = changed[i]
+        start, least = data[START, x], data[END, x] - longest
+        here = prev[x]
+        while here >= 0:
+            touched += 1
+            if data[END, here] < least:
+                break
+            if (
+                alive[here]
+                and not marks[here]
+                and data[source, here] >= 0
+                and data[END, here] < start
+                and state[S_FOUND, here] >= start
+            ):
+                marks[here] = 1
+                found[count] = here
+                count += 1
+            here = prev[here]
+    return count, touched
+
+
+@Kernel
+def waiting(chains: Array, state: Array, heads: Array, alive: Array, found: Array) -> int:
+    """Takes the moments that wait out of their chains; how many there are."""
+    count = 0
+    for i in range(len(chains)):
+        here = heads[chains[i]]
+        heads[chains[i]] = -1
+        while here >= 0:
+            after = state[S_NEXT, here]
+            state[S_NEXT, here] = NOT_WAITING
+            if alive[here]:
+                found[count] = here
+                count += 1
+            here = after
+    return count
+
+
+@Kernel
+def wait(sources: Array, state: Array, chain_of: Array, heads: Array) -> None:
+    """Puts moments that do not know yet among those that wait in their chains."""
+    for i in range(len(sources)):
+        m = sources[i]
+        if state[S_AT, m] >= -1 and state[S_NEXT, m] == NOT_WAITING:
+            state[S_NEXT, m] = heads[chain_of[m]]
+            heads[chain_of[m]] = m
+
+
+@Kernel
+def candidates(
+    sources: Array, portion: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
+    pairs: Array, done: Array,
+) -> tuple[int, int]:  # fmt: skip
+    """The next moments that may be what moments look for, up to `portion` for each: (from, to). How many, and looked at.
+
+    `done` is 1 where there is no more for now, 2 where nothing that comes can matter; then the place is -2.
+    """
+    n = touched = 0
+    for i in range(len(sources)):
+        m = sources[i]
+        here = after[state[S_AT, m] if state[S_AT, m] >= 0 else m]
+        given, last = 0, state[S_AT, m]
+        while here >= 0 and given < portion:
+            touched += 1
+            last_seen = here
+            if alive[here] and data[START, here] > data[END, m]:
+                if data[END, here] > state[S_FOUND, m] + lasts or data[END, here] - data[START, m] > longest:
+                    last = -2
+                    break
+                if data[START, here] <= state[S_FOUND, m] and data[target, here] >= 0:
+                    pairs[0, n] = m
+                    pairs[1, n] = here
+                    n += 1
+                    given += 1
+            last = last_seen
+            here = after[here]
+        state[S_AT, m] = last
+        if last == -2:
+            done[i] = 2
+        elif here < 0:
+            done[i] = 1
+    return n, touched
+
+
+@Kernel
+def rewire(
+    sources: Array, mask: int, given: Array, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
+) -> tuple[int, int, int]:
+    """Puts edges (from, to) that go by the move of a mask among those there are; of the sources, all of them are given.
+
+    Returns how many edges there are, how many have moves that are new (`queue`) and how many lost some (`cut`).
+    """
+    known = added = lost = 0
+    for i in range(len(sources)):
+        e = out[sources[i]]
+        while e >= 0:
+            if edges[BITS, e] & mask:
+                cut[0, known] = e
+                known += 1
+            e = edges[OUT, e]
+    for i in range(given.shape[1]):
+        a, x = given[0, i], given[1, i]
+        e = out[a]
+        while e >= 0 and edges[TO, e] != x:
+            e = edges[OUT, e]
+        if e < 0:
+            e = n
+            n += 1
+            edges[FROM, e] = a
+            edges[TO, e] = x
+            edges[BITS, e] = 0
+            edges[INTO, e] = into[x]
+            edges[OUT, e] = out[a]
+            into[x] = e
+            out[a] = e
+        if not edges[BITS, e] & mask:
+            queue[0, added] = e
+            queue[1, added] = mask
+            added += 1
+        edges[BITS, e] |= mask | FOUND
+        given[2, i] = e
+    for i in range(known):
+        e = cut[0, i]
+        if not edges[BITS, e] & FOUND:
+            edges[BITS, e] &= ~mask
+            cut[0, lost] = e
+            cut[1, lost] = mask
+            lost += 1
+    for i in range(given.shape[1]):
+        edges[BITS, given[2, i]] &= ~FOUND
     return n, added, lost
 
 
@@ -475,16 +682,86 @@ def shut_behind(data: Array, alive: Array, n: int, after: Array, settled: int, s
             shut[x] = 1
 
 
+# Aggregates along the run
+
+# What is kept of an aggregate: how many values it has; their sum, of ones, of 2^-62 and of 2^-124, or the code of the best
+# one and a number that orders as it does; flags.
+A_COUNT, A_ONES, A_MIDDLE, A_LEAST, A_FLAGS = 0, 1, 2, 3, 4
+A_CODE, A_NUMBER = A_ONES, A_MIDDLE
+ITSELF = -2  # as a source: a match goes on from what it has itself
+NULL, INTEGER, FLOAT, HARD = 0, 1, 2, 4  # kinds of values, and flags
+LIMB = 1 << 62
+
+
+@Kernel
+def carry(
+    rows: Array, sources: Array, slots: Array, sign: int, kinds: Array, codes: Array, limbs: Array, state: Array
+) -> None:  # fmt: skip
+    """Matches have what those have that they go on from, -1 for nothing, and one more value, where they have a slot.
+
+    With a `sign` the greatest value stays (1), or the least (-1); of equal ones the first.
+    """
+    for i in range(len(rows)):
+        row, source, at = rows[i], sources[i], slots[i]
+        if source == -1:
+            for f in range(5):
+                state[f, row] = 0
+        elif source >= 0:
+            for f in range(5):
+                state[f, row] = state[f, source]
+        if at < 0 or kinds[at] == NULL:
+            continue
+        state[A_FLAGS, row] |= kinds[at]
+        if kinds[at] == HARD:
+            continue
+        if sign == 0:
+            ones, middle = state[A_ONES, row] + limbs[0, at], state[A_MIDDLE, row] + limbs[1, at]
+            least = state[A_LEAST, row] + limbs[2, at]
+            if least >= LIMB:
+                least, middle = least - LIMB, middle + 1
+            elif least <= -LIMB:
+                least, middle = least + LIMB, middle - 1
+            if middle >= LIMB:
+                middle, ones = middle - LIMB, ones + 1
+            elif middle <= -LIMB:
+                middle, ones = middle + LIMB, ones - 1
+            if abs(ones) >= 1 << 60:
+                state[A_FLAGS, row] |= HARD
+            state[A_ONES, row], state[A_MIDDLE, row], state[A_LEAST, row] = ones, middle, least
+        else:
+            number, known = limbs[1, at], state[A_NUMBER, row]
+            if state[A_COUNT, row] == 0 or (number > known if sign > 0 else number < known):
+                state[A_CODE, row], state[A_NUMBER, row] = codes[at], number
+        state[A_COUNT, row] += 1
+
+
 # Longest and shortest matches, first event by first event
 
 ACCEPT, NO_MOVE = -2, -1
 FOREVER = 1 << 62
+EVER = 1 << 61  # longer than all times are apart: there is no window
 # What is known of a moment: up to where its matches were looked for, that of all up to it, where the next match may
 # begin, and the first moment of the last match taken.
 REACH, FAR, BOUND, LAST = 0, 1, 2, 3
 # A match found: its first moment, where its moments are, how many, the next one with this first moment, its row, whether it
 # stands, whether each of its moments was the first that was tried, and the match that it is with one moment more.
 P_FIRST, P_AT, P_LENGTH, P_NEXT, P_ROW, P_STANDS, P_CLEAN, P_OF = 0, 1, 2, 3, 4, 5, 6, 7
+
+
+@Kernel
+def summed_up(chosen: Array, paths: Array, pool: Array, ranks: Array, parts: int, states: Array) -> None:
+    """Of matches the last moment of each part, how often it came, and the rank, from all their moments."""
+    for i in range(len(chosen)):
+        p = chosen[i]
+        for part in range(parts):
+            states[part, p] = -1
+            states[parts + part, p] = 0
+        states[2 * parts, p] = 0
+        for at in range(paths[P_AT, p], paths[P_AT, p] + paths[P_LENGTH, p]):
+            moment, part = pool[0, at], pool[1, at]
+            states[part, p] = moment
+            states[parts + part, p] += 1
+            states[2 * parts, p] = max(states[2 * parts, p], ranks[moment])
 
 
 @helper
@@ -523,7 +800,7 @@ def looked_at(
 def attempt(
     first: int, data: Array, alive: Array, after: Array, edges: Array, out: Array, moves: Array, then: int, options: Array,
     roots: Array, starts: int, least: Array, most: Array, quantified: Array, longest: int, shortest: bool, one: bool, rank: Array,
-    stack: Array, failed: Array, call: int, best: Array, counts: Array, pool: Array, used: int, paths: Array, n: int, known: Array,
+    stack: Array, memo: Array, failed: Array, call: int, best: Array, counts: Array, pool: Array, used: int, paths: Array, n: int, known: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """The best matches that begin with a moment; how much of the pool is used then, and how many paths there are.
 
@@ -535,33 +812,33 @@ def attempt(
         if not starts & (1 << roots[r]) or any_found:
             continue
         depth, windowed = 0, False
-        stack[0, 0], stack[1, 0], stack[2, 0], stack[3, 0], stack[4, 0], stack[5, 0] = first, roots[r], 1, 0, -1, 0
-        stack[6, 0] = looked_at(first, roots[r], data, alive, after, edges, out, moves, then)
+        stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4], stack[0, 5] = first, roots[r], 1, 0, -1, 0
+        stack[0, 6] = looked_at(first, roots[r], data, alive, after, edges, out, moves, then)
         while depth >= 0:
-            m, part, times = stack[0, depth], stack[1, depth], stack[2, depth]
-            option = options[part, stack[3, depth]]
-            if option == NO_MOVE or (stack[5, depth] and stack[4, depth] == -1):
-                found = stack[5, depth]
+            m, part, times = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+            option = options[part, stack[depth, 3]]
+            if option == NO_MOVE or (stack[depth, 5] and stack[depth, 4] == -1):
+                found = stack[depth, 5]
                 clean = clean and found
-                if not found and not windowed and most[part] < 0 and times >= least[part]:
-                    failed[part, m] = call
-                    failed[parts + part, m] = stack[6, depth]
-                seen = stack[6, depth]
+                if not found and not windowed and memo[part] >= 0 and times >= least[part]:
+                    failed[memo[part], m, 0] = call
+                    failed[memo[part], m, 1] = stack[depth, 6]
+                seen = stack[depth, 6]
                 reach = max(reach, seen)
                 depth -= 1
                 if depth >= 0:
-                    stack[6, depth] = max(stack[6, depth], seen)
+                    stack[depth, 6] = max(stack[depth, 6], seen)
                     if found:
-                        stack[5, depth] = 1
+                        stack[depth, 5] = 1
                 continue
             if option == ACCEPT:
-                stack[3, depth] += 1
+                stack[depth, 3] += 1
                 if times < least[part]:
                     continue
                 for p in range(parts):
                     counts[p] = 0
                 for d in range(depth + 1):
-                    counts[stack[1, d]] += 1
+                    counts[stack[d, 1]] += 1
                 better = 0 if n > begun else 1
                 if n > begun:
                     for q in range(len(quantified)):
@@ -572,13 +849,13 @@ def attempt(
                     if better == 0 and one:  # with SKIP, the one whose events come first
                         old = paths[P_AT, n - 1]
                         for d in range(depth + 1):
-                            if precedes(stack[0, d], pool[0, old + d], data, rank):
+                            if precedes(stack[d, 0], pool[0, old + d], data, rank):
                                 better = 1
                                 break
-                            if precedes(pool[0, old + d], stack[0, d], data, rank):
+                            if precedes(pool[0, old + d], stack[d, 0], data, rank):
                                 better = -1
                                 break
-                stack[5, depth] = 1
+                stack[depth, 5] = 1
                 if better >= 0:
                     if better == 1:
                         n, used = begun, before
@@ -587,8 +864,8 @@ def attempt(
                     if used + depth + 1 > pool.shape[1] or n + 1 >= paths.shape[1]:
                         return -1, begun
                     for d in range(depth + 1):
-                        pool[0, used + d] = stack[0, d]
-                        pool[1, used + d] = stack[1, d]
+                        pool[0, used + d] = stack[d, 0]
+                        pool[1, used + d] = stack[d, 1]
                     paths[P_FIRST, n] = first
                     paths[P_AT, n] = used
                     paths[P_LENGTH, n] = depth + 1
@@ -599,45 +876,45 @@ def attempt(
                     paths[P_OF, n] = -1
                     used += depth + 1
                     n += 1
-                stack[4, depth] = -1
+                stack[depth, 4] = -1
                 continue
             target = moves[1, option]
             may = (most[part] < 0 or times < most[part]) if target == part else times >= least[part]
             e = -1
             if may:
-                e = out[m] if stack[4, depth] == -1 else edges[OUT, stack[4, depth]]
+                e = out[m] if stack[depth, 4] == -1 else edges[OUT, stack[depth, 4]]
             while e >= 0:
                 x = edges[TO, e]
                 if edges[BITS, e] & (1 << option) and alive[x]:
                     if data[END, x] - data[START, first] > longest:
                         windowed = True
-                    elif failed[target, x] == call and (target != part or most[part] < 0):
+                    elif memo[target] >= 0 and failed[memo[target], x, 0] == call:
                         clean = False
-                        stack[6, depth] = max(stack[6, depth], failed[parts + target, x])
+                        stack[depth, 6] = max(stack[depth, 6], failed[memo[target], x, 1])
                     else:
                         break
                 e = edges[OUT, e]
             if e < 0:
-                stack[4, depth] = -1
-                if not stack[5, depth]:
-                    stack[3, depth] += 1
+                stack[depth, 4] = -1
+                if not stack[depth, 5]:
+                    stack[depth, 3] += 1
                 continue
-            clean = clean and stack[4, depth] == -1
-            stack[4, depth] = e
+            clean = clean and stack[depth, 4] == -1
+            stack[depth, 4] = e
             depth += 1
             x = edges[TO, e]
-            stack[0, depth], stack[1, depth], stack[3, depth], stack[4, depth], stack[5, depth] = x, target, 0, -1, 0
-            stack[2, depth] = times + 1 if target == part else 1
-            stack[6, depth] = looked_at(x, target, data, alive, after, edges, out, moves, then)
+            stack[depth, 0], stack[depth, 1], stack[depth, 3], stack[depth, 4], stack[depth, 5] = x, target, 0, -1, 0
+            stack[depth, 2] = times + 1 if target == part else 1
+            stack[depth, 6] = looked_at(x, target, data, alive, after, edges, out, moves, then)
         any_found = n > begun
-    known[REACH, first] = reach
+    known[first, REACH] = reach
     return used, n
 
 
 @helper
 def goes_on(
     c: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, into: Array, moves: Array, options: Array,
-    most: Array, longest: int, may_end: Array, known: Array, seen: Array, heads: Array, pool: Array, used: int, paths: Array,
+    most: Array, longest: int, may_end: Array, known: Array, seen: Array, heads: Array, pool: Array, paths: Array,
 ) -> int:  # fmt: skip
     """The match that a new last moment is just one more iteration of; -1 where it takes more to say what becomes of it.
 
@@ -654,27 +931,51 @@ def goes_on(
         or edges[FROM, e] != a
     ):
         return -1
-    s = known[LAST, a]
+    s = known[a, LAST]
     if s < 0 or heads[s] < 0 or (data[END, prev[a]] == data[END, a] and prev[a] >= 0):
         return -1
     p = heads[s]
     length = paths[P_LENGTH, p]
-    if not paths[P_CLEAN, p] or paths[P_NEXT, p] >= 0 or paths[P_AT, p] + length != used or pool[0, used - 1] != a:
+    last = paths[P_AT, p] + length - 1
+    if not paths[P_CLEAN, p] or paths[P_NEXT, p] >= 0 or pool[0, last] != a:
         return -1
-    part = pool[1, used - 1]
+    part = pool[1, last]
     move = options[part, 0]
     if move < 0 or moves[1, move] != part or not edges[BITS, e] & (1 << move) or not may_end[part]:
         return -1
-    if most[part] >= 0 or data[END, c] - data[START, s] > longest or known[FAR, a] < FOREVER:
+    if most[part] >= 0 or data[END, c] - data[START, s] > longest or known[a, FAR] < FOREVER:
         return -1
     return int(p)
+
+
+@helper
+def on_the_way(
+    c: int, starts: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, into: Array, moves: Array,
+    may_end: Array, known: Array, seen: Array,
+) -> bool:  # fmt: skip
+    """Whether a new last moment goes on with what is open, and no match can end with it: then nothing is decided yet."""
+    a, e = prev[c], into[c]
+    if seen[c] >= 0 or a < 0 or e < 0 or (after[c] >= 0 and seen[after[c]] >= 0):
+        return False
+    if not alive[a] or seen[a] < 0 or data[END, a] >= data[START, c] or known[a, FAR] < FOREVER:
+        return False
+    ends = starts
+    while e >= 0:
+        for v in range(moves.shape[1]):
+            if edges[BITS, e] & (1 << v):
+                ends |= 1 << moves[1, v]
+        e = edges[INTO, e]
+    for part in range(len(may_end)):
+        if may_end[part] and ends & (1 << part):
+            return False
+    return bool(ends != starts)
 
 
 @Kernel
 def decide(
     changed: Array, at: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, out: Array, moves: Array,
     then: int, options: Array, roots: Array, starts: Array, least: Array, most: Array, quantified: Array, longest: int,
-    shortest: bool, skip: int, rank: Array, stack: Array, failed: Array, call: int, best: Array, counts: Array, ties: Array,
+    shortest: bool, skip: int, rank: Array, stack: Array, memo: Array, failed: Array, call: int, best: Array, counts: Array, ties: Array,
     known: Array, seen: Array, heads: Array, given: Array, pool: Array, used: int, paths: Array, n: int, fallen: Array,
     fell: int, may_end: Array, into: Array,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
@@ -692,35 +993,35 @@ def decide(
             continue
         if fell + 1 >= len(fallen) or n + 1 >= paths.shape[1] or used + 1 >= pool.shape[1]:
             return i, -1, n, touched, fell
-        if skip == -1 and not shortest and starts[c] >= 0:
+        if longest >= EVER and on_the_way(
+            c, starts[c], data, alive, prev, after, edges, into, moves, may_end, known, seen
+        ):  # fmt: skip
+            a = prev[c]
+            known[c, REACH], known[c, FAR], known[c, LAST] = FOREVER, FOREVER, known[a, LAST]
+            known[c, BOUND] = max(known[a, BOUND], given[c])
+            seen[c] = call
+            touched += 1
+            continue
+        if skip == -1 and not shortest:
             p = goes_on(
-                c,
-                data,
-                alive,
-                prev,
-                after,
-                edges,
-                into,
-                moves,
-                options,
-                most,
-                longest,
-                may_end,
-                known,
-                seen,
-                heads,
-                pool,
-                used,
-                paths,
-            )
+                c, data, alive, prev, after, edges, into, moves, options, most, longest, may_end, known, seen, heads, pool, paths
+            )  # fmt: skip
             if p >= 0:  # the last match has one moment more, and nothing else changes
-                s = paths[P_FIRST, p]
-                part = pool[1, used - 1]
+                s, first, length = paths[P_FIRST, p], paths[P_AT, p], paths[P_LENGTH, p]
+                part = pool[1, first + length - 1]
+                if first + length != used:  # behind it there are others
+                    if used + length + 1 >= pool.shape[1]:
+                        return i, -1, n, touched, fell
+                    for d in range(length):
+                        pool[0, used + d] = pool[0, first + d]
+                        pool[1, used + d] = pool[1, first + d]
+                    first, used = used, used + length
                 pool[0, used] = c
                 pool[1, used] = part
                 used += 1
                 for f in range(paths.shape[0]):
                     paths[f, n] = paths[f, p]
+                paths[P_AT, n] = first
                 paths[P_LENGTH, n] += 1
                 paths[P_ROW, n] = -1
                 paths[P_OF, n] = p
@@ -729,7 +1030,7 @@ def decide(
                 fell += 1
                 heads[s] = n
                 n += 1
-                known[REACH, c], known[FAR, c], known[BOUND, c], known[LAST, c] = -FOREVER, FOREVER, data[END, c], s
+                known[c, REACH], known[c, FAR], known[c, BOUND], known[c, LAST] = -FOREVER, FOREVER, data[END, c], s
                 seen[c] = call
                 touched += 1
                 continue
@@ -737,13 +1038,13 @@ def decide(
         begins, end = data[START, c], data[END, c]
         here = prev[c]
         while here >= 0 and (
-            not alive[here] or data[END, here] >= begins or known[FAR, here] >= begins or seen[here] < 0
+            not alive[here] or data[END, here] >= begins or known[here, FAR] >= begins or seen[here] < 0
         ):
             touched += 1
             here = prev[here]
         far, bound, last = -FOREVER, -FOREVER, -1
         if here >= 0:
-            far, bound, last = known[FAR, here], known[BOUND, here], known[LAST, here]
+            far, bound, last = known[here, FAR], known[here, BOUND], known[here, LAST]
             here = after[here]
         else:
             here = c
@@ -777,11 +1078,11 @@ def decide(
                 if free:
                     used, n = attempt(
                         m, data, alive, after, edges, out, moves, then, options, roots, starts[m], least, most, quantified,
-                        longest, shortest, skip > -2, rank, stack, failed, call, best, counts, pool, used, paths, n, known,
+                        longest, shortest, skip > -2, rank, stack, memo, failed, call, best, counts, pool, used, paths, n, known,
                     )  # fmt: skip
                     if used < 0:
                         return i, -1, begun, touched, fell
-                    reach = known[REACH, m]
+                    reach = known[m, REACH]
                     touched += used - filled
                 # What was found before and is found again stays.
                 old, alike = heads[m], True
@@ -827,6 +1128,6 @@ def decide(
                 seen[m] = call
             for t in range(count):  # what ends together is known together
                 m = ties[t]
-                same = same and known[FAR, m] == far and known[BOUND, m] == bound and known[LAST, m] == last
-                known[FAR, m], known[BOUND, m], known[LAST, m] = far, bound, last
+                same = same and known[m, FAR] == far and known[m, BOUND] == bound and known[m, LAST] == last
+                known[m, FAR], known[m, BOUND], known[m, LAST] = far, bound, last
     return len(changed), used, n, touched, fell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
 from augury.engine.operators.runs.partials import Partials
-from augury.engine.operators.runs.sight import Members, has_earlier
+from augury.engine.operators.runs.sight import has_earlier
 from augury.jit import Array
 from augury.model import OrderKey
 
@@ -37,13 +37,8 @@ class Whole:
     """What a complete match binds, and whether it meets what is asked of the whole."""
 
     def __init__(self, circuit: Circuit, run: Run, edges: Edges) -> None:
-        self.circuit, self.run, self.sight, self.bound, self.moments = (
-            circuit,
-            run,
-            edges.sight,
-            edges.bound,
-            edges.moments,
-        )
+        self.circuit, self.run, self.edges, self.sight = circuit, run, edges, edges.sight
+        self.bound, self.moments = edges.bound, edges.moments
         self.unbound = sorted(run_variables(run))
         self.where = tuple(c for c in run.where if not isinstance(c, NoneInside))
         self.asked = [
@@ -55,15 +50,15 @@ class Whole:
             )
         ]
 
-    def frame(self, at: dict[int, Array], times: Array, members: Callable[[int], Members], rows: Array) -> Frame:
-        """Matches that meet what is asked, given the last moment of each part and how often it was repeated.
+    def frame(self, at: dict[int, Array], matches: Array, rows: Array) -> Frame:
+        """Matches that meet what is asked, given the last moment of each part and their numbers.
 
         `rows` has their start, end and rank; `left` of the frame are their numbers.
         """
         seen, _ = self.sight.frame(at, rows[1])
         kept, ok = np.arange(rows.shape[1]), np.ones(rows.shape[1], bool)
         for result in self.run.results:
-            seen.vars[result.name], computed = self._result(result, at, times, members, seen)
+            seen.vars[result.name], computed = self._result(result, at, matches, seen)
             ok &= computed
         if not ok.all():
             kept = np.flatnonzero(ok)
@@ -81,16 +76,12 @@ class Whole:
             seen.vars[v] = np.full(len(kept), NULL) if column is None else np.where(column == OPEN, NULL, column)
         return seen
 
-    def _result(
-        self, result: Result, at: dict[int, Array], times: Array, members: Callable[[int], Members], seen: Frame
-    ) -> tuple[Array, Array]:
-        """An aggregate over a whole repetition: of its last iteration or their number, where that is all it needs."""
+    def _result(self, result: Result, at: dict[int, Array], matches: Array, seen: Frame) -> tuple[Array, Array]:
+        """An aggregate over a whole repetition; of its last iteration, where that is all it needs."""
         aggregate, part = result.aggregate, result.part
-        last, ok = at[part], np.ones(times.shape[1], bool)
-        if aggregate.function == "count" and not aggregate.args:
-            return self.circuit.context.dictionary.encode_column(times[part]), ok
+        last, ok = at[part], np.ones(len(matches), bool)
         if aggregate.function != "last" or aggregate.distinct or has_earlier(aggregate):
-            return self.sight.aggregate(aggregate, part, members(part), seen)
+            return self.edges.aggregate(aggregate, part, matches, seen)
         codes = np.full(len(last), NULL, np.int64)
         some = np.flatnonzero(last >= 0)
         if len(some):
@@ -146,7 +137,7 @@ class Complete(Map):
         rows = rows[self.may_end[part] & (times[part, rows] >= self.least[part])]
         at = {i: table.data[k.STATE + i, rows] for i in range(count)}
         given = table.data[[START, END, RANK], :][:, rows]
-        found = self.whole.frame(at, times[:, rows], lambda part: self.partials.members(rows, part), given)
+        found = self.whole.frame(at, rows, given)
         found.left = rows[found.left]
         return found
 

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.columns.frame import View
-from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Links, Table, grown
+from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Links, Table, grown, no_buckets
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
+from augury.engine.operators.runs import kernels as k
 from augury.engine.saved import check_numbers
 from augury.jit import Array
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+
+
+MANY = 256  # moments that come at once and are worth being put in order
 
 
 class Moments(Operator):
@@ -41,7 +45,18 @@ class Moments(Operator):
         self.single = [circuit.maker(view.table).holds_events and tables.count(id(view.table)) == 1 for view in among]
         if not all(circuit.maker(view.table).holds_events for view in among):
             self.single = [False for _ in among]
+        # Parts that are all events of an input: the row of such a part is that of the event.
+        self.plain = [self._plain(view) for view in parts]
+        # For each part the first one that has the same rows.
+        self.alike = [i if port < 0 else self.plain.index(port) for i, port in enumerate(self.plain)]
         self._clear()
+
+    def _plain(self, part: View) -> int:
+        """The input whose events a part has just as they are; -1 where it has its own rows."""
+        for port, view in enumerate(self.among):
+            if self.single[port] and view.table is part.table and all(view.vars[v] == part.vars[v] for v in self.key):
+                return port
+        return -1
 
     def make_links(self) -> list[Links | None]:
         return []
@@ -57,7 +72,7 @@ class Moments(Operator):
         gone: list[Array] = []
         for port in range(len(self.inputs)):
             lost = self.losses(port)
-            if len(lost):
+            if len(lost) and not self._repeats(port):
                 found = self._moment_of(port, lost)
                 gone.append(found[found >= 0])
         if gone:
@@ -69,11 +84,20 @@ class Moments(Operator):
             whole = given[0] if len(given) == 1 else np.concatenate(given, axis=1)
             if (whole[END, 1:] < whole[END, :-1]).any():
                 whole = whole[:, np.argsort(whole[END], kind="stable")]
-            self._append(whole)
+            self._append(whole if whole.shape[1] < MANY else whole[:, self._by_key(whole)])
         for part in range(len(self.parts_of)):
             rows = self.gains(ports + part)
-            if len(rows):
+            if len(rows) and self.plain[part] < 0:
                 self._be(part, rows, first)
+
+    def _by_key(self, given: Array) -> Array:
+        """The order in which moments of one key lie side by side, as those do that follow each other in a run."""
+        canonical = self.circuit.tables.dictionary.canonical
+        keys = np.stack([canonical(given[field]) for field in self.key_fields]) if self.key else given[:0]
+        count = given.shape[1]
+        buckets, groups, order = no_buckets(count), np.empty((2, count), np.int64), np.empty(count, np.int64)
+        k.by_key(keys, buckets, groups, order)
+        return order
 
     def _kill(self, moments: Array) -> None:
         """Moments of which the event, or the row of a part, is gone; what is left of them comes again."""
@@ -81,9 +105,9 @@ class Moments(Operator):
         moments = moments[table.alive[moments].astype(bool)]
         table.kill(moments)
         for port in range(len(self.inputs)):
-            for row_of, at in ((self._row_of(port, moments), self.at[port]),):
-                mine = row_of >= 0
-                at[row_of[mine]] = -1
+            if not self._repeats(port):
+                rows = self._row_of(port, moments)
+                self.at[port][rows[rows >= 0]] = -1
         event_stands = self._stand(table.data[LEFT, moments], table.data[RIGHT, moments])
         left = moments[event_stands]
         if not len(left):
@@ -94,6 +118,10 @@ class Moments(Operator):
             dead = (rows >= 0) & ~self.parts_of[part].table.alive[np.maximum(rows, 0)].astype(bool)
             data[field, dead] = -1
         self._append(data)
+
+    def _repeats(self, port: int) -> bool:
+        """Whether an input is a part that has just the events of another input."""
+        return port >= len(self.among) and self.plain[port - len(self.among)] >= 0
 
     def _row_of(self, port: int, moments: Array) -> Array:
         """The row of an input that moments are, or -1."""
@@ -118,6 +146,8 @@ class Moments(Operator):
     def _note(self, moments: Array) -> None:
         """Remembers which rows these moments are."""
         for port, view in enumerate(self.inputs):
+            if self._repeats(port):
+                continue
             self._room(port, view.table.n)
             rows = self._row_of(port, moments)
             mine = rows >= 0
@@ -144,10 +174,11 @@ class Moments(Operator):
                 others = self._rows_at(earlier, table, events)
                 there = np.flatnonzero(others >= 0)
                 new[some[there]] &= ~self._same_key(self.among[earlier], others[there], keys[:, some[there]])
-            known, need = self.of_event.get((port, table), NONE), int(events.max()) + 1
-            if len(known) < need:
-                known = self.of_event[port, table] = grown(known, 2 * need, len(known), -1)
-            known[events] = rows[some]
+            if table != id(view.table):
+                known, need = self.of_event.get((port, table), NONE), int(events.max()) + 1
+                if len(known) < need:
+                    known = self.of_event[port, table] = grown(known, 2 * need, len(known), -1)
+                known[events] = rows[some]
         for codes in keys:  # null belongs to no run
             new &= ~self.circuit.tables.dictionary.is_null(codes)
         rows, keys = (rows, keys) if new.all() else (rows[new], keys[:, new])
@@ -155,10 +186,15 @@ class Moments(Operator):
         given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
         given[LEFT], given[RIGHT] = port, rows
         given[list(self.key_fields)] = keys
+        for part, field in enumerate(self.row_fields):
+            if self.plain[part] == port:
+                given[field] = rows
         return given
 
     def _rows_at(self, port: int, table: int, events: Array) -> Array:
         """The rows of an input that are made of events of a table; -1 where there is none."""
+        if table == id(self.among[port].table):
+            return events
         known = self.of_event.get((port, table), NONE)
         if not len(known):
             return np.full(len(events), -1, np.int64)
@@ -204,6 +240,8 @@ class Moments(Operator):
         for port, view in enumerate(self.among):
             rows = np.flatnonzero(view.table.alive[: view.table.n])
             for some, of, events in events_behind(self.circuit, view.table, rows):
+                if of == id(view.table):
+                    continue
                 known = self.of_event[port, of] = np.full(2 * (int(events.max()) + 1), -1, np.int64)
                 known[events] = rows[some]
         self._note(np.flatnonzero(table.alive[: table.n]))

@@ -14,7 +14,7 @@ from augury.columns.frame import View
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.following import EVER, PORTION, Edges
+from augury.engine.operators.runs.following import PORTION, Edges
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.sight import Members, Question, once
 from augury.engine.saved import check_numbers, require
@@ -185,14 +185,11 @@ class Partials(Edges):
                     sources = table.data[RIGHT, partials]
                     frame.vars[name], ok = sight.values(term.of, part, sources, earlier)
                 else:
-                    members = self.members(partials, part, targets)
-                    frame.vars[name], ok = sight.aggregate(term, part, members, earlier)
+                    frame.vars[name], ok = self.aggregate(term, part, partials, earlier, targets)
                 mask &= ok
         for name in {r.name for q in asked for r in self.run.results if r.name in q.needs}:
             result = sight.results[name]
-            frame.vars[name], ok = sight.aggregate(
-                result.aggregate, result.part, self.members(partials, result.part), earlier
-            )
+            frame.vars[name], ok = self.aggregate(result.aggregate, result.part, partials, earlier)
             mask &= ok
         binding = [(c, frozenset[str]()) for m in range(part) for c in self.where(m) if binds(c, self.bound)]
         rows = np.flatnonzero(mask)
@@ -224,6 +221,11 @@ class Partials(Edges):
         )
         return np.where(partials >= 0, found, -1)
 
+    def times(self, part: int, partials: Array) -> Array:
+        """How often a part was repeated in partial matches."""
+        counts = self.out.table.data[k.STATE + len(self.run.parts) + part]
+        return np.where(partials >= 0, counts[partials], 0)
+
     def members(self, partials: Array, part: int, more: Array | None = None) -> Members:
         """The iterations of a part in partial matches, and one more each."""
         rows, first = self.chains(partials)
@@ -247,6 +249,9 @@ class Partials(Edges):
             k.chains(partials, self.out.table.data, found, lengths)
         return found[:count], np.r_[0, np.cumsum(lengths)]
 
+    def follow(self) -> None:
+        self.carried.follow(self.out.table.data, self.out.table.n)
+
     def _plant(self, given: Array) -> None:
         table, at = self.out.table, 0
         while at < given.shape[1]:
@@ -269,8 +274,7 @@ class Partials(Edges):
         self._make_room()
         alive = np.flatnonzero(moments.alive[: moments.n])
         if len(alive):
-            self.lasts = int((moments.data[END, alive] - moments.data[START, alive]).max())
-            self._relink(alive, np.empty((2, 0), np.int64), False)
+            self.link_all(alive)
         k.thread(table.data, 0, table.n, table.alive, self.heads, self.chain, self.kids)
 
     # What a row is made of
@@ -349,7 +353,7 @@ class Partials(Edges):
             soonest = next(
                 (move.target for move in self.moves if move.source == part and move.target > part), following
             )
-            until = None if self.longest >= EVER else int(table.data[START, row]) + self.longest
+            until = None if self.longest >= k.EVER else int(table.data[START, row]) + self.longest
             if now is None or until is None or until >= now:
                 yield Waiting(
                     self.parts(row), self.run.parts[soonest].input, until, self.key_of(int(table.data[RIGHT, row]))

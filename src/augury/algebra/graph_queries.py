@@ -1,0 +1,442 @@
+"""SPAseQ queries as values of the algebra: sequences of graph patterns over streams of RDF graphs (SEMANTICS 8).
+
+An executor reads nothing but these. Graph patterns and expressions are SPARQL text of a normal form: no comments, one
+blank between two words, every IRI written in full, so that no prologue is needed and equal patterns are equal text.
+Variables are named without their question mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, assert_never
+
+from augury.clock import Timestamp
+from augury.errors import NOWHERE, Span
+
+_SPAN = field(default=NOWHERE, compare=False, repr=False)
+
+Separator: TypeAlias = Literal[",", ";", ":"]
+Quantifier: TypeAlias = Literal["", "+", "?", "!"]
+AggregateName: TypeAlias = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
+
+
+HIDDEN = "graph "  # what the name of a query begins with that a rule has inside, and that is no answer
+
+
+def stream_type(iri: str) -> str:
+    """The type of the graph events of a stream: its IRI in angle brackets. Their only argument is the graph's text."""
+    return f"<{iri}>"
+
+
+# What is read
+
+
+@dataclass(frozen=True)
+class Stream:
+    """`FROM STREAM S1 <iri>`: the events of type `<iri>` under the name `S1`. Contiguity is over all that are declared."""
+
+    name: str
+    iri: str
+    span: Span = _SPAN
+
+    @property
+    def type(self) -> str:
+        return stream_type(self.iri)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """`FROM <iri>` or, `named`, `FROM NAMED <iri>`: a graph of the static dataset, which GRAPH reads.
+
+    Where a query has a `FROM NAMED`, GRAPH sees the graphs that are listed and no other; else all that are given.
+    """
+
+    iri: str
+    named: bool
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """`WITHIN 30 MINUTES`: last time - first time of a match is at most `length`, in microseconds."""
+
+    length: int
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Tumbling:
+    """`WITHIN 1 HOURS TUMBLING FROM t`: all of a match lies in one window `[o + k·length, o + (k + 1)·length)`.
+
+    `o` is `origin`: a point of calendar time, or of a logical clock where it is an integer, and then k >= 0; without one
+    it is 0, and k of either sign. `length` is in microseconds.
+    """
+
+    length: int
+    origin: Timestamp | int | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class EventCount:
+    """`WITHIN 10 EVENTS`: at most so many events of the declared streams have a time from the first to the last of a match.
+
+    All at these two times count as well. Under PARTITION BY, those of the match's partition count.
+    """
+
+    count: int
+    span: Span = _SPAN
+
+
+Window: TypeAlias = Sliding | Tumbling | EventCount
+
+
+# Graph patterns
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression of SPARQL without aggregates: `?p2 > ?p1 * 2`. It is evaluated on the mapping of a match.
+
+    variables   all that it uses, in the order of the text. One that the mapping does not bind is an error of SPARQL,
+                except inside BOUND and COALESCE: a filter fails, a column is null.
+    """
+
+    text: str
+    variables: tuple[str, ...]
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Gpm:
+    """`DEFINE GPM A ON S1, S2 { … }`: a graph pattern that is matched with single events.
+
+    streams     IRIs: an event matches if it comes from one of them and the pattern has a solution on its graph.
+    pattern     a group of SPARQL, braces included: `{ ?c <http://e/price> ?p . FILTER ( ?p > 20 ) }`. Asked of the event's
+                graph as default graph; GRAPH inside reads the static dataset. Its solutions are a *set* of mappings.
+    variables   those that a solution may bind, in the order of the text.
+    certain     those that every solution binds: not only in an OPTIONAL, one side of a UNION, or by BIND.
+    filters     filters of the outermost group that use a variable which the pattern does not certainly bind and some
+                other GPM may: they are no part of `pattern`. They are asked of the join of the match so far with a
+                solution, at every place of the GPM in the sequence, also when `;` decides what is next and `!` what is absent.
+                (Where nothing came before, the join is the solution alone.)
+    graphs      the names of the static graphs that GRAPH reads, None among them for `GRAPH ?g`; empty where there is no GRAPH.
+    """
+
+    name: str
+    streams: tuple[str, ...]
+    pattern: str
+    variables: tuple[str, ...]
+    certain: tuple[str, ...]
+    filters: tuple[Expression, ...] = ()
+    graphs: tuple[str | None, ...] = ()
+    span: Span = _SPAN
+
+
+# The sequence
+
+
+@dataclass(frozen=True)
+class Use:
+    """A GPM by its name. At time t, for each event at t and each of its solutions that is compatible with the mapping of
+    the match so far and whose join meets the GPM's filters: the join."""
+
+    name: str
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Both:
+    """`left & right`, at one time: what `right` makes of each mapping that `left` makes. It may use one event twice."""
+
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """`left | right`: what either makes; variables of the other stay unbound."""
+
+    left: Operand
+    right: Operand
+
+
+Operand: TypeAlias = Use | Both | Alternative
+
+
+@dataclass(frozen=True)
+class Item:
+    """A place in the sequence.
+
+    separator   to its left; that of the first item is never used. With m the mapping of the match so far and t its last
+                time: `:` any later time at which the operand makes something of m; `;` such a time with no other such
+                time between t and it; `,` the next time after t at which there is any event on a declared stream (of the
+                match's partition, under PARTITION BY). Mappings are joined, and blocked, one by one.
+    quantifier  `+`: at one or more times. Every iteration joins with m as it was before the first, so what m has not
+                bound is each iteration's own; the match goes on with the mapping of the last. The separator is to the
+                left of the first iteration; between two stands `,`, or `;` where the item is the first of the sequence.
+                `!`: at no time strictly between the items around it does the operand make anything of m; the
+                separator of the next item relates that to the one before. Several in a row are asked with the same m.
+                `?`: once, or `!`. See `readings`.
+    """
+
+    operand: Operand
+    quantifier: Quantifier = ""
+    separator: Separator = ","
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Step:
+    """An item that is matched, and those before it that must not be: the items of one `!` after the other."""
+
+    number: int
+    item: Item
+    absent: tuple[Item, ...] = ()
+
+    @property
+    def repeats(self) -> bool:
+        return self.item.quantifier == "+"
+
+    @property
+    def between(self) -> Separator:
+        """What stands between two iterations."""
+        return "," if self.number else ";"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A sequence without `?`: steps, and what must be absent after the last one.
+
+    `absent` is looked for at times t with last time < t <= first time + length of the window, or before the end of the
+    tumbling window, whatever the separators. A match of a reading with it ends at its last matched event as all do, but
+    is given only once the clock has reached that bound.
+    """
+
+    steps: tuple[Step, ...]
+    absent: tuple[Item, ...] = ()
+
+
+def readings(items: tuple[Item, ...]) -> tuple[Reading, ...]:
+    """The sequences without `?` that a sequence stands for: each `?` is there once, or is a `!`.
+
+    A match of the sequence is a match of one of them.
+    """
+    found: list[Reading] = [Reading(())]
+    for number, item in enumerate(items):
+        found = [further for reading in found for further in _with(reading, number, item)]
+    return tuple(found)
+
+
+def _with(reading: Reading, number: int, item: Item) -> Iterator[Reading]:
+    if item.quantifier != "!":
+        yield Reading((*reading.steps, Step(number, item, reading.absent)))
+    if item.quantifier in ("!", "?"):
+        yield Reading(reading.steps, (*reading.absent, item))
+
+
+# What is answered
+
+
+@dataclass(frozen=True)
+class GraphAggregate:
+    """An aggregate of SPARQL, as a variable: expressions use that instead. No variable of a query has such a name.
+
+    of          None for `COUNT(*)`, which stands in queries with GROUP BY only.
+    item        the number of the `+` whose iterations it ranges over, in their order; None: over the match as one row.
+    separator   of GROUP_CONCAT.
+
+    Of nothing: COUNT, SUM and AVG are 0, GROUP_CONCAT is the empty string, the others are unbound. A value that is an
+    error or unbound is left out by COUNT, MIN, MAX, SAMPLE and GROUP_CONCAT; it makes SUM and AVG unbound. SAMPLE is the
+    first. A sum of doubles is the correctly rounded one. MIN and MAX go by the order of ORDER BY.
+    """
+
+    name: str
+    function: AggregateName
+    of: Expression | None
+    distinct: bool = False
+    item: int | None = None
+    separator: str = " "
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Column:
+    """`?v`, or `(expression AS ?v)`. An expression may use the variables of columns before it. Of GROUP BY, a key."""
+
+    name: str
+    expression: Expression | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Select:
+    """A row becomes an event of the query's name, its arguments the columns in order, from the first to the last time.
+
+    Rows are a set over (first time, last time, values), so DISTINCT changes nothing; it is kept to be shown.
+    """
+
+    columns: tuple[Column, ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Construct:
+    """The graph of a match, of all its rows together, becomes an event on `stream` at the match's last time.
+
+    template    triples of terms: `?v`, `_:b`, or a term of N-Triples. A triple with an unbound variable, or that RDF does
+                not allow, is left out; `_:b` is a new blank node for each row. A match whose graph is empty is no event.
+    """
+
+    template: tuple[tuple[str, str, str], ...]
+    stream: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """A key of ORDER BY."""
+
+    key: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is said of the rows of a match: GROUP BY, HAVING, ORDER BY, LIMIT. All of it is within one match.
+
+    Without `group_by` a match has one row: its mapping, which has the values of the last iteration of each `+`. With it,
+    its rows are the groups of the iterations of `item` (of the match as one row, where that is None) by the values of
+    the keys: a key's variable has its value, what is the same in all iterations stays, and the rest is unbound.
+    Unbound is a value of a key like any other. Groups come in the order of their first iterations.
+
+    having      rows for which all hold.
+    order_by    as in SPARQL; rows that are equal by it stay in their order.
+    limit       the first rows, at most so many; None: all.
+    """
+
+    group_by: tuple[Column, ...] = ()
+    item: int | None = None
+    having: tuple[Expression, ...] = ()
+    order_by: tuple[Order, ...] = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class GraphQuery:
+    """A query of SPAseQ.
+
+    name        of the query, and of its events where it is a SELECT.
+    streams     at least one, in the order of the text.
+    datasets    graphs of the static dataset that it lists.
+    window      None: a match may take any time.
+    partition   variables that every item which is matched certainly binds. A match has one value for each; an event belongs to the
+                values that a solution of any GPM on its stream has (its pattern, without `filters`). `,`, the iterations
+                of `+` and `WITHIN n EVENTS` see the events of the match's values only: the match begins with the mapping that
+                binds the partition variables to them.
+    items       the sequence. The first is neither `?` nor `!`.
+    gpms        those that the sequence uses, in the order of their definition.
+    answer      what a row becomes.
+    aggregates  all that the answer and `rows` use, each once.
+    rows        what is said of the rows of a match.
+
+    A match of a reading: a mapping and a time for each step (for `+`, for each iteration), times strictly increasing. Values
+    join by RDF term; comparisons in expressions go by value. Blank nodes are those of their event. Events are those that
+    stand, of a stream that queries construct those that they make as well.
+    """
+
+    name: str
+    streams: tuple[Stream, ...]
+    items: tuple[Item, ...]
+    gpms: tuple[Gpm, ...]
+    answer: Select | Construct
+    window: Window | None = None
+    partition: tuple[str, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
+    aggregates: tuple[GraphAggregate, ...] = ()
+    rows: Rows = Rows()
+    span: Span = _SPAN
+
+    @property
+    def predicate(self) -> tuple[str, int]:
+        """The type of the events that it derives."""
+        match self.answer:
+            case Select():
+                return (self.name, len(self.answer.columns))
+            case Construct():
+                return (stream_type(self.answer.stream), 1)
+            case _:
+                assert_never(self.answer)
+
+    @property
+    def reads(self) -> tuple[tuple[str, int], ...]:
+        """The types of the events that it reads: those of all declared streams, since contiguity sees them all."""
+        return tuple(dict.fromkeys((stream.type, 1) for stream in self.streams))
+
+    @property
+    def settles_late(self) -> bool:
+        """Whether an answer may be given only after its end: something must be absent after the last matched event."""
+        return any(reading.absent for reading in readings(self.items))
+
+    def gpm(self, name: str) -> Gpm:
+        return next(gpm for gpm in self.gpms if gpm.name == name)
+
+
+# What follows from the shape
+
+
+def uses(operand: Operand) -> Iterator[Use]:
+    """The GPMs of an operand, from left to right."""
+    match operand:
+        case Use():
+            yield operand
+        case Both() | Alternative():
+            yield from uses(operand.left)
+            yield from uses(operand.right)
+        case _:
+            assert_never(operand)
+
+
+def may_bind(operand: Operand, query: GraphQuery) -> tuple[str, ...]:
+    """The variables that an operand may bind, in the order of the text."""
+    return tuple(dict.fromkeys(v for use in uses(operand) for v in query.gpm(use.name).variables))
+
+
+def surely_binds(operand: Operand, query: GraphQuery) -> frozenset[str]:
+    """The variables that an operand binds wherever it makes something."""
+    match operand:
+        case Use():
+            return frozenset(query.gpm(operand.name).certain)
+        case Both():
+            return surely_binds(operand.left, query) | surely_binds(operand.right, query)
+        case Alternative():
+            return surely_binds(operand.left, query) & surely_binds(operand.right, query)
+        case _:
+            assert_never(operand)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The variables that a match may have bound at some place, and those that it has bound there for sure."""
+
+    may: frozenset[str]
+    surely: frozenset[str]
+
+
+def bound_before(reading: Reading, number: int, query: GraphQuery) -> Bound:
+    """What a match of a reading has bound before its step of this number; the number of steps: at its end."""
+    may, surely = set(query.partition), set(query.partition)
+    for step in reading.steps[:number]:
+        may.update(may_bind(step.item.operand, query))
+        surely |= surely_binds(step.item.operand, query)
+    return Bound(frozenset(may), frozenset(surely))
+
+
+def own(reading: Reading, number: int, query: GraphQuery) -> Bound:
+    """The variables of a repeated step that may be each iteration's own, and those that are for sure.
+
+    They differ only where something before may have bound one: an OPTIONAL, one side of `|`.
+    """
+    operand, before = reading.steps[number].item.operand, bound_before(reading, number, query)
+    there = frozenset(may_bind(operand, query))
+    return Bound(there - before.surely, there - before.may)

@@ -1,0 +1,154 @@
+"""Graph patterns on graph events: a row for each solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from augury.algebra.nodes import Graph
+from augury.columns.column import Coded, Column, values_of
+from augury.columns.frame import Frame, View
+from augury.engine.operators.map import Map
+from augury.errors import DataError
+from augury.graphs.dataset import NO_DATASET, Dataset
+from augury.graphs.match import EventGraph
+from augury.graphs.parse import read_pattern
+from augury.graphs.patterns import InGraph, Needs, every_pattern, needs
+from augury.graphs.read import Triples, read
+from augury.graphs.solve import Solving
+from augury.graphs.terms import Terms
+from augury.jit import Array
+from augury.knowledge.static_triples import STATIC_TRIPLES
+from augury.model import Iri
+from augury.queries.coded_terms import CodedTerms, coded_terms
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+
+class GraphTexts:
+    """The graphs of a table of events: read once for all patterns that are asked of them, with what any of these needs."""
+
+    def __init__(self) -> None:
+        self.needs = Needs()
+        self._last: tuple[CodedTerms, Needs, Array, Triples] | None = None
+
+    def forget(self) -> None:
+        self._last = None
+
+    def triples(self, rows: Array, coded: CodedTerms, read: Callable[[], Triples]) -> Triples:
+        """The triples of the events of some rows: those that were read last, or read anew."""
+        last = self._last
+        if last is None or last[0] is not coded or last[1] != self.needs or not np.array_equal(last[2], rows):
+            last = self._last = (coded, self.needs, rows, read())
+        return last[3]
+
+
+class Solve(Map):
+    """ΔG = the solutions of a graph pattern in Δevents, for all events of a step at once."""
+
+    kind = "graph"
+
+    def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Graph) -> None:
+        self.node, self.pattern = node, read_pattern(node.pattern)
+        self.texts = circuit.graph_texts.setdefault(id(source.table), GraphTexts())
+        self.texts.needs |= needs(self.pattern)
+        inside = [one.graph for one in every_pattern(self.pattern) if isinstance(one, InGraph)]
+        self.named = [name for name in inside if isinstance(name, Iri)]
+        self.reads_graphs = bool(inside)
+        self._known: tuple[CodedTerms, Dataset] | None = None
+        super().__init__(circuit, source, out, rule)
+
+    def mapped(self, frame: Frame) -> Frame:
+        coded = coded_terms(self.circuit.tables.dictionary)
+        triples = self.texts.triples(frame.left, coded, lambda: self._read(frame, coded))
+        graph = EventGraph(triples, coded.terms)
+        solutions = Solving(coded.terms, graph, self._dataset(), len(frame)).final(self.pattern)
+        rows = frame.take(solutions.event)
+        vars = {v: codes for v, codes in rows.vars.items() if v != self.node.text}
+        vars |= {
+            variable: coded.codes(solutions.columns[name])
+            if name in solutions.columns
+            else np.full(len(rows), 1, np.int64)
+            for name, variable in self.node.binds
+        }
+        if self.node.event is not None:
+            names = [self._name(frame, number) for number in range(len(frame))]
+            ids = self.circuit.tables.dictionary.encode_all(names)
+            vars[self.node.event] = ids[solutions.event]
+        return replace(rows, vars=vars)
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.texts.forget()  # rows may have other numbers now
+
+    def _read(self, frame: Frame, coded: CodedTerms) -> Triples:
+        """The triples of events that some pattern may need."""
+        decode, texts = self.circuit.tables.dictionary.decode, frame.vars[self.node.text]
+        given = [decode(code) for code in texts.tolist()]
+        for number, text in enumerate(given):
+            if not isinstance(text, str):
+                raise DataError(f"the graph of event {self._name(frame, number)} is no text")
+        found = read(given, coded.terms, self.texts.needs, _Names(self, frame))
+        for wrong in found.malformed:
+            line = f", line {wrong.line}" if wrong.line else ""
+            raise DataError(f"malformed RDF in event {self._name(frame, wrong.event)}{line}: {wrong.message}")
+        return found.triples
+
+    def _dataset(self) -> Dataset:
+        """The static graphs that the pattern may read, with all their triples."""
+        if not self.reads_graphs:
+            return NO_DATASET
+        coded = coded_terms(self.circuit.tables.dictionary)
+        if self._known is None or self._known[0] is not coded:
+            self._known = (coded, self._graphs(coded.terms))
+        return self._known[1]
+
+    def _graphs(self, terms: Terms) -> Dataset:
+        tables = [table for table in self.circuit.facts.tables if table.name == STATIC_TRIPLES]
+        columns = [[_numbers(table.columns[i], terms) for table in tables] for i in range(4)]
+        graph, *triples = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns)
+        visible = None if self.node.visible is None else terms.numbers(Iri(name) for name in self.node.visible)
+        names = np.unique(np.concatenate([graph[graph >= 0], terms.numbers(self.named)]))
+        names = names if visible is None else names[np.isin(names, visible)]
+        everywhere = np.flatnonzero(graph < 0)
+        rows = np.concatenate([np.flatnonzero(np.isin(graph, names)), *(everywhere for _ in names)])
+        owner = np.concatenate([graph[np.isin(graph, names)], np.repeat(names, len(everywhere))])
+        return Dataset.of(triples[0][rows], triples[1][rows], triples[2][rows], owner, terms)
+
+    def _name(self, frame: Frame, number: int) -> str:
+        ((table, row),) = self.circuit.parts(self.inputs[0].table, int(frame.left[number]))
+        return self.circuit.event((table, row)).id
+
+
+def _numbers(column: Column, terms: Terms) -> Array:
+    """The numbers of terms in a column of keys; -1 for null."""
+    values, index = (column.values, column.index) if isinstance(column, Coded) else (list(values_of(column)), None)
+    keys = [str(v).encode("utf-8", "surrogatepass") for v in values if v is not None]
+    numbers = np.full(len(values) + 1, -1, np.int64)
+    numbers[[i for i, v in enumerate(values) if v is not None]] = terms.keys.add(keys)
+    return numbers[:-1] if index is None else numbers[index]
+
+
+class _Names(Sequence[str]):
+    """The ids of events, each found when it is asked for: only blank nodes need them."""
+
+    def __init__(self, operator: Solve, frame: Frame) -> None:
+        self.operator, self.frame = operator, frame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, number: int | slice) -> str | Sequence[str]:
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        return self.operator._name(self.frame, number)

@@ -1,0 +1,297 @@
+"""Expressions on whole columns, with the errors of SPARQL: true, false and error for conditions, a term or error for values.
+
+Comparison and arithmetic of numbers, booleans and times are done on the columns of `Terms.worth`; where two values are so near that
+floats cannot tell them apart, and for all other functions, each different combination of arguments is looked at once, by
+`functions.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from augury.graphs import classify as t
+from augury.graphs import patterns as p
+from augury.graphs.functions import FUNCTIONS, ExpressionError
+from augury.graphs.lexical import FALSE, TRUE, of_rank
+from augury.graphs.patterns import Expression
+from augury.graphs.solutions import Table
+from augury.graphs.terms import UNBOUND, Terms, Worth
+from augury.jit import Array
+
+_PENDING = -2  # a number or a boolean that has not become a term yet
+_WHOLE = 2.0**53  # up to which all integers are floats
+_MOST = 1 << 18  # answers that are remembered
+_COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    ">": np.greater,
+    "<=": np.less_equal,
+    ">=": np.greater_equal,
+}
+_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """For each row true, false, or an error; `true` is false where there is an error. One row may stand for all."""
+
+    true: Array
+    error: Array
+
+
+@dataclass(frozen=True)
+class Column:
+    """Terms by number, UNBOUND where there is an error; _PENDING where the worth alone is known. One row may stand for all."""
+
+    numbers: Array
+    worth: Worth
+
+
+class Expressions:
+    """Expressions over the terms of a circuit. `exists` answers EXISTS for the rows of a table."""
+
+    def __init__(self, terms: Terms, exists: Callable[[p.Exists, Table], Array]) -> None:
+        self.terms, self.exists = terms, exists
+
+    def holds(self, condition: Expression, table: Table) -> Array:
+        """The rows for which a condition is true."""
+        return np.broadcast_to(self.truth(condition, table).true, table.size)
+
+    def terms_of(self, expression: Expression, table: Table) -> Array:
+        """The terms that an expression is in each row, UNBOUND where it is an error."""
+        return np.broadcast_to(self._numbers(self.column(expression, table)), table.size).copy()
+
+    # Conditions
+
+    def truth(self, expression: Expression, table: Table) -> Truth:
+        match expression:
+            case p.Exists():
+                found = self.exists(expression, table)
+                return Truth(found, np.zeros(1, bool))
+            case p.Call("&&"):
+                return _both(*(self.truth(arg, table) for arg in expression.args))
+            case p.Call("||"):
+                return _negated(_both(*(_negated(self.truth(arg, table)) for arg in expression.args)))
+            case p.Call("!"):
+                return _negated(self.truth(expression.args[0], table))
+            case p.Call("BOUND", (p.Variable(name),)):
+                return _certain(table.columns[name] != UNBOUND if name in table.columns else np.zeros(1, bool))
+            case p.Call("IN", (first, *listed)):
+                return self._in(first, listed, table)
+            case p.Call("NOT IN", (first, *listed)):
+                return _negated(self._in(first, listed, table))
+            case p.Call("sameTerm"):
+                a, b = (self._numbers(self.column(arg, table)) for arg in expression.args)
+                return _checked(a == b, (a == UNBOUND) | (b == UNBOUND))
+            case p.Call(name, (left, right)) if name in _COMPARISONS:
+                return self._compare(name, self.column(left, table), self.column(right, table))
+        return self._effective(self.column(expression, table))
+
+    def _in(self, first: Expression, listed: Sequence[Expression], table: Table) -> Truth:
+        left = self.column(first, table)
+        if not listed:
+            return _checked(np.zeros(1, bool), left.numbers == UNBOUND)
+        tests = [_negated(self._compare("=", left, self.column(one, table))) for one in listed]
+        return _negated(reduce(_both, tests))
+
+    def _effective(self, column: Column) -> Truth:
+        """The effective boolean value."""
+        worth, numbers = column.worth, column.numbers
+        measured = (worth.family == t.NUMBER) | (worth.family == t.TRUTH)
+        true = measured & (worth.number != 0) & ~np.isnan(worth.number)
+        error = numbers == UNBOUND
+        rest = ~measured & ~error
+        if rest.any():
+            true, error = np.array(true), np.array(error)
+            answers = self._once("truth", [numbers[rest]])
+            true[rest], error[rest] = answers == self._true, answers == UNBOUND
+        return Truth(true & ~error, error)
+
+    def _compare(self, operator: str, a: Column, b: Column) -> Truth:
+        """By floats where families are the same and floats decide; else each different pair is looked at."""
+        x, y = a.worth, b.worth
+        error = (a.numbers == UNBOUND) | (b.numbers == UNBOUND)
+        with np.errstate(invalid="ignore"):
+            found = _COMPARISONS[operator](x.number, y.number)
+            unsure = (x.family != y.family) | (x.family > t.MEASURED)
+            unsure = unsure | ((x.number == y.number) & ~(x.exact & y.exact))
+        unsure &= ~error
+        if unsure.any():
+            unsure, found, error = np.broadcast_arrays(unsure, found, error)
+            found, error = found.copy(), error.copy()
+            self._compare_slowly(operator, a, b, np.flatnonzero(unsure), found, error)
+        return Truth(found & ~error, error)
+
+    def _compare_slowly(self, operator: str, a: Column, b: Column, rows: Array, found: Array, error: Array) -> None:
+        x, y = (_rows(self._numbers(column), rows) for column in (a, b))
+        if operator in ("=", "!="):  # the same term is equal to itself, but for NaN, which floats decide
+            same = (x == y) & (_rows(a.worth.family, rows) != t.NUMBER)
+            found[rows[same]] = operator == "="
+            rows, x, y = rows[~same], x[~same], y[~same]
+        answers = self._once(operator, [x, y])
+        found[rows], error[rows] = answers == self._true, answers == UNBOUND
+
+    # Values
+
+    def column(self, expression: Expression, table: Table) -> Column:
+        match expression:
+            case p.Variable():
+                found = table.columns.get(expression.name)
+                return self._column(np.full(1, UNBOUND) if found is None else found)
+            case p.Constant():
+                return self._column(np.array([self.terms.number(expression.term)]))
+            case p.Exists() | p.Call("&&" | "||" | "!" | "BOUND" | "IN" | "NOT IN" | "sameTerm"):
+                return _of_truth(self.truth(expression, table))
+            case p.Call("IF", (condition, first, second)):
+                return self._if(self.truth(condition, table), self.column(first, table), self.column(second, table))
+            case p.Call("COALESCE"):
+                return self._coalesce([self.column(arg, table) for arg in expression.args])
+            case p.Call(name):
+                if name in _COMPARISONS:
+                    return _of_truth(self.truth(expression, table))
+                args = [self.column(arg, table) for arg in expression.args]
+                if name in _ARITHMETIC:
+                    return self._compute(name, *args)
+                return self._column(self._once(name, [self._numbers(arg) for arg in args]))
+        raise TypeError(f"not an expression: {expression!r}")
+
+    def _column(self, numbers: Array) -> Column:
+        """Terms, with what they stand for; where there is none it does not matter what."""
+        worth = self.terms.worth
+        if not len(worth):
+            return Column(numbers, Worth(*(np.zeros(len(numbers), column.dtype) for column in worth.columns)))
+        return Column(numbers, worth.of(numbers))
+
+    def _if(self, test: Truth, first: Column, second: Column) -> Column:
+        chosen = np.where(test.true, self._numbers(first), self._numbers(second))
+        return self._column(np.where(test.error, UNBOUND, chosen))
+
+    def _coalesce(self, columns: Sequence[Column]) -> Column:
+        found = np.full(1, UNBOUND)
+        for column in columns:
+            found = np.where(found == UNBOUND, self._numbers(column), found)
+        return self._column(found)
+
+    def _compute(self, operator: str, a: Column, b: Column) -> Column:
+        """Doubles are computed as such, and integers, while they are small enough; all else each different pair once."""
+        x, y = a.worth, b.worth
+        error = (a.numbers == UNBOUND) | (b.numbers == UNBOUND)
+        rank = np.maximum(x.rank, y.rank)
+        with np.errstate(all="ignore"):
+            number = _ARITHMETIC[operator](x.number, y.number)
+        plain = (x.family == t.NUMBER) & (y.family == t.NUMBER)
+        whole = (rank == 0) & x.exact & y.exact & (np.abs(number) <= _WHOLE) & (operator != "/")
+        sure = plain & ((rank >= 2) | whole) | error
+        error, number, rank, sure = np.broadcast_arrays(error, number, rank, sure)
+        numbers = np.where(error, UNBOUND, _PENDING)
+        family = np.full(len(numbers), t.NUMBER, np.uint8)
+        found = Column(numbers, Worth(family, number, np.ones(len(numbers), bool), rank))
+        if sure.all():
+            return found
+        rows = np.flatnonzero(~sure)
+        numbers = np.array(self._numbers(Column(np.where(sure, numbers, UNBOUND), found.worth)))
+        numbers[rows] = self._once(operator, [_rows(self._numbers(column), rows) for column in (a, b)])
+        return self._column(numbers)
+
+    # Terms
+
+    @property
+    def _true(self) -> int:
+        return self.terms.number(TRUE)
+
+    def _numbers(self, column: Column) -> Array:
+        """The terms of a column; what is only a number or a boolean so far becomes one."""
+        pending = column.numbers == _PENDING
+        if not pending.any():
+            return column.numbers
+        family, number, _, rank = (np.broadcast_to(part, len(pending))[pending] for part in column.worth.columns)
+        kinds = np.where(family == t.TRUTH, 4, rank).astype(np.float64)
+        different, places = np.unique(np.stack([kinds, number]), axis=1, return_inverse=True)
+        made = [
+            (TRUE if value else FALSE) if kind == 4 else of_rank(float(value), int(kind)) for kind, value in different.T
+        ]
+        found = column.numbers.copy()
+        found[pending] = self.terms.numbers(made)[places.reshape(-1)]
+        return found
+
+    def _once(self, name: str, args: Sequence[Array]) -> Array:
+        """A function for each different combination of arguments, UNBOUND where it is an error."""
+        if not args:
+            return self._answers(name, [()])
+        args = np.broadcast_arrays(*args)
+        if not len(args[0]):
+            return np.empty(0, np.int64)
+        if len(args) == 1:
+            different, places = np.unique(args[0], return_inverse=True)
+            rows = [(one,) for one in different.tolist()]
+        else:
+            codes = reduce(_paired, args)
+            _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+            rows = list(zip(*(arg[first].tolist() for arg in args), strict=True))
+        return self._answers(name, rows)[places.reshape(-1)]
+
+    def _answers(self, name: str, rows: Sequence[tuple[int, ...]]) -> Array:
+        known = self.terms.answers
+        if len(known) > _MOST:
+            known.clear()
+        found = np.empty(len(rows), np.int64)
+        for i, row in enumerate(rows):
+            answer = known.get((name, row))
+            if answer is None:
+                answer = known[name, row] = self._answer(name, row)
+            found[i] = answer
+        return found
+
+    def _answer(self, name: str, row: tuple[int, ...]) -> int:
+        if UNBOUND in row:
+            return UNBOUND
+        args = [self.terms.term(number) for number in row]
+        try:
+            return self.terms.number(FUNCTIONS[name].compute(*args))
+        except ExpressionError:
+            return UNBOUND
+
+
+def _paired(a: Array, b: Array) -> Array:
+    dense = np.unique(a, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return dense * (int(b.max(initial=0)) + 2) + b + 1
+
+
+def _rows(column: Array, rows: Array) -> Array:
+    return column[rows] if len(column) > 1 else np.broadcast_to(column, len(rows))
+
+
+def _certain(true: Array) -> Truth:
+    return Truth(true, np.zeros(1, bool))
+
+
+def _checked(true: Array, error: Array) -> Truth:
+    return Truth(true & ~error, error)
+
+
+def _negated(one: Truth) -> Truth:
+    return Truth(~one.true & ~one.error, one.error)
+
+
+def _both(a: Truth, b: Truth) -> Truth:
+    """`&&`: false where one side is, whatever the other; an error where the other is true, or one, too."""
+    false = (~a.true & ~a.error) | (~b.true & ~b.error)
+    true = a.true & b.true
+    return Truth(true, ~true & ~false)
+
+
+def _of_truth(found: Truth) -> Column:
+    true, error = np.broadcast_arrays(found.true, found.error)
+    size = len(true)
+    worth = Worth(np.full(size, t.TRUTH, np.uint8), true.astype(float), np.ones(size, bool), np.zeros(size, np.uint8))
+    return Column(np.where(error, UNBOUND, _PENDING), worth)

@@ -1,0 +1,179 @@
+"""Basic patterns: triples that have to be there, in the graph of each event or in a static graph.
+
+Triples are joined one by one, those first of which there are few, and conditions are asked as soon as what they look at is bound.
+A graph says which rows fit one triple (`select`) and how a table goes on with one more (`extend`); see `EventGraph` here and
+`StaticGraph` in `dataset.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from augury.graphs import patterns as p
+from augury.graphs.paths import relation
+from augury.graphs.patterns import Expression, RdfTerm, TriplePattern, Variable
+from augury.graphs.read import Triples
+from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes
+from augury.graphs.terms import Terms
+from augury.jit import Array
+from augury.model import Iri
+
+
+class Graph(Protocol):
+    """Triples to match patterns with."""
+
+    events: int
+
+    def start(self, given: Table | None, names: frozenset[str]) -> Table:
+        """What the first triple is joined with."""
+        ...
+
+    def select(self, predicate: int | None) -> tuple[Array | None, Array, Array, Array]:
+        """The events (None: all), subjects, predicates and objects of the triples with a predicate, or of all."""
+        ...
+
+    def count(self, triple: TriplePattern, table: Table) -> float:
+        """About how many rows a triple leads to from those of a table."""
+        ...
+
+    def extend(self, table: Table, triple: TriplePattern, filters: Filters) -> Table:
+        """The rows of a table with each triple that fits."""
+        ...
+
+    def has_nodes(self, event: Array | None, terms: Array) -> Array:
+        """Whether terms that are bound already are nodes of the graph: subject or object of a triple."""
+        ...
+
+    def for_rows(self, event: Array | None, size: int) -> Graph:
+        """The graph as seen by rows that each are an event of their own."""
+        ...
+
+
+class Filters(Protocol):
+    """Conditions that wait for what they look at."""
+
+    def ask(self, table: Table) -> Table:
+        """The rows that meet all conditions that can be asked by now."""
+        ...
+
+
+class Waiting:
+    """Conditions of a basic pattern. One that was asked of all rows is not asked again."""
+
+    def __init__(self, conditions: Sequence[Expression], holds: Holds) -> None:
+        self.conditions, self.holds = list(conditions), holds
+
+    def ask(self, table: Table) -> Table:
+        for condition in list(self.conditions):
+            if p.mentioned(condition) <= table.columns.keys():
+                self.conditions.remove(condition)
+                table = table.take(self.holds(condition, table))
+        return table
+
+
+class Holds(Protocol):
+    def __call__(self, condition: Expression, table: Table) -> Array: ...
+
+
+def match_basic(graph: Graph, pattern: p.Basic, filters: Filters, given: Table | None = None) -> Table:
+    """The rows that fit all triples of a pattern and meet the conditions."""
+    names = p.may_bind(pattern)
+    table = graph.start(given, names)
+    rest = list(pattern.triples)
+    while rest:
+        triple = min(rest, key=lambda t: graph.count(t, table))
+        rest.remove(triple)
+        table = filters.ask(graph.extend(table, triple, filters))
+    return distinct(filters.ask(table).only(names))
+
+
+class EventGraph:
+    """The graphs of the events of a batch."""
+
+    def __init__(self, triples: Triples, terms: Terms) -> None:
+        self.triples, self.terms, self.events = triples, terms, triples.events
+        self._selected: dict[int, tuple[Array, Array, Array, Array]] = {}
+
+    def start(self, given: Table | None, names: frozenset[str]) -> Table:
+        return ONE
+
+    def has_nodes(self, event: Array | None, terms: Array) -> Array:
+        """What a basic pattern has bound stands in a triple of the event: all are nodes but those of predicates alone."""
+        t = self.triples
+        found = ~np.isin(terms, np.unique(t.predicate))
+        if not found.all():
+            assert event is not None
+            both = [np.concatenate([t.event, t.event]), np.concatenate([t.subject, t.object])]
+            codes, known = joint_codes([event, terms], both)
+            found = np.isin(codes, known)
+        return found
+
+    def for_rows(self, event: Array | None, size: int) -> EventGraph:
+        assert event is not None, "rows of a pattern that looks at events have one"
+        t = self.triples
+        starts = np.searchsorted(t.event, np.arange(self.events + 1))
+        counts = (starts[1:] - starts[:-1])[event]
+        rows = np.arange(counts.sum()) + np.repeat(starts[:-1][event] - (np.cumsum(counts) - counts), counts)
+        own = np.repeat(np.arange(size), counts)
+        return EventGraph(Triples(size, own, t.subject[rows], t.predicate[rows], t.object[rows]), self.terms)
+
+    def select(self, predicate: int | None) -> tuple[Array | None, Array, Array, Array]:
+        t = self.triples
+        if predicate is None:
+            return t.event, t.subject, t.predicate, t.object
+        found = self._selected.get(predicate)
+        if found is None:
+            chosen = t.predicate == predicate
+            found = t.event[chosen], t.subject[chosen], t.predicate[chosen], t.object[chosen]
+            self._selected[predicate] = found
+        return found
+
+    def count(self, triple: TriplePattern, table: Table) -> float:
+        """Triples that share nothing with the table come last: each of its rows would meet all of an event."""
+        shared = any(isinstance(v, Variable) and v.name in table.columns for v in _parts(triple))
+        apart = 0 if shared or table is ONE else len(self.triples) + 1
+        if isinstance(triple.predicate, Iri):
+            known = sum(not isinstance(part, Variable) for part in (triple.subject, triple.object))
+            return apart + len(self.select(self.terms.find(triple.predicate))[1]) / [1, 4, 16][known]
+        return apart + len(self.triples) * (1 if isinstance(triple.predicate, Variable) else 2)
+
+    def extend(self, table: Table, triple: TriplePattern, filters: Filters) -> Table:
+        if not isinstance(triple.predicate, Iri | Variable):
+            return relation(self, self.terms, triple, table)
+        found = filters.ask(fitting(self, self.terms, triple))  # conditions on one triple are asked before it is joined
+        return found if table is ONE else joined(table, found, self.events)
+
+
+def _parts(triple: TriplePattern) -> tuple[object, object, object]:
+    return triple.subject, triple.predicate, triple.object
+
+
+def fitting(graph: Graph, terms: Terms, triple: TriplePattern) -> Table:
+    """The triples that fit one of a pattern, as rows of its variables."""
+    predicate = terms.find(triple.predicate) if isinstance(triple.predicate, Iri) else None
+    event, *columns = graph.select(predicate)
+    return as_table(event, columns, (triple.subject, triple.predicate, triple.object), terms)
+
+
+def as_table(
+    event: Array | None, columns: Sequence[Array], parts: Sequence[RdfTerm | Variable | object], terms: Terms
+) -> Table:
+    """Columns under the variables that stand at their places; rows fall that differ from a constant there, or from another place."""
+    keep: Array | None = None
+    named: dict[str, Array] = {}
+    for part, column in zip(parts, columns, strict=True):
+        same: Array | None = None
+        if isinstance(part, Variable):
+            if part.name in named:
+                same = named[part.name] == column
+            else:
+                named[part.name] = column
+        elif part is not parts[1] or len(parts) == 2:
+            same = column == terms.find(part)  # type: ignore[arg-type]
+        if same is not None:
+            keep = same if keep is None else keep & same
+    table = Table(len(columns[0]), event, named)
+    return table if keep is None else table.take(keep)

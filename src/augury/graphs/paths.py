@@ -1,0 +1,176 @@
+"""Property paths: pairs of nodes that a path leads from and to, in each event or in a static graph.
+
+Sequences and alternatives are joins and unions of pairs; a repetition is followed step by step, from the nodes that are known
+where one of its ends is, until nothing new is reached.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+import numpy as np
+
+from augury.graphs import patterns as p
+from augury.graphs.patterns import Path, TriplePattern, Variable
+from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes, united
+from augury.graphs.terms import Terms
+from augury.jit import Array
+from augury.model import Iri
+
+if TYPE_CHECKING:
+    from augury.graphs.match import Graph
+
+FROM, TO, BETWEEN = " from", " to", " between"  # no variables of SPARQL
+
+
+def relation(graph: Graph, terms: Terms, triple: TriplePattern, table: Table) -> Table:
+    """The rows of a table, each with the nodes that a path connects it to."""
+    path = triple.predicate
+    assert not isinstance(path, Variable)
+    walk = _Walk(graph, terms)
+    subject, object = triple.subject, triple.object
+    starts, ends = walk.known(subject, table), walk.known(object, table)
+    if starts is not None:
+        found = walk.pairs(path, starts)
+    elif ends is not None:
+        found = _swapped(walk.pairs(p.Inverse(path), ends))
+    else:
+        found = walk.pairs(path, None)
+    named = _under(found, subject, object, terms)
+    return named if table is ONE else joined(table, named, graph.events)
+
+
+def _under(found: Table, subject: object, object: object, terms: Terms) -> Table:
+    """Pairs under the variables at both ends; those fall that do not fit the constants."""
+    keep = np.ones(found.size, bool)
+    named: dict[str, Array] = {}
+    for end, column in ((subject, found.columns[FROM]), (object, found.columns[TO])):
+        if not isinstance(end, Variable):
+            keep &= column == terms.number(end)  # type: ignore[arg-type]
+        elif end.name in named:
+            keep &= column == named[end.name]
+        else:
+            named[end.name] = column
+    return distinct(Table(found.size, found.event, named, distinct=False).take(keep))
+
+
+def _swapped(found: Table) -> Table:
+    return Table(found.size, found.event, {FROM: found.columns[TO], TO: found.columns[FROM]}, found.distinct)
+
+
+class _Walk:
+    """Paths through one graph. A node is a row of a table with its term under FROM, and its event."""
+
+    def __init__(self, graph: Graph, terms: Terms) -> None:
+        self.graph, self.terms = graph, terms
+
+    def known(self, end: object, table: Table) -> Table | None:
+        """The nodes that an end of a path can be; None where it can be any."""
+        if not isinstance(end, Variable):
+            node = np.array([self.terms.number(end)])  # type: ignore[arg-type]
+            return Table(1, None, {FROM: node})
+        column = table.columns.get(end.name)
+        if column is None or table.unbound(end.name):
+            return None
+        nodes = distinct(Table(table.size, table.event, {FROM: column}, distinct=False))
+        return nodes.take(self.graph.has_nodes(nodes.event, nodes.columns[FROM]))
+
+    def pairs(self, path: Path, starts: Table | None) -> Table:
+        """The pairs that a path connects, from the nodes that are known, or from all."""
+        match path:
+            case Iri() | p.Negated():
+                return self._from(self._step(path), starts)
+            case p.Inverse():
+                return self._inverse(path.path, starts)
+            case p.Sequence():
+                found = self.pairs(path.parts[0], starts)
+                for part in path.parts[1:]:
+                    found = self._then(found, part)
+                return found
+            case p.Alternative():
+                found = self.pairs(path.parts[0], starts)
+                for part in path.parts[1:]:
+                    found = distinct(united(found, self.pairs(part, starts), self.graph.events))
+                return found
+            case p.Repeat():
+                return self._repeated(path, starts)
+            case _:
+                assert_never(path)
+
+    def _inverse(self, path: Path, starts: Table | None) -> Table:
+        match path:
+            case Iri() | p.Negated():
+                return self._from(_swapped(self._step(path)), starts)
+            case p.Inverse():
+                return self.pairs(path.path, starts)
+            case p.Sequence():
+                return self.pairs(p.Sequence(tuple(p.Inverse(part) for part in reversed(path.parts))), starts)
+            case p.Alternative():
+                return self.pairs(p.Alternative(tuple(p.Inverse(part) for part in path.parts)), starts)
+            case p.Repeat():
+                return self.pairs(p.Repeat(p.Inverse(path.path), path.zero, path.many), starts)
+            case _:
+                assert_never(path)
+
+    def _step(self, path: Iri | p.Negated) -> Table:
+        if isinstance(path, Iri):
+            event, subject, _, object = self.graph.select(self.terms.find(path))
+            return Table(len(subject), event, {FROM: subject, TO: object})
+        event, subject, predicate, object = self.graph.select(None)
+        kept = ~np.isin(predicate, [self.terms.find(one) for one in path.excluded])
+        table = Table(len(subject), event, {FROM: subject, TO: object}, distinct=False)
+        return distinct(table.take(kept))
+
+    def _from(self, step: Table, starts: Table | None) -> Table:
+        return step if starts is None else _ordered(joined(step, starts, self.graph.events))
+
+    def _then(self, found: Table, path: Path) -> Table:
+        """Pairs, and from where they lead to, one more path."""
+        columns = {BETWEEN: found.columns[FROM], FROM: found.columns[TO]}
+        first = Table(found.size, found.event, columns)
+        nodes = distinct(Table(found.size, found.event, {FROM: found.columns[TO]}, distinct=False))
+        both = joined(first, self.pairs(path, nodes), self.graph.events)
+        columns = {FROM: both.columns[BETWEEN], TO: both.columns[TO]}
+        return distinct(Table(both.size, both.event, columns, distinct=False))
+
+    def _repeated(self, path: p.Repeat, starts: Table | None) -> Table:
+        found = self.pairs(path.path, starts)
+        if path.many:
+            found = self._closed(found, path.path)
+        if path.zero:
+            nodes = self.nodes() if starts is None else starts
+            alone = Table(nodes.size, nodes.event, {FROM: nodes.columns[FROM], TO: nodes.columns[FROM]})
+            found = distinct(united(found, alone, self.graph.events))
+        return found
+
+    def _closed(self, found: Table, path: Path) -> Table:
+        """All that is reached by one step or more, semi-naively: only what is new takes another step."""
+        new = found
+        while new.size:
+            new = _unknown(self._then(new, path), found)
+            found = united(found, new, self.graph.events)
+        return Table(found.size, found.event, found.columns)
+
+    def nodes(self) -> Table:
+        """All nodes of the graph: what is subject or object of a triple."""
+        event, subject, _, object = self.graph.select(None)
+        both = np.concatenate([subject, object])
+        if event is None:
+            return distinct(Table(len(both), None, {FROM: both}, distinct=False))
+        events = np.concatenate([event, event])
+        order = np.argsort(events, kind="stable")
+        return distinct(Table(len(both), events[order], {FROM: both[order]}, distinct=False))
+
+
+def _unknown(reached: Table, known: Table) -> Table:
+    """The pairs that are not known yet."""
+
+    def parts(table: Table) -> list[Array]:
+        return [column for column in (table.event, table.columns[FROM], table.columns[TO]) if column is not None]
+
+    codes, seen = joint_codes(parts(reached), parts(known))
+    return reached.take(~np.isin(codes, seen))
+
+
+def _ordered(found: Table) -> Table:
+    return Table(found.size, found.event, {FROM: found.columns[FROM], TO: found.columns[TO]}, found.distinct)

@@ -1,0 +1,471 @@
+"""What a graph pattern is made of: the algebra of SPARQL, and what follows from the shape of a pattern.
+
+    { ?s :price ?p . OPTIONAL { ?s :note ?n } FILTER(?p > 10) }
+    Filter(LeftJoin(Basic(?s :price ?p), Basic(?s :note ?n), None), Call(">", (?p, 10)))
+
+Solutions are a set, so that the bags of SPARQL need no nodes of their own. A blank node of a pattern is a variable whose name
+begins with `_:`; no solution shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TypeAlias, assert_never
+
+from augury.model import Iri
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+STRING, LANG_STRING, BOOLEAN = XSD + "string", RDF + "langString", XSD + "boolean"
+INTEGER, DECIMAL, FLOAT, DOUBLE = XSD + "integer", XSD + "decimal", XSD + "float", XSD + "double"
+HIDDEN = "_:"  # what the name of a variable begins with that stands for a blank node
+
+
+# Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal of RDF: its lexical form, its datatype, and its language where it has one (in lower case)."""
+
+    text: str
+    datatype: str = STRING
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A blank node. Its label is local to the event that it stands in."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A triple that stands where a term does."""
+
+    subject: RdfTerm
+    predicate: RdfTerm
+    object: RdfTerm
+
+
+RdfTerm: TypeAlias = "Iri | Literal | Blank | Triple"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`?name`, without the mark."""
+
+    name: str
+
+    @property
+    def hidden(self) -> bool:
+        return self.name.startswith(HIDDEN)
+
+
+# Paths
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """`^path`."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """`first/second/…`."""
+
+    parts: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """`one|other|…`."""
+
+    parts: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """`path*` (zero and many), `path+` (many), `path?` (zero)."""
+
+    path: Path
+    zero: bool
+    many: bool
+
+
+@dataclass(frozen=True)
+class Negated:
+    """`!(a|b)`: one step along any other predicate."""
+
+    excluded: tuple[Iri, ...]
+
+
+Path: TypeAlias = "Iri | Inverse | Sequence | Alternative | Repeat | Negated"
+
+
+# Expressions
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A term that stands in an expression."""
+
+    term: RdfTerm
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator or a function by its name in SPARQL, `<`, `&&`, `STR`; a cast by the IRI of its datatype."""
+
+    function: str
+    args: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Exists:
+    """`EXISTS { … }`, or `NOT EXISTS { … }`."""
+
+    pattern: Pattern
+    negated: bool = False
+
+
+Expression: TypeAlias = "Variable | Constant | Call | Exists"
+
+
+# Patterns
+
+
+@dataclass(frozen=True)
+class TriplePattern:
+    """A triple of which some parts are variables."""
+
+    subject: RdfTerm | Variable
+    predicate: Path | Variable
+    object: RdfTerm | Variable
+
+
+@dataclass(frozen=True)
+class Basic:
+    """Triples that all have to be there; the empty one has one solution, which binds nothing."""
+
+    triples: tuple[TriplePattern, ...] = ()
+
+
+@dataclass(frozen=True)
+class Join:
+    """Solutions of both sides that agree."""
+
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class LeftJoin:
+    """OPTIONAL: solutions of the left side, each with those of the right that agree and meet the condition, if any does."""
+
+    left: Pattern
+    right: Pattern
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Union:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class Minus:
+    """Solutions of the left side, but for those that share a variable with one of the right and agree with it."""
+
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Solutions for which a condition is true; where it is an error they fall, too."""
+
+    pattern: Pattern
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class Extend:
+    """BIND: solutions with one variable more, which stays unbound where the expression is an error."""
+
+    pattern: Pattern
+    variable: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Values:
+    """Solutions that are written down; None where a variable is UNDEF."""
+
+    variables: tuple[str, ...]
+    rows: tuple[tuple[RdfTerm | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class InGraph:
+    """GRAPH: a pattern that is asked of a graph of the static dataset, or of each of them."""
+
+    graph: Iri | Variable
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
+class Project:
+    """A subquery: its solutions, cut to these variables."""
+
+    pattern: Pattern
+    variables: tuple[str, ...]
+
+
+Pattern: TypeAlias = "Basic | Join | LeftJoin | Union | Minus | Filter | Extend | Values | InGraph | Project"
+NOTHING: frozenset[str] = frozenset()
+
+
+# What a pattern binds
+
+
+def may_bind(pattern: Pattern) -> frozenset[str]:
+    """The variables that some solution may bind; those that stand for blank nodes are not among them."""
+    match pattern:
+        case Basic():
+            return frozenset(v.name for t in pattern.triples for v in _variables_of(t) if not v.hidden)
+        case Join() | LeftJoin() | Union():
+            return may_bind(pattern.left) | may_bind(pattern.right)
+        case Minus():
+            return may_bind(pattern.left)
+        case Filter():
+            return may_bind(pattern.pattern)
+        case Extend():
+            return may_bind(pattern.pattern) | {pattern.variable}
+        case Values():
+            return frozenset(pattern.variables)
+        case InGraph():
+            return may_bind(pattern.pattern) | _name_of(pattern.graph)
+        case Project():
+            return may_bind(pattern.pattern) & frozenset(pattern.variables)
+        case _:
+            assert_never(pattern)
+
+
+def certainly_binds(pattern: Pattern) -> frozenset[str]:
+    """The variables that every solution binds. An expression may be an error, so that BIND binds nothing for certain."""
+    match pattern:
+        case Basic():
+            return may_bind(pattern)
+        case Join():
+            return certainly_binds(pattern.left) | certainly_binds(pattern.right)
+        case LeftJoin() | Minus():
+            return certainly_binds(pattern.left)
+        case Union():
+            return certainly_binds(pattern.left) & certainly_binds(pattern.right)
+        case Filter():
+            return certainly_binds(pattern.pattern)
+        case Extend():
+            more = {pattern.variable} if isinstance(pattern.expression, Constant) else NOTHING
+            return certainly_binds(pattern.pattern) | more
+        case Values():
+            columns = zip(pattern.variables, zip(*pattern.rows, strict=True), strict=False)
+            return frozenset(name for name, column in columns if None not in column)
+        case InGraph():
+            return certainly_binds(pattern.pattern) | _name_of(pattern.graph)
+        case Project():
+            return certainly_binds(pattern.pattern) & frozenset(pattern.variables)
+        case _:
+            assert_never(pattern)
+
+
+def _variables_of(triple: TriplePattern) -> Iterator[Variable]:
+    for part in (triple.subject, triple.predicate, triple.object):
+        if isinstance(part, Variable):
+            yield part
+
+
+def _name_of(graph: Iri | Variable) -> frozenset[str]:
+    return frozenset({graph.name}) if isinstance(graph, Variable) else NOTHING
+
+
+def mentioned(expression: Expression) -> frozenset[str]:
+    """The variables of an expression; of EXISTS, those that its pattern may bind, or asks for."""
+    match expression:
+        case Variable():
+            return frozenset({expression.name})
+        case Constant():
+            return NOTHING
+        case Call():
+            return reduce(frozenset.union, map(mentioned, expression.args), NOTHING)
+        case Exists():
+            return may_bind(expression.pattern) | asked_for(expression.pattern)
+        case _:
+            assert_never(expression)
+
+
+def asked_for(pattern: Pattern) -> frozenset[str]:
+    """The variables that expressions inside a pattern look at."""
+    found = NOTHING
+    for inner in all_patterns(pattern):
+        for expression in _expressions(inner):
+            found |= mentioned(expression)
+    return found
+
+
+def parts(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The patterns right inside a pattern, those of EXISTS aside."""
+    match pattern:
+        case Basic() | Values():
+            return ()
+        case Join() | LeftJoin() | Union() | Minus():
+            return pattern.left, pattern.right
+        case Filter() | Extend() | InGraph() | Project():
+            return (pattern.pattern,)
+        case _:
+            assert_never(pattern)
+
+
+def all_patterns(pattern: Pattern) -> Iterator[Pattern]:
+    """A pattern and all that is inside it, those of EXISTS aside."""
+    yield pattern
+    for part in parts(pattern):
+        yield from all_patterns(part)
+
+
+def every_pattern(pattern: Pattern) -> Iterator[Pattern]:
+    """A pattern and all that is inside it, those of EXISTS as well."""
+    for one in all_patterns(pattern):
+        yield one
+        for expression in _expressions(one):
+            for exists in exists_in(expression):
+                yield from every_pattern(exists.pattern)
+
+
+def _expressions(pattern: Pattern) -> Iterator[Expression]:
+    match pattern:
+        case Filter():
+            yield pattern.condition
+        case LeftJoin() if pattern.condition is not None:
+            yield pattern.condition
+        case Extend():
+            yield pattern.expression
+
+
+def exists_in(expression: Expression) -> Iterator[Exists]:
+    match expression:
+        case Exists():
+            yield expression
+        case Call():
+            for arg in expression.args:
+                yield from exists_in(arg)
+
+
+# What a pattern needs of an event
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The predicates whose triples a pattern can look at; `every` where it may look at any triple."""
+
+    predicates: frozenset[Iri] = field(default_factory=frozenset)
+    every: bool = False
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(self.predicates | other.predicates, self.every or other.every)
+
+
+ALL = Needs(every=True)
+
+
+def needs(pattern: Pattern) -> Needs:
+    """What a pattern needs of an event; what GRAPH asks of the static dataset is not part of it."""
+    if isinstance(pattern, InGraph):
+        return Needs()
+    inner = [needs(part) for part in parts(pattern)]
+    inner += [needs(e.pattern) for expression in _expressions(pattern) for e in exists_in(expression)]
+    if isinstance(pattern, Basic):
+        bound = {v for t in pattern.triples if isinstance(t.predicate, Iri | Variable) for v in _variables_of(t)}
+        inner += [_needs_of(t, bound) for t in pattern.triples]
+    return reduce(Needs.__or__, inner, Needs())
+
+
+def _needs_of(triple: TriplePattern, bound: set[Variable]) -> Needs:
+    if isinstance(triple.predicate, Variable):
+        return Needs(every=True)
+    found = _needs_of_path(triple.predicate)
+    if may_be_empty(triple.predicate):
+        # An empty path leads from every node to itself, unless one of its ends is known otherwise.
+        ends = (triple.subject, triple.object)
+        if all(isinstance(end, Variable) and end not in bound for end in ends):
+            return Needs(every=True)
+    return found
+
+
+def _needs_of_path(path: Path) -> Needs:
+    match path:
+        case Iri():
+            return Needs(frozenset({path}))
+        case Inverse() | Repeat():
+            return _needs_of_path(path.path)
+        case Sequence() | Alternative():
+            return reduce(Needs.__or__, map(_needs_of_path, path.parts))
+        case Negated():
+            return Needs(every=True)
+        case _:
+            assert_never(path)
+
+
+def may_be_empty(path: Path) -> bool:
+    """Whether a path also leads from a node to itself, by no step at all."""
+    match path:
+        case Iri() | Negated():
+            return False
+        case Inverse():
+            return may_be_empty(path.path)
+        case Sequence():
+            return all(map(may_be_empty, path.parts))
+        case Alternative():
+            return any(map(may_be_empty, path.parts))
+        case Repeat():
+            return path.zero or may_be_empty(path.path)
+        case _:
+            assert_never(path)
+
+
+# Filters
+
+
+def conjuncts(expression: Expression) -> list[Expression]:
+    """The conditions that have to be true together: `a && b` is two."""
+    if isinstance(expression, Call) and expression.function == "&&":
+        return [one for arg in expression.args for one in conjuncts(arg)]
+    return [expression]
+
+
+def conjunction(expressions: Iterable[Expression]) -> Expression | None:
+    found = list(expressions)
+    return reduce(lambda a, b: Call("&&", (a, b)), found) if found else None
+
+
+def split_outer(pattern: Pattern, earlier: frozenset[str]) -> tuple[Pattern, tuple[Expression, ...]]:
+    """The filters of a group that look at `earlier` variables, which the group does not bind, apart from the group.
+
+    `{ ?s :price ?p FILTER(?p > ?before && ?p > 3) }` is `{ ?s :price ?p FILTER(?p > 3) }` and `?p > ?before`, which is to be
+    asked where `?before` is bound.
+    """
+    if not isinstance(pattern, Filter):
+        return pattern, ()
+    inner, outer = split_outer(pattern.pattern, earlier)
+    own = may_bind(inner)
+    here, there = list[Expression](), list[Expression]()
+    for one in conjuncts(pattern.condition):
+        (there if (mentioned(one) & earlier) - own else here).append(one)
+    condition = conjunction(here)
+    return (inner if condition is None else replace(pattern, pattern=inner, condition=condition)), (*outer, *there)

@@ -1,0 +1,223 @@
+"""Texts of RDF graphs, one an event, as triples in columns of numbers.
+
+A text is N-Triples or Turtle: what pyoxigraph takes for Turtle. Plain lines of N-Triples are read by a kernel for the whole
+column (`ntriples.py`), once kernels are compiled; all else by pyoxigraph, text by text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from augury.errors import RunError
+from augury.graphs.keys import compiled
+from augury.graphs.ntriples import scan
+from augury.graphs.patterns import ALL, LANG_STRING, Blank, Literal, Needs, RdfTerm, Triple
+from augury.graphs.terms import Terms, key_of
+from augury.jit import Array, Kernel, expect_work
+from augury.model import Iri
+
+Texts: TypeAlias = Any  # a column of texts: an array of Arrow, or a sequence of str
+
+
+@dataclass(frozen=True)
+class Triples:
+    """The triples of some events, sorted by event; of each event every triple once.
+
+    `event[i]` is the number of an event in its batch, from 0 up to `events`; the others are numbers of terms.
+    """
+
+    events: int
+    event: Array
+    subject: Array
+    predicate: Array
+    object: Array
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+    @staticmethod
+    def of(events: int, rows: Array) -> Triples:
+        """Triples from rows `event, subject, predicate, object`, in any order and with repetitions."""
+        rows = rows.reshape(-1, 4)
+        order = np.lexsort(rows.T[::-1])
+        rows = rows[order]
+        first = np.ones(len(rows), bool)
+        first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        return Triples(events, *(np.ascontiguousarray(column) for column in rows[first].T))
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """What is wrong with the text of an event: its number in the batch, the line in the text (0 where it is not known)."""
+
+    event: int
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"event {self.event}{f', line {self.line}' if self.line else ''}: malformed RDF: {self.message}"
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read: triples, and what is wrong with texts that have none for that reason."""
+
+    triples: Triples
+    malformed: list[Malformed] = field(default_factory=list)
+
+
+def read(texts: Texts, terms: Terms, needs: Needs = ALL, names: Sequence[str] | None = None) -> Read:
+    """The triples of events that somebody needs. Blank nodes are named `label.name` by the `names` of events.
+
+    Where there are no names, blank nodes are told apart by a running number. A text that is malformed has no triples; what
+    becomes of its event is up to the caller.
+    """
+    events = len(texts)
+    expect_work(Kernel.rows + events)
+    called = _Numbered(terms.events) if names is None else names
+    terms.events += events
+    if not compiled():
+        listed = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
+        rows, malformed = _parsed(listed, range(events), terms, needs, called)
+        return Read(Triples.of(events, rows), malformed)
+    data, bounds = bytes_of(texts)
+    wanted = _wanted(terms, needs)
+    found, plain, repeated = scan(data, bounds, lambda: _name_column(called, events), terms, wanted)
+    if plain.all():
+        return Read(Triples.of(events, found.T) if repeated else Triples(events, *found))
+    odd = np.flatnonzero(~plain).tolist()
+    odd_texts = [data[bounds[i] : bounds[i + 1]].tobytes().decode("utf-8", "surrogatepass") for i in odd]
+    rows, malformed = _parsed(odd_texts, odd, terms, needs, called)
+    return Read(Triples.of(events, np.concatenate([found.T, rows])), malformed)
+
+
+class _Numbered:
+    """Names for events that have none."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def __getitem__(self, event: int) -> str:
+        return str(self.first + event)
+
+
+def _wanted(terms: Terms, needs: Needs) -> Array | None:
+    """For each number of a term whether triples of this predicate are needed; None where all are."""
+    if needs.every:
+        return None
+    numbers = terms.numbers(needs.predicates)
+    found = np.zeros(len(terms), np.uint8)
+    found[numbers] = 1
+    return found
+
+
+def _name_column(names: _Numbered | Sequence[str], events: int) -> tuple[Array, Array]:
+    """The names of events one behind the other."""
+    listed = [names[i].encode("utf-8", "surrogatepass") for i in range(events)]
+    ends = np.zeros(events + 1, np.int64)
+    np.cumsum([len(name) for name in listed], out=ends[1:])
+    return np.frombuffer(b"".join(listed), np.uint8), ends
+
+
+def bytes_of(texts: Texts) -> tuple[Array, Array]:
+    """A column of texts as bytes, and where each one begins and ends."""
+    import pyarrow as pa
+
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    if not isinstance(texts, pa.Array) or texts.null_count or texts.type not in (pa.string(), pa.large_string()):
+        listed = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        encoded = [(text or "").encode("utf-8", "surrogatepass") for text in listed]
+        bounds = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(text) for text in encoded], out=bounds[1:])
+        return np.frombuffer(b"".join(encoded), np.uint8), bounds
+    _, offsets, data = texts.buffers()
+    width = np.int32 if texts.type == pa.string() else np.int64
+    bounds = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    return np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8), bounds
+
+
+def _parsed(
+    texts: Sequence[str | None], events: Sequence[int], terms: Terms, needs: Needs, names: _Numbered | Sequence[str]
+) -> tuple[Array, list[Malformed]]:
+    """The triples of texts by the parser, as rows `event, subject, predicate, object`."""
+    wanted = None if needs.every else {key_of(predicate) for predicate in needs.predicates}
+    keys, numbers, malformed = list[bytes](), list[int](), list[Malformed]()
+    for event, text in zip(events, texts, strict=True):
+        try:
+            found = list(triples_of(text or "", names[event], wanted))
+        except SyntaxError as error:
+            malformed.append(_malformed(event, error))
+            continue
+        keys += found
+        numbers += [event] * (len(found) // 3)
+    rows = terms.keys.add(keys).reshape(-1, 3)
+    return np.column_stack([np.array(numbers, np.int64).reshape(-1, 1), rows]), malformed
+
+
+def triples_of(text: str, name: str, wanted: set[bytes] | None) -> Iterator[bytes]:
+    """The keys of the terms of a graph, three a triple; those of the wanted predicates alone, where these are given."""
+    ox = oxigraph()
+    blank = _Blanks(name)
+    for quad in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
+        # Those that nobody wants are looked at as well: how blank nodes are numbered must not hang on what is wanted.
+        subject, predicate, object = (key_of(_term(one, blank)) for one in (quad.subject, quad.predicate, quad.object))
+        if wanted is None or predicate in wanted:
+            yield from (subject, predicate, object)
+
+
+class _Blanks:
+    """The labels of the blank nodes of an event: as they are written, or numbered where the parser made them up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.anonymous: dict[str, int] = {}
+
+    def label(self, label: str) -> str:
+        if _MADE_UP.fullmatch(label):
+            label = f"-{self.anonymous.setdefault(label, len(self.anonymous))}"
+        return f"{label}.{self.name}"
+
+
+_MADE_UP = re.compile(r"[0-9a-f]{24,32}")
+
+
+def _term(term: Any, blank: _Blanks) -> RdfTerm:
+    """A term of pyoxigraph as ours."""
+    ox = oxigraph()
+    match term:
+        case ox.NamedNode():
+            return Iri(term.value)
+        case ox.BlankNode():
+            return Blank(blank.label(term.value))
+        case ox.Literal():
+            if term.language:
+                direction = getattr(term, "direction", None)
+                tag = f"{term.language}--{direction}" if direction else term.language
+                return Literal(term.value, LANG_STRING, tag.lower())
+            return Literal(term.value, term.datatype.value)
+    return Triple(*(_term(part, blank) for part in (term.subject, term.predicate, term.object)))
+
+
+def _malformed(event: int, error: SyntaxError) -> Malformed:
+    return Malformed(event, error.lineno or 0, said_by_parser(error))
+
+
+def said_by_parser(error: SyntaxError) -> str:
+    """What pyoxigraph says is wrong, and at which column."""
+    text = re.sub(r"^Parser error (at|between) [^:]*: ", "", error.msg or "")
+    column = f" at column {error.offset}" if error.offset else ""
+    return f"{text[:1].lower()}{text[1:]}{column}"
+
+
+def oxigraph() -> Any:
+    try:
+        import pyoxigraph
+    except ImportError:
+        raise RunError("RDF is read with pyoxigraph, which is not installed", "pip install 'augury[rdf]'") from None
+    return pyoxigraph

@@ -1,0 +1,285 @@
+"""Solutions of a graph pattern in each event of a batch: columns in, columns out, one case for each node.
+
+Nodes are worked out bottom up, as SPARQL defines them. What is *given* to a node are bindings that its solutions will be joined
+with: a hint, by which a pattern on the static dataset looks up what is bound instead of listing all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from augury.graphs import patterns as p
+from augury.graphs.dataset import NO_DATASET, Dataset, seeds
+from augury.graphs.evaluate import Expressions
+from augury.graphs.match import EventGraph, Graph, Waiting, match_basic
+from augury.graphs.patterns import Expression, Pattern
+from augury.graphs.push import push
+from augury.graphs.read import Triples
+from augury.graphs.solutions import (
+    Pairs,
+    Table,
+    distinct,
+    in_each_event,
+    joined,
+    merged,
+    nothing,
+    pairs,
+    stacked,
+    united,
+)
+from augury.graphs.terms import UNBOUND, Terms
+from augury.jit import Array
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """The solutions of a pattern, sorted by event: numbers of terms by variable, UNBOUND where one is open. Each is there once."""
+
+    event: Array
+    columns: dict[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+def solutions(pattern: Pattern, triples: Triples, terms: Terms, dataset: Dataset = NO_DATASET) -> Solutions:
+    """The solutions of a pattern in each event of a batch; GRAPH is asked of the dataset."""
+    solving = Solving(terms, EventGraph(triples, terms), dataset, triples.events)
+    return solving.final(pattern)
+
+
+class Solving:
+    """A batch of events while patterns are solved in it; several patterns may share it.
+
+    `outer` are bindings, one row an event, that stand in place of variables: those of the rows that EXISTS is asked of.
+    """
+
+    def __init__(self, terms: Terms, graph: Graph, dataset: Dataset, events: int, outer: Table | None = None) -> None:
+        self.terms, self.graph, self.dataset, self.events, self.outer = terms, graph, dataset, events, outer
+        self.expressions = Expressions(terms, self._exists)
+
+    def final(self, pattern: Pattern) -> Solutions:
+        names = p.may_bind(pattern)
+        found = distinct(in_each_event(self.solve(pattern), self.events).only(names))
+        assert found.event is not None
+        unbound = np.full(found.size, UNBOUND, np.int64)
+        return Solutions(found.event, {name: found.columns.get(name, unbound) for name in sorted(names)})
+
+    def solve(self, pattern: Pattern, given: Table | None = None) -> Table:
+        match pattern:
+            case p.Basic():
+                return self._basic(pattern, [], given)
+            case p.Join():
+                left = self.solve(pattern.left, given)
+                return joined(left, self.solve(pattern.right, _hint(left, given)), self.events)
+            case p.LeftJoin():
+                return self._left_join(pattern, given)
+            case p.Union():
+                return united(self.solve(pattern.left, given), self.solve(pattern.right, given), self.events)
+            case p.Minus():
+                return self._minus(pattern, given)
+            case p.Filter():
+                return self._filter(pattern, given)
+            case p.Extend():
+                return self._extend(pattern, given)
+            case p.Values():
+                return self._put_in(self._values(pattern))
+            case p.InGraph():
+                return self._put_in(self._in_graph(pattern, given))
+            case p.Project():
+                hint = None if given is None else given.only(pattern.variables)
+                return distinct(self.solve(pattern.pattern, hint).only(pattern.variables))
+            case _:
+                assert_never(pattern)
+
+    def _put_in(self, table: Table) -> Table:
+        """The rows that agree with the outer bindings."""
+        if self.outer is None:
+            return table
+        shared = self.outer.only(table.columns)
+        return joined(table, shared, self.events) if shared.columns else table
+
+    def _basic(self, pattern: p.Basic, conditions: Sequence[Expression], given: Table | None) -> Table:
+        return self._put_in(match_basic(self.graph, pattern, Waiting(conditions, self._holds), given))
+
+    def _holds(self, condition: Expression, table: Table) -> Array:
+        return self.expressions.holds(condition, self._seen(table))
+
+    def _seen(self, table: Table) -> Table:
+        """What an expression sees: the columns of a table, and the outer bindings."""
+        if self.outer is None:
+            return table
+        table = in_each_event(table, self.events)
+        more = {n: column[table.event] for n, column in self.outer.columns.items() if n not in table.columns}
+        return Table(table.size, table.event, {**table.columns, **more}, table.distinct)
+
+    def _ready(self, expression: Expression | None, table: Table) -> Table:
+        """A table of which an expression can be asked: one that looks at an event is asked event by event."""
+        if self.outer is not None:
+            return in_each_event(table, self.events)
+        looks = expression is not None and any(p.exists_in(expression)) and isinstance(self.graph, EventGraph)
+        return in_each_event(table, self.events) if looks else table
+
+    def _extend(self, pattern: p.Extend, given: Table | None) -> Table:
+        if given is not None and pattern.variable in given.columns:
+            given = given.only(given.columns.keys() - {pattern.variable})
+        inner = self._ready(pattern.expression, self.solve(pattern.pattern, given))
+        found = self.expressions.terms_of(pattern.expression, self._seen(inner))
+        return inner.with_column(pattern.variable, found)
+
+    def _left_join(self, pattern: p.LeftJoin, given: Table | None) -> Table:
+        left = self._ready(pattern.condition, self.solve(pattern.left, given))
+        right = self.solve(pattern.right, _hint(left, given))
+        if right.event is not None:
+            left = in_each_event(left, self.events)
+        found = pairs(left, right, self.events)
+        table = merged(left, right, found)
+        if pattern.condition is not None:
+            holds = self._holds(pattern.condition, table)
+            table, found = table.take(holds), Pairs(found.left[holds], found.right[holds])
+        alone = np.ones(left.size, bool)
+        alone[found.left] = False
+        if not alone.any():
+            return table
+        order = np.argsort(np.concatenate([found.left, np.flatnonzero(alone)]), kind="stable")
+        both = stacked(table, left.take(alone))
+        # A row of the left alone differs from those that have a partner, unless the partner leaves all its variables open.
+        return both.take(order, distinct=table.distinct and left.distinct and bool(_new_columns(left, right)))
+
+    def _minus(self, pattern: p.Minus, given: Table | None) -> Table:
+        left = self.solve(pattern.left, given)
+        right = self.solve(pattern.right, _hint(left, given))
+        shared = [name for name in left.columns if name in right.columns]
+        if not shared or not left.size or not right.size:
+            return left
+        if right.event is not None:
+            left = in_each_event(left, self.events)
+        found = pairs(left, right, self.events)
+        common = np.zeros(len(found.left), bool)
+        for name in shared:
+            common |= (left.columns[name][found.left] != UNBOUND) & (right.columns[name][found.right] != UNBOUND)
+        kept = np.ones(left.size, bool)
+        kept[found.left[common]] = False
+        return left.take(kept)
+
+    def _filter(self, pattern: p.Filter, given: Table | None) -> Table:
+        """Conditions are asked as soon as what they look at is bound."""
+        conditions, inner = p.conjuncts(pattern.condition), pattern.pattern
+        while isinstance(inner, p.Filter):
+            conditions, inner = [*p.conjuncts(inner.condition), *conditions], inner.pattern
+        inner, conditions = push(inner, conditions)
+        if isinstance(inner, p.Basic):
+            early = [c for c in conditions if p.mentioned(c) <= p.may_bind(inner) and not any(p.exists_in(c))]
+            found = self._basic(inner, early, given)
+            conditions = [c for c in conditions if c not in early]
+        else:
+            found = self.solve(inner, given)
+        for condition in conditions:
+            found = self._ready(condition, found)
+            found = found.take(self._holds(condition, found))
+        return found
+
+    def _values(self, pattern: p.Values) -> Table:
+        numbers = [[UNBOUND if term is None else self.terms.number(term) for term in row] for row in pattern.rows]
+        rows = np.array(numbers, np.int64).reshape(len(pattern.rows), len(pattern.variables))
+        columns = {name: rows[:, i].copy() for i, name in enumerate(pattern.variables)}
+        return distinct(Table(len(pattern.rows), None, columns, distinct=False))
+
+    def _in_graph(self, pattern: p.InGraph, given: Table | None) -> Table:
+        """A graph by its name; by a variable, each of the graphs that have a name."""
+        names = p.may_bind(pattern.pattern)
+        hint = None if given is None else seeds(given, names)
+        if not isinstance(pattern.graph, p.Variable):
+            graph = self.dataset.graph(self.terms.find(pattern.graph))
+            return nothing(names) if graph is None else self._inside(graph).solve(pattern.pattern, hint)
+        name = pattern.graph.name
+        chosen = self.dataset.names
+        if given is not None and name in given.columns and not given.unbound(name):
+            chosen = [number for number in chosen if (given.columns[name] == number).any()]
+        table = nothing({*names, name})
+        for number in chosen:
+            graph = self.dataset.graph(number)
+            assert graph is not None
+            here = Table(1, None, {name: np.array([number])})
+            table = united(
+                table, joined(self._inside(graph).solve(pattern.pattern, hint), here, self.events), self.events
+            )
+        return Table(table.size, table.event, table.columns)
+
+    def _inside(self, graph: Graph) -> Solving:
+        return Solving(self.terms, graph, self.dataset, self.events, self.outer)
+
+    # EXISTS
+
+    def _exists(self, expression: p.Exists, table: Table) -> Array:
+        """For each row whether the pattern has a solution that agrees with it, the row's values put in place of variables."""
+        pattern, conditions = expression.pattern, list[Expression]()
+        while isinstance(pattern, p.Filter):
+            conditions.insert(0, pattern.condition)
+            pattern = pattern.pattern
+        if independent(pattern, frozenset(table.columns)):
+            right = self.solve(pattern, table)
+            matched = pairs(table, right, self.events)
+            both = merged(table, right, matched)
+            for condition in conditions:
+                holds = self._holds(condition, both)
+                both, matched = both.take(holds), Pairs(matched.left[holds], matched.right[holds])
+            found = np.zeros(table.size, bool)
+            found[matched.left] = True
+        else:
+            found = self._exists_by_row(expression.pattern, table)
+        return ~found if expression.negated else found
+
+    def _exists_by_row(self, pattern: Pattern, table: Table) -> Array:
+        """Each row is an event of its own."""
+        outer = Table(table.size, np.arange(table.size), table.columns)
+        graph = self.graph.for_rows(table.event, table.size)
+        solved = in_each_event(Solving(self.terms, graph, self.dataset, table.size, outer).solve(pattern), table.size)
+        found = np.zeros(table.size, bool)
+        found[solved.event] = True
+        return found
+
+
+def _hint(left: Table, given: Table | None) -> Table | None:
+    """What the right side of a join is given: the rows of the left one."""
+    return left if left.columns else given
+
+
+def _new_columns(left: Table, right: Table) -> list[str]:
+    """The variables that every row of the right side binds, and the left side does not have."""
+    return [name for name in right.columns if name not in left.columns and not right.unbound(name)]
+
+
+def independent(pattern: Pattern, outer: frozenset[str]) -> bool:
+    """Whether solutions that agree with a row are those of the pattern with the row's values put in place of variables.
+
+    That is so unless an expression looks at an outer variable that is not bound where it stands, or a side that is
+    optional, or taken away, decides by one.
+    """
+    match pattern:
+        case p.Basic() | p.Values():
+            return True
+        case p.Join() | p.Union():
+            return independent(pattern.left, outer) and independent(pattern.right, outer)
+        case p.LeftJoin() | p.Minus():
+            bound = p.certainly_binds(pattern.left)
+            inner = independent(pattern.left, outer) and independent(pattern.right, outer)
+            condition = pattern.condition if isinstance(pattern, p.LeftJoin) else None
+            looked = p.mentioned(condition) if condition is not None else frozenset[str]()
+            return inner and not ((p.may_bind(pattern.right) | looked) & outer) - bound
+        case p.Filter():
+            looked = p.mentioned(pattern.condition) & outer
+            return independent(pattern.pattern, outer) and looked <= p.certainly_binds(pattern.pattern)
+        case p.Extend():
+            looked = (p.mentioned(pattern.expression) | {pattern.variable}) & outer
+            return independent(pattern.pattern, outer) and looked <= p.certainly_binds(pattern.pattern)
+        case p.InGraph():
+            return independent(pattern.pattern, outer)
+        case p.Project():
+            return independent(pattern.pattern, outer & frozenset(pattern.variables))
+        case _:
+            assert_never(pattern)

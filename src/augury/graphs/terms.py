@@ -1,0 +1,318 @@
+"""A number for each different RDF term, and what the terms stand for, as columns.
+
+A term is kept as a *key*, the bytes by which it is told from others: `<iri>`, `_:label`, `"text"`, `"text"@tag`, `"text"^^<datatype>`
+(N-Triples without escapes; xsd:string is left out). Numbers of terms do not order. Terms are compared by the columns beside,
+which are filled once for each of them, see `Worth`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from augury.clock import Duration, Timestamp, show_timestamp
+from augury.errors import DataError
+from augury.graphs import lexical as lex
+from augury.graphs.classify import (
+    BLANK,
+    DATATYPE_ENDS,
+    DATATYPES,
+    DATE,
+    DATE_TIME,
+    DURATION,
+    FIVES,
+    HIGH,
+    IRI,
+    LANG,
+    LOW,
+    MEASURED,
+    MONTHS,
+    NUMBER,
+    OTHER,
+    RANK_OF,
+    TENS,
+    TEXT,
+    TIME,
+    TRIPLE,
+    TRUTH,
+    UNSURE,
+    classify,
+)  # fmt: skip
+from augury.graphs.keys import Keys, compiled
+from augury.graphs.literals import literal_value
+from augury.graphs.patterns import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
+from augury.jit import Array
+from augury.model import Iri, Term, Value, show_value
+
+UNBOUND = -1  # the number that stands for no term
+
+_FAMILIES = {
+    "number": NUMBER,
+    "boolean": TRUTH,
+    "dateTime": DATE_TIME,
+    "date": DATE,
+    "time": TIME,
+    "duration": DURATION,
+    "months": MONTHS,
+    "string": TEXT,
+    "lang": LANG,
+    "other": OTHER,
+}
+
+
+@dataclass
+class Worth:
+    """What terms stand for, by their numbers.
+
+    `family` says with which terms one can be compared; `number` is the value of a number, a boolean (0, 1), a time or a
+    duration (seconds, months) as a float; `exact` whether that is all of the value, which an integer beyond 2^53 or a
+    decimal may miss by a little; `rank` is the type of a number: integer, decimal, float, double.
+    """
+
+    family: Array
+    number: Array
+    exact: Array
+    rank: Array
+
+    @staticmethod
+    def empty() -> Worth:
+        return Worth(np.empty(0, np.uint8), np.empty(0), np.empty(0, np.bool_), np.empty(0, np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.family)
+
+    def and_then(self, other: Worth) -> Worth:
+        pairs = zip(self.columns, other.columns, strict=True)
+        return Worth(*(np.concatenate(pair) for pair in pairs))
+
+    def of(self, rows: Array) -> Worth:
+        return Worth(*(column[rows] for column in self.columns))
+
+    @property
+    def columns(self) -> tuple[Array, Array, Array, Array]:
+        return self.family, self.number, self.exact, self.rank
+
+
+class Terms:
+    """Different terms by their numbers. It only grows, until `retain` forgets what nobody needs."""
+
+    def __init__(self) -> None:
+        self.keys = Keys()
+        self._worth = Worth.empty()
+        self._terms: dict[int, RdfTerm] = {}  # those that somebody looked at
+        self._values: dict[int, Value] = {}
+        self.answers: dict[tuple[str, tuple[int, ...]], int] = {}  # of functions, see `evaluate.py`
+        self.events = 0  # how many events there were whose blank nodes had to be told apart
+        self.generation = 0  # how often terms were forgotten, after which all numbers are others
+
+    def __len__(self) -> int:
+        return self.keys.n
+
+    # From terms to numbers
+
+    def number(self, term: RdfTerm) -> int:
+        """The number of a term, a new one where it has none."""
+        return int(self.keys.add([key_of(term)])[0])
+
+    def numbers(self, terms: Iterable[RdfTerm]) -> Array:
+        return self.keys.add([key_of(term) for term in terms])
+
+    def find(self, term: RdfTerm) -> int:
+        """The number of a term; UNBOUND where it has none."""
+        return self.keys.find(key_of(term))
+
+    def number_of_value(self, value: Value) -> int:
+        """The number of the term that a value is written as; of null, UNBOUND."""
+        return UNBOUND if value is None else self.number(term_of(value))
+
+    # From numbers to terms
+
+    def term(self, number: int) -> RdfTerm:
+        found = self._terms.get(number)
+        if found is None:
+            found = self._terms[number] = term_of_key(self.keys.key(number))
+        return found
+
+    def terms(self, numbers: Iterable[int]) -> list[RdfTerm]:
+        return [self.term(int(number)) for number in numbers]
+
+    def value(self, number: int) -> Value:
+        """The value of Augury that a term stands for; of UNBOUND, null."""
+        if number == UNBOUND:
+            return None
+        found = self._values.get(number)
+        if found is None:
+            found = self._values[number] = value_of_term(self.term(number))
+        return found
+
+    def values(self, numbers: Iterable[int]) -> list[Value]:
+        return [self.value(int(number)) for number in numbers]
+
+    # What terms stand for
+
+    @property
+    def worth(self) -> Worth:
+        """What all terms stand for."""
+        if len(self._worth) < self.keys.n:
+            self._worth = self._worth.and_then(worth_of(self.keys, len(self._worth)))
+        return self._worth
+
+    # Forgetting, and snapshots
+
+    def retain(self, numbers: Array) -> Array:
+        """Forgets all terms but these. For each number the new one, UNBOUND where the term is gone."""
+        worth = self.worth
+        places = self.keys.retain(numbers)
+        self._worth = worth.of(np.flatnonzero(places >= 0))
+        self._terms, self._values, self.answers = {}, {}, {}
+        self.generation += 1
+        return places
+
+    def state(self) -> dict[str, Any]:
+        """All that has to be kept, as arrays."""
+        return {**self.keys.state(), "events": self.events}
+
+    @staticmethod
+    def restored(state: dict[str, Any]) -> Terms:
+        found = Terms()
+        found.keys, found.events = Keys.restored(state), state["events"]
+        return found
+
+
+# Keys
+
+
+def key_of(term: RdfTerm) -> bytes:
+    return _key(term).encode("utf-8", "surrogatepass")
+
+
+def _key(term: RdfTerm) -> str:
+    match term:
+        case Iri():
+            return f"_:{term.text[2:]}" if term.text.startswith("_:") else f"<{term.text}>"
+        case Blank():
+            return f"_:{term.label}"
+        case Literal():
+            if term.language:
+                return f'"{term.text}"@{term.language}'
+            return f'"{term.text}"' if term.datatype == STRING else f'"{term.text}"^^<{term.datatype}>'
+        case Triple():
+            parts = [_key(part) for part in (term.subject, term.predicate, term.object)]
+            return f"<<{' '.join(f'{len(part)}:{part}' for part in parts)}"
+
+
+def n_triples(term: Iri | Literal) -> str:
+    """A term as N-Triples writes it."""
+    if isinstance(term, Iri):
+        return _key(term)
+    text = re.sub(r'["\\\x00-\x1f\x7f]', lambda found: f"\\u{ord(found[0]):04X}", term.text)
+    return _key(Literal(text, term.datatype, term.language))
+
+
+def term_of_key(key: bytes) -> RdfTerm:
+    return _term(key.decode("utf-8", "surrogatepass"))
+
+
+def _term(key: str) -> RdfTerm:
+    if key.startswith("<<"):
+        parts, rest = list[RdfTerm](), key[2:]
+        while rest:
+            length, _, rest = rest.partition(":")
+            parts.append(_term(rest[: int(length)]))
+            rest = rest[int(length) + 1 :]
+        return Triple(*parts)
+    if key[0] == "<":
+        return Iri(key[1:-1])
+    if key[0] == "_":
+        return Blank(key[2:])
+    end = key.rindex('"')
+    text, kind = key[1:end], key[end + 1 :]
+    if not kind:
+        return Literal(text)
+    return Literal(text, LANG_STRING, kind[1:]) if kind[0] == "@" else Literal(text, kind[3:-1])
+
+
+# Values
+
+
+def value_of_term(term: RdfTerm) -> Value:
+    """The value that a term stands for, as for all RDF: a blank node is an IRI `_:label`."""
+    match term:
+        case Iri():
+            return term
+        case Blank():
+            return Iri(f"_:{term.label}")
+        case Literal():
+            return literal_value(term.text, term.datatype, term.language)
+        case Triple():
+            return Term("triple", tuple(map(value_of_term, (term.subject, term.predicate, term.object))))
+
+
+def term_of(value: Value) -> RdfTerm:
+    """The term that a value is written as."""
+    match value:
+        case bool() | int() | float() | str():
+            return lex.literal_of(value)
+        case Iri():
+            return Blank(value.text[2:]) if value.text.startswith("_:") else value
+        case Timestamp():
+            return Literal(show_timestamp(value.us), lex.DATE_TIME)
+        case Duration():
+            return Literal(_seconds(value.us), lex.DAY_TIME_DURATION)
+        case Term("lang", (str(text), str(tag))):
+            return Literal(text, LANG_STRING, tag)
+        case Term("literal", (str(text), Iri(datatype))):
+            return Literal(text, datatype)
+    raise DataError(f"is no term of RDF: {show_value(value)}")
+
+
+def _seconds(us: int) -> str:
+    return f"{'-' if us < 0 else ''}PT{Decimal(abs(us)) / 1_000_000:f}S"
+
+
+# What terms stand for
+
+
+def worth_of(keys: Keys, lo: int) -> Worth:
+    """What the terms from a number on stand for."""
+    size = keys.n - lo
+    worth = Worth(np.full(size, UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
+    if compiled():
+        classify(
+            keys.data, keys.ends, lo, keys.n, DATATYPES, DATATYPE_ENDS, RANK_OF, LOW, HIGH, TENS, FIVES, *worth.columns
+        )
+    for row in np.flatnonzero(worth.family == UNSURE).tolist():
+        for column, part in zip(worth.columns, _worth(term_of_key(keys.key(lo + row))), strict=True):
+            column[row] = part
+    return worth
+
+
+def _worth(term: RdfTerm) -> tuple[int, float, bool, int]:
+    match term:
+        case Iri():
+            return IRI, 0.0, True, 0
+        case Blank():
+            return BLANK, 0.0, True, 0
+        case Triple():
+            return TRIPLE, 0.0, True, 0
+        case Literal():
+            name, value = lex.family(term)
+            family = _FAMILIES[name]
+            if family > MEASURED:
+                return family, 0.0, True, 0
+            number, exact = _as_float(value)
+            return family, number, exact, lex.RANKS.get(term.datatype, 0)
+
+
+def _as_float(value: Any) -> tuple[float, bool]:
+    """The float that is nearest to a value, and whether it is the value."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return (np.inf if value > 0 else -np.inf), False
+    return (number if isinstance(value, float) else number + 0.0), number == value or number != number

@@ -1,0 +1,237 @@
+"""GPMs: graph patterns read, refused where they have what queries over streams do not, and their filters sorted.
+
+A filter of the outermost group that looks at another GPM is asked of the join of both; all others stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from augury.algebra.graph_queries import Expression, Gpm
+from augury.errors import Findings, Span, nearest
+from augury.language.spaseq import query_tree as t
+from augury.language.spaseq.sparql_parser import (
+    CASTS,
+    Bindings,
+    GroupShape,
+    NotSparql,
+    expression_functions,
+    group_shape,
+)
+from augury.language.spaseq.sparql_text import Clause, Prologue, clauses, closing, normal, variables, without
+from augury.language.spaseq.tokens import Piece, pieces
+
+AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
+_CHANGING = {
+    "NOW": "the time of an event is not part of its graph",
+    **dict.fromkeys(("RAND", "UUID", "STRUUID", "BNODE"), "an answer must be the same whenever it is computed"),
+}
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A GPM whose graph pattern is SPARQL: its words, and what follows from its shape."""
+
+    name: str
+    streams: tuple[str, ...]
+    words: tuple[Piece, ...]
+    shape: GroupShape
+    span: Span
+
+    @property
+    def bindings(self) -> Bindings:
+        return self.shape.bindings
+
+    def place(self, piece: Piece) -> Span:
+        return Span(self.span.source, piece.start, piece.end)
+
+
+def read_pattern(define: t.Define, streams: tuple[str, ...], prologue: Prologue) -> Pattern | None:
+    """The graph pattern of a definition; None where it is wrong, which is reported."""
+    span, findings = define.pattern.span, prologue.findings
+    words = tuple(pieces(span.source.text, span.start, span.end))
+    if _refused(words, span, findings):
+        return None
+    text = normal(words, prologue, span)
+    if text is None:
+        return None
+    try:
+        shape = group_shape(text)
+    except NotSparql as error:
+        report(error, span, findings)
+        return None
+    if unknown_functions(shape.functions, words, span, prologue):
+        return None
+    return Pattern(define.name.text, streams, words, shape, span)
+
+
+def report(error: NotSparql, span: Span, findings: Findings) -> None:
+    place = span if error.piece is None else Span(span.source, error.piece.start, error.piece.end)
+    findings.add("E250", error.message, place, hint=error.hint)
+
+
+def _refused(words: Sequence[Piece], span: Span, findings: Findings) -> bool:
+    """Reports what SPARQL has and a GPM does not."""
+    sound = len(findings.errors)
+    for piece, after in zip(words, [*words[1:], words[-1]], strict=True):
+        place = Span(span.source, piece.start, piece.end)
+        if piece.is_word("SERVICE"):
+            findings.add("E250", "SERVICE would ask another machine, and a query asks none", place,
+                         hint="give its graph with --rdf, and read it with GRAPH")  # fmt: skip
+        elif piece.is_word("SELECT"):
+            findings.add("E250", "a GPM has no query inside", place,
+                         hint="derive its answers by a query of its own: CONSTRUCT … INTO a stream")  # fmt: skip
+        elif piece.is_word(*AGGREGATES) and after.text == "(":
+            findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", place,
+                         hint="aggregates stand in SELECT, HAVING and ORDER BY, and range over the iterations of a `+`")  # fmt: skip
+    refuse_changing(words, span, findings)
+    return len(findings.errors) > sound
+
+
+def refuse_changing(words: Sequence[Piece], span: Span, findings: Findings) -> None:
+    """Reports functions that give something else each time."""
+    for piece, after in pairwise(words):
+        if piece.is_word(*_CHANGING) and after.text == "(":
+            word = piece.text.upper()
+            findings.add("E250", f"{word}() is not for queries over streams: {_CHANGING[word]}",
+                         Span(span.source, piece.start, piece.end))  # fmt: skip
+
+
+def unknown_functions(functions: Iterable[str], words: Sequence[Piece], span: Span, prologue: Prologue) -> bool:
+    """Reports functions, called by IRI, that are not there."""
+    unknown = set(functions) - CASTS
+    for piece, after in pairwise(words):
+        if piece.kind in ("iri", "pname") and after.text == "(" and unknown:
+            place = Span(span.source, piece.start, piece.end)
+            if prologue.iri(piece, place) in unknown:
+                prologue.findings.add("E250", f"there is no function {piece.text}", place,
+                                      hint="there are those of SPARQL 1.1, and the casts of XSD such as xsd:integer")  # fmt: skip
+    return bool(unknown)
+
+
+# Filters
+
+
+def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...] | None:
+    """The GPMs, each with the filters that are asked of the join with what came before."""
+    findings = prologue.findings
+    before = len(findings.errors)
+    found = []
+    for pattern in patterns:
+        others = frozenset(v for p in patterns if p is not pattern for v in p.bindings.may)
+        gpm = _gpm(pattern, others, prologue)
+        if gpm is not None:
+            found.append(gpm)
+    return tuple(found) if len(findings.errors) == before else None
+
+
+def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | None:
+    outermost = [c for c in clauses(pattern.words, "FILTER") if c.depth == 1]
+    foreign = others - pattern.bindings.surely
+    joined = [c for c in outermost if set(_seen(c.body)) & foreign]
+    findings = prologue.findings
+    kept = without(pattern.words, joined)
+    _check_scope(pattern, joined, others, findings)
+    filters = [_filter(clause, pattern, prologue) for clause in joined]
+    text = normal(kept, prologue, pattern.span)
+    if text is None:
+        return None
+    in_order = variables(pattern.words)
+    return Gpm(
+        pattern.name,
+        pattern.streams,
+        text.text,
+        tuple(v for v in in_order if v in pattern.bindings.may),
+        tuple(v for v in in_order if v in pattern.bindings.surely),
+        tuple(f for f in filters if f is not None),
+        pattern.shape.graphs,
+        pattern.span,
+    )
+
+
+def _filter(clause: Clause, pattern: Pattern, prologue: Prologue) -> Expression | None:
+    text = normal(clause.body, prologue, pattern.span)
+    if text is None:
+        return None
+    try:
+        expression_functions(text)
+    except NotSparql as error:
+        report(error, pattern.span, prologue.findings)
+        return None
+    return Expression(text.text, variables(clause.body), clause.span(pattern.span))
+
+
+def _seen(words: Sequence[Piece]) -> tuple[str, ...]:
+    """The variables of an expression, those of graph patterns inside it aside."""
+    return variables(_outside(words))
+
+
+def _outside(words: Sequence[Piece]) -> list[Piece]:
+    found: list[Piece] = []
+    at = 0
+    while at < len(words):
+        if words[at].text == "{" and words[at].kind == "sign":
+            at = closing(words, at)
+        else:
+            found.append(words[at])
+        at += 1
+    return found
+
+
+def _check_scope(pattern: Pattern, joined: list[Clause], others: frozenset[str], findings: Findings) -> None:
+    """Reports expressions that look at variables which they cannot see."""
+    own = pattern.bindings.may
+    asked_on_join = {clause.pieces[0].start for clause in joined}
+    for clause in clauses(pattern.words, "FILTER", "BIND", "EXISTS"):
+        here = clause.pieces[0].start in asked_on_join
+        has_exists = any(p.is_word("EXISTS") for p in clause.pieces)
+        if here and has_exists:
+            findings.add("E254", "a FILTER with EXISTS looks at another GPM", clause.span(pattern.span),
+                         hint="split it: one FILTER with EXISTS, another one on the other GPM")  # fmt: skip
+            continue
+        inside = set(_inside_exists(clause)) if has_exists else set()
+        for piece in clause.pieces:
+            name = piece.text[1:]
+            if piece.kind != "var" or name in own or (here and name in others):
+                continue
+            if name in others:
+                _hidden(clause, piece, pattern, findings)
+            elif name not in inside and not _bound_inside(pattern, clause, name):
+                _unbound(piece, pattern, own | others, findings)
+
+
+def _inside_exists(clause: Clause) -> tuple[str, ...]:
+    """The variables of the graph patterns inside an expression: what they bind is theirs."""
+    outside = {piece.start for piece in _outside(clause.pieces)}
+    return variables(piece for piece in clause.pieces if piece.start not in outside)
+
+
+def _bound_inside(pattern: Pattern, clause: Clause, name: str) -> bool:
+    """Whether a triple somewhere in the GPM has the variable: inside MINUS or EXISTS, where it is bound for itself."""
+    if clause.depth == 1 and clause.word != "EXISTS":
+        return False
+    expressions = clauses(pattern.words, "FILTER", "BIND")
+    inside = {piece.start for c in expressions for piece in _outside(c.pieces)}
+    return any(piece.kind == "var" and piece.text[1:] == name and piece.start not in inside for piece in pattern.words)
+
+
+def _hidden(clause: Clause, piece: Piece, pattern: Pattern, findings: Findings) -> None:
+    what = {"BIND": "BIND", "EXISTS": "EXISTS"}.get(clause.word, "a FILTER inside another pattern")
+    if clause.word == "FILTER" and clause.depth == 1:
+        what = "EXISTS"
+    hint = (
+        "compute it in SELECT"
+        if what == "BIND"
+        else "only a FILTER of the outermost group, without EXISTS, sees the GPMs before"
+    )
+    findings.add(
+        "E254", f"`{piece.text}` is of another GPM, which {what} does not see", pattern.place(piece), hint=hint
+    )
+
+
+def _unbound(piece: Piece, pattern: Pattern, known: Collection[str], findings: Findings) -> None:
+    close = nearest(piece.text[1:], known)
+    hint = f"did you mean `?{close}`?" if close else "a triple of this GPM, or of one before it, must have it"
+    findings.add("E301", f"nothing binds `{piece.text}`", pattern.place(piece), hint=hint)

@@ -1,0 +1,75 @@
+"""RDF terms as values of a circuit: each is its key, a text, and has a number among the terms of the circuit's dictionary."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from augury.columns.dictionary import NULL, OPEN, Dictionary
+from augury.columns.table import grown
+from augury.errors import RunError
+from augury.graphs.terms import UNBOUND, Terms
+from augury.jit import Array
+
+_UNKNOWN = -2
+
+
+class CodedTerms:
+    """The terms among the values of a dictionary: from codes to numbers of terms, and back. Null is UNBOUND."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._find, self._encode, self.terms = dictionary.decode, dictionary.encode, Terms()
+        self._numbers = np.full(64, _UNKNOWN, np.int64)  # by number of the value
+        self._numbers[[NULL >> 1, OPEN >> 1]] = UNBOUND
+        self._codes = np.full(64, _UNKNOWN, np.int64)  # by number of the term
+        self._values = np.full(64, _UNKNOWN, np.int64)  # by number of the term: the code of what it stands for
+
+    def numbers(self, codes: Array) -> Array:
+        """The numbers of the terms that codes stand for."""
+        if len(codes) and not (codes & 1).all():
+            raise RunError("a value is no RDF term")
+        places = codes >> 1
+        self._numbers = _room(self._numbers, int(places.max(initial=0)) + 1)
+        found = self._numbers[places]
+        new = np.unique(places[found == _UNKNOWN])
+        if len(new):
+            keys = [str(self._find(int(place) * 2 + 1)).encode("utf-8", "surrogatepass") for place in new]
+            self._numbers[new] = self.terms.keys.add(keys)
+            found = self._numbers[places]
+        return found
+
+    def codes(self, numbers: Array) -> Array:
+        """The codes of terms."""
+        self._codes = _room(self._codes, len(self.terms))
+        found = np.where(numbers == UNBOUND, NULL, self._codes[numbers])
+        new = np.unique(numbers[found == _UNKNOWN])
+        if len(new):
+            keys = self.terms.keys
+            coded = [self._encode(keys.key(int(n)).decode("utf-8", "surrogatepass")) for n in new]
+            self._codes[new] = coded
+            places = np.array(coded, np.int64) >> 1
+            self._numbers = _room(self._numbers, int(places.max()) + 1)
+            self._numbers[places] = new
+            found = np.where(numbers == UNBOUND, NULL, self._codes[numbers])
+        return found
+
+    def values(self, numbers: Array) -> Array:
+        """The codes of the values that terms stand for."""
+        self._values = _room(self._values, len(self.terms))
+        found = np.where(numbers == UNBOUND, NULL, self._values[numbers])
+        new = np.unique(numbers[found == _UNKNOWN])
+        if len(new):
+            self._values[new] = [self._encode(self.terms.value(int(n))) for n in new]
+            found = np.where(numbers == UNBOUND, NULL, self._values[numbers])
+        return found
+
+
+def _room(array: Array, size: int) -> Array:
+    return array if len(array) >= size else grown(array, 2 * size, len(array), _UNKNOWN)
+
+
+def coded_terms(dictionary: Dictionary) -> CodedTerms:
+    """The terms of a dictionary; made when they are first asked for, and gone with it."""
+    if dictionary.terms is None:
+        dictionary.terms = CodedTerms(dictionary)
+    found: CodedTerms = dictionary.terms
+    return found

@@ -1,0 +1,569 @@
+"""Queries of SPAseQ as rules over runs: what each operand of the sequence makes is a type of events, the sequence is a run.
+
+    SELECT ?c … SEQ(A ; B+ , C)     `q·A`(c, p) <- graph { … }           one for each operand that is matched
+                                    q(value(c), …) <- `q·A`(c, p) THEN `q·B`(c, p2)+ NEXT `q·C`(c)
+
+Values of these events are RDF terms as their keys, so that joins go by term; filters are functions of terms. A variable that
+both the match so far and an operand surely bind joins by its name; where either may leave it open, or it is that of the last
+iteration of a `+`, a function compares. Contiguity sees all events of the declared streams: they are events of the run.
+Each `?` is read both ways, and each reading is a rule. An absence is looked for between the times of the steps around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.graph_queries import (
+    Alternative,
+    Both,
+    Construct,
+    EventCount,
+    Expression,
+    GraphQuery,
+    Item,
+    Operand,
+    Reading,
+    Select,
+    Sliding,
+    Step,
+    Tumbling,
+    Use,
+    may_bind,
+    own,
+    readings,
+    surely_binds,
+)
+from augury.algebra.nodes import (
+    Collect,
+    Compare,
+    Condition,
+    Either,
+    Graph,
+    Join,
+    Label,
+    Link,
+    Node,
+    NoneInside,
+    Part,
+    Result,
+    Rule,
+    Run,
+    Scan,
+    Total,
+    Unfold,
+)
+from augury.algebra.nodes import Select as Where
+from augury.algebra.plan import Attribute, Plan, rule_reads
+from augury.algebra.scalar import Function
+from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
+from augury.clock import SECOND, Timestamp
+from augury.queries.match_rows import MatchRows
+from augury.queries.term_aggregates import TermAggregate
+from augury.queries.term_functions import (
+    AsValue,
+    Computed,
+    Constructed,
+    FirstBound,
+    Holds,
+    Meets,
+    SameWindow,
+    WindowEnd,
+)
+
+LINKS: dict[str, Link] = {",": "NEXT", ";": "THEN", ":": "SEQ"}
+_TRUE = Const(True)
+
+
+def lowered(plan: Plan) -> Plan:
+    """The plan with rules for its queries. One whose answers come after their ends, and that others read, stays."""
+    rules, functions, declared, left = list(plan.rules), dict(plan.functions), dict(plan.declared), list[GraphQuery]()
+    read = {type for rule in plan.rules for type in rule_reads(rule)} | {t for q in plan.graph_queries for t in q.reads}
+    aggregates = dict(plan.aggregates)
+    for query in plan.graph_queries:
+        if query.settles_late and query.predicate in read:
+            left.append(query)
+            continue
+        lowering = _Lowering(query, plan.tick or SECOND)
+        rules += lowering.rules()
+        functions |= lowering.functions
+        aggregates |= lowering.aggregates
+        declared.update({stream.type: (Attribute("graph", "string"),) for stream in query.streams})
+    return replace(
+        plan,
+        rules=tuple(rules),
+        functions=functions,
+        aggregates=aggregates,
+        declared=declared,
+        graph_queries=tuple(left),
+    )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a match has bound so far: for each variable the value that it has, and which have one for sure."""
+
+    values: Mapping[str, Expr] = field(default_factory=dict)
+    surely: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """What must be absent: before the steps of these numbers, and after the last one; what was known there; the times of steps."""
+
+    between: list[tuple[int, Item, _Known]]
+    after: tuple[Item, ...]
+    known: _Known
+    times: list[Expr]
+
+
+class _Lowering:
+    """The rules of one query."""
+
+    def __init__(self, query: GraphQuery, tick: int) -> None:
+        self.query, self.tick = query, tick
+        self.functions: dict[str, Function] = {}
+        self.aggregates: dict[str, AggregateFunction] = {}
+        self.operands: dict[Operand, str] = {}
+        self.made: list[Rule] = []
+        self.timed = isinstance(query.window, Tumbling) or any(
+            item.quantifier in "!?" for item in query.items if item.quantifier
+        )
+        self.visible = tuple(d.iri for d in query.datasets) if any(d.named for d in query.datasets) else None
+
+    def rules(self) -> list[Rule]:
+        query = self.query
+        for number, reading in enumerate(readings(query.items)):
+            self._reading(number, reading)
+        return self.made
+
+    def _name(self, what: str) -> str:
+        return f"{self.query.name}·{what}"
+
+    # Functions
+
+    def _call(self, function: Any, args: Iterable[Expr], result: str = "any") -> Apply:
+        given = tuple(args)
+        coded = getattr(function, "coded", None)
+        alike = next((name for name, f in self.functions.items() if f.call == function), None)
+        name = alike or self._name(f"{type(function).__name__} {len(self.functions)}")
+        self.functions[name] = Function(name, ("any",) * len(given), result, function, registered=True, coded=coded)
+        return Apply(name, given)
+
+    def _true(self, function: Any, args: Iterable[Expr]) -> Compare:
+        return Compare("=", self._call(function, args, "bool"), _TRUE)
+
+    def _first_bound(self, *values: Expr) -> Expr:
+        return values[0] if len(values) == 1 else self._call(FirstBound(("term",) * len(values)), values)
+
+    def _expression(self, expression: Expression, values: Mapping[str, Expr]) -> Expr:
+        names = tuple(v for v in dict.fromkeys(expression.variables) if v in values)
+        return self._call(Computed(names, expression.text), [values[v] for v in names] or [Const(None)])
+
+    # Operands
+
+    def operand(self, operand: Operand) -> str:
+        """The type of the events that an operand makes, with an argument for each variable, and more: see `_arguments`."""
+        if operand in self.operands:
+            return self.operands[operand]
+        name = operand.name if isinstance(operand, Use) else str(len(self.operands))
+        type = self.operands[operand] = self._name(name)
+        branches = _branches(operand)
+        for number, branch in enumerate(branches):
+            values, body = self._branch(branch)
+            args: list[Expr] = [values.get(v, Const(None)) for v in may_bind(operand, self.query)]
+            if len(branches) > 1:
+                args.append(Const(number))
+            if self.timed:
+                args.append(Moment("start", "at 0"))
+            self.made.append(
+                Rule(f"{type} {number}" if number else type, type, tuple(args), body, span=self.query.span)
+            )
+        return type
+
+    def _branch(self, branch: tuple[str, ...]) -> tuple[dict[str, Expr], Node]:
+        """What GPMs make together at one time, and the value of each variable."""
+        query, values, surely = self.query, dict[str, Expr](), frozenset[str]()
+        body: Node | None = None
+        for number, name in enumerate(branch):
+            gpm, where = query.gpm(name), tuple[Condition, ...]()
+            names = {
+                v: v if v not in values or (v in surely and v in gpm.certain) else f"{v}#{number}"
+                for v in gpm.variables
+            }
+            text = f"#text {number}"
+            source = _either([Scan(f"<{iri}>", (Var(text),), gpm.span) for iri in gpm.streams])
+            binds = tuple((v, names[v]) for v in gpm.variables)
+            here: Node = Label(
+                f"at {number}",
+                Graph(source, text, gpm.pattern, binds, self.visible, static=bool(gpm.graphs), span=gpm.span),
+                gpm.span,
+            )
+            open_ones = [v for v in gpm.variables if v in values and names[v] != v]
+            if open_ones:
+                given = [*(values[v] for v in open_ones), *(Var(names[v]) for v in open_ones)]
+                where = (self._true(Meets((*open_ones, *open_ones), len(open_ones), ((),)), given),)
+            body = here if body is None else Join("EQUALS", body, here, where, span=gpm.span)
+            for v in gpm.variables:
+                if v not in values:
+                    values[v] = Var(names[v])
+                elif v in open_ones and v not in surely:
+                    values[v] = self._first_bound(values[v], Var(names[v]))
+            surely |= frozenset(gpm.certain)
+        assert body is not None
+        return values, body
+
+    def _arguments(self, operand: Operand, names: Mapping[str, str], number: str) -> tuple[Expr, ...]:
+        """The arguments of a scan of an operand's type."""
+        args: list[Expr] = [Var(names[v]) for v in may_bind(operand, self.query)]
+        if len(_branches(operand)) > 1:
+            args.append(Var(f"#way {number}"))
+        if self.timed:
+            args.append(Var(f"#time {number}"))
+        return tuple(args)
+
+    def _meets(self, operand: Operand, known: _Known, names: Mapping[str, str], number: str) -> tuple[Condition, ...]:
+        """What is asked of an operand beside that variables of one name agree."""
+        branches = _branches(operand)
+        filters = tuple(tuple(f.text for g in branch for f in self.query.gpm(g).filters) for branch in branches)
+        asked = {v for branch in branches for g in branch for f in self.query.gpm(g).filters for v in f.variables}
+        apart = {v for v, name in names.items() if v in known.values and known.values[v] != Var(name)}
+        if not apart and not any(filters):
+            return ()
+        before = [v for v in known.values if v in asked | apart]
+        mine = [v for v in names if v in asked | apart and known.values.get(v) != Var(names[v])]
+        args = [*(known.values[v] for v in before), *(Var(names[v]) for v in mine)]
+        if not args:
+            args, before = [Const(None)], ["none"]
+        if len(branches) > 1:
+            args.append(Var(f"#way {number}"))
+        return (self._true(Meets((*before, *mine), len(before), filters), args),)
+
+    # Sequences
+
+    def _reading(self, number: int, reading: Reading) -> None:
+        query = self.query
+        parts: list[Part] = []
+        results: list[Result] = []
+        known = _Known({v: Var(v) for v in query.partition}, frozenset(query.partition))
+        times: list[Expr] = []
+        gaps: list[tuple[int, Item, _Known]] = []
+        aggregates: dict[int, tuple[int, Mapping[str, Expr]]] = {}
+        for place, step in enumerate(reading.steps):
+            gaps += [(place, item, known) for item in step.absent]
+            before = known
+            part, known, each = self._step(place, step, known, results, times)
+            parts.append(part)
+            if step.repeats:
+                aggregates[step.number] = (place, {**before.values, **each})
+        if query.rows.group_by:
+            values = dict(known.values)
+            values |= self._all_iterations(reading, aggregates, results)
+        else:
+            values = self._aggregated(known.values, aggregates, results)
+        run = Run(
+            tuple(parts),
+            query.partition,
+            self._among(reading),
+            tuple(results),
+            () if query.window is None or isinstance(query.window, EventCount) else (query.window.length,),
+            where=tuple(self._windowed(times)),
+            span=query.span,
+        )
+        self._answer(number, run, values, _Gaps(gaps, reading.absent, known, times))
+
+    def _step(
+        self, place: int, step: Step, known: _Known, results: list[Result], times: list[Expr]
+    ) -> tuple[Part, _Known, Mapping[str, Expr]]:
+        """A step as a part of a run, what is known after it, and in an iteration of it."""
+        operand, query = step.item.operand, self.query
+        sure, names = surely_binds(operand, query), dict[str, str]()
+        for v in may_bind(operand, query):
+            value = known.values.get(v)
+            joins = v in known.surely and v in sure and isinstance(value, Var) and not value.name.startswith("#")
+            names[v] = value.name if joins and isinstance(value, Var) else f"{v}#{place}"
+        scan = Scan(self.operand(operand), self._arguments(operand, names, str(place)), step.item.span)
+        where = self._meets(operand, known, names, str(place))
+        each_own = tuple(sorted(name for v, name in names.items() if known.values.get(v) != Var(name)))
+        extra = tuple(a.name for a in scan.args[len(names) :] if isinstance(a, Var))
+        part = Part(
+            Label(f"step {place}", scan, scan.span),
+            LINKS[step.item.separator],
+            LINKS[step.between],
+            1,
+            None if step.repeats else 1,
+            tuple(sorted((*each_own, *extra))) if step.repeats else (),
+            where,
+            span=step.item.span,
+        )
+        values = dict(known.values)
+        each = {v: values[v] if v in known.surely else Var(name) for v, name in names.items()}
+
+        def last(name: str) -> Expr:
+            if not step.repeats:
+                return Var(name)
+            results.append(Result(f"#last {name}", place, Aggregate("last", (Var(name),))))
+            return Var(f"#last {name}")
+
+        for v, name in names.items():
+            if v in known.surely:
+                continue
+            values[v] = self._first_bound(*([values[v]] if v in values else []), last(name))
+            if v in known.values:
+                each[v] = self._first_bound(known.values[v], Var(name))
+        if self.timed:
+            times.append(last(f"#time {place}"))
+            if step.repeats:
+                results.append(Result(f"#begin {place}", place, Aggregate("first", (Var(f"#time {place}"),))))
+        return part, _Known(values, known.surely | sure), each
+
+    def _among(self, reading: Reading) -> tuple[Scan, ...]:
+        """The events of the run: those of its parts, and where something is contiguous all of the declared streams."""
+        query, found = self.query, dict[Scan, None]()
+        for step in reading.steps:
+            arity = len(self._arguments(step.item.operand, dict.fromkeys(may_bind(step.item.operand, query), ""), ""))
+            names = may_bind(step.item.operand, query)
+            keyed = [Var(v) if v in query.partition else Wild() for v in names]
+            found[Scan(self.operand(step.item.operand), (*keyed, *(Wild() for _ in range(arity - len(names)))))] = None
+        links = [s.item.separator for s in reading.steps[1:]] + [s.between for s in reading.steps if s.repeats]
+        if "," in links:
+            if query.partition:
+                found[Scan(self._members(), tuple(map(Var, query.partition)))] = None
+            else:
+                found.update({Scan(stream.type, (Wild(),)): None for stream in query.streams})
+        return tuple(found)
+
+    def _members(self) -> str:
+        """The type of the events that say which values of the partition the events of the streams belong to."""
+        query, type = self.query, self._name("member")
+        if not any(rule.type == type for rule in self.made):
+            for gpm in query.gpms:
+                if set(query.partition) <= set(gpm.variables):
+                    values, body = self._branch((gpm.name,))
+                    args = tuple(values[v] for v in query.partition)
+                    self.made.append(Rule(f"{type} {gpm.name}", type, args, body, span=query.span))
+        return type
+
+    def _windowed(self, times: list[Expr]) -> Iterable[Condition]:
+        window = self.query.window
+        match window:
+            case None | Sliding() | EventCount():
+                return
+            case Tumbling():
+                origin = window.origin.us if isinstance(window.origin, Timestamp) else window.origin
+                yield self._true(SameWindow(window.length, self.tick, origin), (self._first_time(times), times[-1]))
+            case _:
+                assert_never(window)
+
+    # Answers
+
+    def _aggregated(
+        self,
+        values: Mapping[str, Expr],
+        iterations: Mapping[int, tuple[int, Mapping[str, Expr]]],
+        results: list[Result],
+    ) -> dict[str, Expr]:
+        """The values of a match with those of its aggregates."""
+        found = dict(values)
+        for aggregate in self.query.aggregates:
+            assert aggregate.of is not None, "COUNT(*) stands beside GROUP BY"
+            function = TermAggregate(aggregate.function, aggregate.distinct, aggregate.separator)
+            if aggregate.item is None:
+                found[aggregate.name] = self._call(function, [self._expression(aggregate.of, values)])
+                continue
+            place, each = iterations[aggregate.item]
+            name = self._name(f"aggregate {len(self.aggregates)}")
+            self.aggregates[name] = AggregateFunction(name, "any", "any", function, registered=True)
+            value = self._expression(aggregate.of, {**values, **each})
+            results.append(Result(f"#{name}", place, Aggregate(name, (value,))))
+            found[aggregate.name] = Var(f"#{name}")
+        return found
+
+    def _all_iterations(
+        self, reading: Reading, iterations: Mapping[int, tuple[int, Mapping[str, Expr]]], results: list[Result]
+    ) -> dict[str, Expr]:
+        """What each variable that is an iteration's own was in all iterations of the repetition that is grouped."""
+        item, found = self.query.rows.item, dict[str, Expr]()
+        if item is not None:
+            place, each = iterations[item]
+            for v in sorted(own(reading, place, self.query).may):
+                results.append(Result(f"#all {v}", place, Aggregate("list", (each[v],))))
+                found[f"#all {v}"] = Var(f"#all {v}")
+        return found
+
+    def _grouped(self, number: int, body: Node, values: Mapping[str, Expr], place: int) -> None:
+        """The rule of a query with GROUP BY: a match has many rows, or one graph of them."""
+        query, rows = self.query, self.query.rows
+        lists = [v for v in values if v.startswith("#all ")]
+        names = [v for v in values if v not in lists]
+        columns = query.answer.columns if isinstance(query.answer, Select) else ()
+        function = MatchRows(
+            (*names, *(v.removeprefix("#all ") for v in lists)),
+            len(lists),
+            tuple((c.name, _text(c.expression)) for c in rows.group_by),
+            tuple((a.name, TermAggregate(a.function, a.distinct, a.separator), _text(a.of)) for a in query.aggregates),
+            tuple((c.name, _text(c.expression)) for c in columns),
+            tuple(h.text for h in rows.having),
+            tuple((o.key.text, o.descending) for o in rows.order_by),
+            rows.limit,
+            query.answer.template if isinstance(query.answer, Construct) else (),
+        )
+        binds = tuple(f"#row {c.name}" for c in columns) or ("#graph",)
+        unfolded = Unfold(body, self._call(function, [values[v] for v in (*names, *lists)]), binds, query.span)
+        label = self._name(f"reading {number}")
+        if isinstance(query.answer, Construct):
+            rule = Rule(label, query.predicate[0], (Var("#graph"),), unfolded, span=query.span, since="END")
+        else:
+            args = tuple(self._call(AsValue(), (Var(v),)) for v in binds)
+            rule = Rule(label, query.name, args, unfolded, span=query.span)
+        self._add(rule, place)
+
+    def _add(self, rule: Rule, place: int = 0) -> None:
+        """A rule that answers; with the number of events inside its match, where the window counts them, and when it has
+        waited for what must be absent, as long as its match."""
+        window = self.query.window
+        if place:
+            assert isinstance(window, Sliding | Tumbling)
+            rule = replace(rule, until=Var(f"#after {place}"), delay=window.length)
+        if isinstance(window, EventCount):
+            few = Compare("<=", Var("#events"), Const(window.count))
+            rule = replace(rule, collects=self._counted(), having=(few,))
+        self.made.append(rule)
+
+    def _answer(self, number: int, run: Run, values: dict[str, Expr], gaps: _Gaps) -> None:
+        """The rule that gives the answer; where something must be absent, by way of a type for matches without that."""
+        query, label = self.query, self._name(f"reading {number}")
+        body: Node = run
+        if gaps.between or gaps.after or isinstance(query.window, EventCount):
+            body, values = self._without(number, run, values, gaps)
+        place = len(gaps.times) if gaps.after else 0
+        if query.rows.group_by:
+            self._grouped(number, body, values, place)
+            return
+        found, where = dict(values), list[Condition]()
+        for column in query.answer.columns if isinstance(query.answer, Select) else ():
+            if column.expression is not None:
+                found[column.name] = self._expression(column.expression, found)
+        for having in query.rows.having:
+            names = tuple(v for v in having.variables if v in found)
+            where.append(self._true(Holds(names, having.text), [found[v] for v in names] or [Const(None)]))
+        if query.rows.limit == 0:
+            where.append(Compare("=", Const(1), Const(2)))
+        match query.answer:
+            case Select():
+                args = tuple(self._call(AsValue(), (found.get(c.name, Const(None)),)) for c in query.answer.columns)
+                body = Where(body, tuple(where), query.span) if where else body
+                rule = Rule(label, query.name, args, body, span=query.span)
+            case Construct():
+                names = tuple(dict.fromkeys(t[1:] for line in query.answer.template for t in line if t.startswith("?")))
+                graph = Constructed(tuple(n for n in names if n in found), query.answer.template)
+                text = self._call(graph, [found[n] for n in graph.names] or [Const(None)])
+                where.append(Compare("!=", text, Const("")))
+                body = Where(body, tuple(where), query.span)
+                rule = Rule(label, query.predicate[0], (text,), body, span=query.span, since="END")
+            case _:
+                assert_never(query.answer)
+        self._add(rule, place)
+
+    def _counted(self) -> tuple[Collect, ...]:
+        """How many events of the declared streams lie inside a match, where its window says so."""
+        query = self.query
+        if not isinstance(query.window, EventCount):
+            return ()
+        if not query.partition:
+            pattern = _either([Scan(stream.type, (Wild(),)) for stream in query.streams])
+            return (Collect(pattern, "#match", totals=(Total("#events", Aggregate("count", ())),)),)
+        patterns: list[Node] = []
+        for gpm in query.gpms:
+            if set(query.partition) <= set(gpm.variables):
+                source = _either([Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams])
+                binds = tuple((v, v) for v in query.partition)
+                patterns.append(
+                    Graph(source, "#text", gpm.pattern, binds, self.visible, "#event", bool(gpm.graphs), gpm.span)
+                )
+        total = Total("#events", Aggregate("count", (Var("#event"),), distinct=True))
+        return (Collect(_either(patterns), "#match", totals=(total,)),)
+
+    def _without(self, number: int, run: Run, values: dict[str, Expr], gaps: _Gaps) -> tuple[Node, dict[str, Expr]]:
+        """Matches of a run as events with all that is asked of them, and nothing of what must be absent."""
+        type, given = self._name(f"match {number}"), dict[str, Expr]()
+        for v, value in values.items():
+            given[f"{v}"] = value
+        times, absences, span = gaps.times, list[Condition](), self.query.span
+        for place, item, known in gaps.between:
+            given[f"#after {place}"], given[f"#before {place}"] = times[place - 1], self._begins(place, times)
+            given |= {f"{v}@{place}": value for v, value in known.values.items()}
+            absences.append(self._absence(f"!{len(absences)}", place, item, known))
+        if gaps.after:
+            place = len(times)
+            given["#first"], given[f"#after {place}"] = self._first_time(times), times[-1]
+            given |= {f"{v}@{place}": value for v, value in gaps.known.values.items()}
+            absences += [
+                self._absence(f"!end {i}", place, item, gaps.known, last=True) for i, item in enumerate(gaps.after)
+            ]
+        self.made.append(Rule(type, type, tuple(given.values()), run, span=span))
+        names = tuple(map(Var, given))
+        if gaps.after:  # it waits until nothing can come any more
+            waits = self._name(f"wait {number}")
+            bound = self._call(self._bound(), (Var("#first"),))
+            self.made.append(Rule(waits, waits, names, Scan(type, names, span), span=span, until=bound))
+            type = waits
+        body: Node = Label("#match", Scan(type, names, span), span)
+        return Where(body, tuple(absences), span) if absences else body, {v: Var(v) for v in values}
+
+    def _bound(self) -> WindowEnd:
+        """Up to when something must be absent after a match, by its first time."""
+        window = self.query.window
+        assert isinstance(window, Sliding | Tumbling), "an absence at the end has a window of time"
+        origin = None
+        if isinstance(window, Tumbling):
+            origin = window.origin.us if isinstance(window.origin, Timestamp) else window.origin or 0
+        return WindowEnd(window.length, self.tick, origin)
+
+    def _first_time(self, times: list[Expr]) -> Expr:
+        return self._begins(0, times)
+
+    def _begins(self, place: int, times: list[Expr]) -> Expr:
+        """The time of the first event of a step."""
+        return times[place] if times[place] == Var(f"#time {place}") else Var(f"#begin {place}")
+
+    def _absence(self, number: str, place: int, item: Item, known: _Known, last: bool = False) -> Condition:
+        operand, names = item.operand, dict[str, str]()
+        sure = surely_binds(operand, self.query)
+        seen = _Known({v: Var(f"{v}@{place}") for v in known.values}, known.surely)
+        for v in may_bind(operand, self.query):
+            names[v] = f"{v}@{place}" if v in known.surely and v in sure else f"{v}#{number}"
+        scan = Scan(self.operand(operand), self._arguments(operand, names, number), item.span)
+        time = Var(f"#time {number}")
+        where = (
+            Compare(">", time, Var(f"#after {place}")),
+            *(() if last else (Compare("<", time, Var(f"#before {place}")),)),
+            *self._meets(operand, seen, names, number),
+        )
+        return NoneInside("#match", Where(scan, where, item.span), (), item.span)
+
+
+def _text(expression: Expression | None) -> str | None:
+    return None if expression is None else expression.text
+
+
+def _either(nodes: Sequence[Node]) -> Node:
+    found = nodes[0]
+    for node in nodes[1:]:
+        found = Either(found, node, node.span)
+    return found
+
+
+def _branches(operand: Operand) -> list[tuple[str, ...]]:
+    """The ways in which an operand is made: of each the GPMs that are matched together, from left to right."""
+    match operand:
+        case Use():
+            return [(operand.name,)]
+        case Both():
+            return [(*left, *right) for left in _branches(operand.left) for right in _branches(operand.right)]
+        case Alternative():
+            return [*_branches(operand.left), *_branches(operand.right)]
+        case _:
+            assert_never(operand)

@@ -1,0 +1,245 @@
+"""The functions of rules that stand for queries: of RDF terms, given as their keys, and of whole columns of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from augury.clock import Timestamp
+from augury.columns.dictionary import Dictionary
+from augury.errors import RunError
+from augury.graphs.evaluate import Expressions
+from augury.graphs.parse import read_expression
+from augury.graphs.patterns import Blank, Exists, Expression, Literal, RdfTerm
+from augury.graphs.read import _Blanks, oxigraph
+from augury.graphs.read import _term as _read_term
+from augury.graphs.solutions import Table
+from augury.graphs.terms import UNBOUND, key_of, term_of_key, value_of_term
+from augury.jit import Array
+from augury.model import Iri, Value
+from augury.queries.coded_terms import CodedTerms, coded_terms
+
+
+@cache
+def expression_of(text: str) -> Expression:
+    return read_expression(text)
+
+
+def _no_exists(_: Exists, __: Table) -> Array:
+    raise RunError("EXISTS is asked of a match, which is no graph")
+
+
+class TermFunction:
+    """A function of terms. `names` are those of its arguments, one for each; the same name twice is what is bound first."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, *args: Value) -> Any:
+        """Of one row."""
+        dictionary = Dictionary()
+        columns = [np.array([dictionary.encode(arg)], np.int64) for arg in args]
+        found = self.coded(dictionary, columns)[0]
+        return bool(found) if isinstance(found, np.bool_) else dictionary.decode(int(found))
+
+    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
+        """Of columns of codes: codes, or booleans."""
+        raise NotImplementedError
+
+    def table(self, coded: CodedTerms, columns: Sequence[Array]) -> Table:
+        found: dict[str, Array] = {}
+        for name, column in zip(self.names, columns, strict=True):
+            numbers = coded.numbers(column)
+            found[name] = numbers if name not in found else np.where(found[name] == UNBOUND, numbers, found[name])
+        return Table(len(columns[0]) if columns else 1, None, found)
+
+
+@dataclass(frozen=True)
+class FirstBound(TermFunction):
+    """The first of its arguments that is bound."""
+
+    names: tuple[str, ...]
+
+    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
+        coded = coded_terms(dictionary)
+        return coded.codes(self.table(coded, columns).columns[self.names[0]])
+
+
+@dataclass(frozen=True)
+class AsValue(TermFunction):
+    """The value that a term stands for."""
+
+    names: tuple[str, ...] = ("term",)
+
+    def __call__(self, *args: Value) -> Value:
+        (key,) = args
+        return None if key is None else value_of_term(_term(str(key)))
+
+    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
+        coded = coded_terms(dictionary)
+        return coded.values(coded.numbers(columns[0]))
+
+
+@dataclass(frozen=True)
+class Meets(TermFunction):
+    """Whether what an operand makes joins with the match so far, and meets its filters.
+
+    names     of the arguments: variables of the match so far first, then those of the operand.
+    match     how many of them are of the match. A variable on both sides that both bind has to be one term.
+    branches  the filters of each way in which the operand is made; where there are several, the last argument says which.
+    """
+
+    names: tuple[str, ...]
+    match: int
+    branches: tuple[tuple[str, ...], ...]
+
+    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
+        coded = coded_terms(dictionary)
+        given, size = columns[: len(self.names)], len(columns[0])
+        mask = np.ones(size, bool)
+        numbers = [coded.numbers(column) for column in given]
+        earlier = dict(zip(self.names[: self.match], numbers[: self.match], strict=True))
+        for name, own in zip(self.names[self.match :], numbers[self.match :], strict=True):
+            before = earlier.get(name)
+            if before is not None:
+                mask &= (before == own) | (before == UNBOUND) | (own == UNBOUND)
+        table = self.table(coded, given)
+        expressions = Expressions(coded.terms, _no_exists)
+        for number, filters in enumerate(self.branches):
+            of_branch = mask if len(self.branches) == 1 else mask & (columns[-1] == number << 2)
+            rows = np.flatnonzero(of_branch)
+            for text in filters:
+                held = np.asarray(expressions.holds(expression_of(text), table.take(rows)))
+                mask[rows[~held]] = False
+                rows = rows[held]
+        return mask
+
+
+@dataclass(frozen=True)
+class Computed(TermFunction):
+    """The term that an expression is, null where it is an error."""
+
+    names: tuple[str, ...]
+    text: str
+
+    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
+        coded = coded_terms(dictionary)
+        table = self.table(coded, columns)
+        found = Expressions(coded.terms, _no_exists).terms_of(expression_of(self.text), table)
+        return coded.codes(found)
+
+
+@dataclass(frozen=True)
+class Holds(TermFunction):
+    """Whether an expression is true."""
+
+    names: tuple[str, ...]
+    text: str
+
+    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
+        coded = coded_terms(dictionary)
+        table = self.table(coded, columns)
+        return np.array(Expressions(coded.terms, _no_exists).holds(expression_of(self.text), table))
+
+
+@dataclass(frozen=True)
+class Constructed:
+    """The graph that a template makes of terms, as lines of N-Triples in order; the empty text where there is none.
+
+    A triple with something unbound, or that RDF does not allow, is left out; blank nodes are numbered as they come.
+    """
+
+    names: tuple[str, ...]
+    template: tuple[tuple[str, str, str], ...]
+
+    def __call__(self, *args: Value) -> str:
+        given = dict(zip(self.names, args, strict=False))
+        return graph_text(self.template, [{n: _term(str(key)) for n, key in given.items() if key is not None}])
+
+
+def graph_text(template: Sequence[tuple[str, str, str]], rows: Sequence[dict[str, RdfTerm]]) -> str:
+    """The graph that a template makes of rows, together."""
+    names: dict[object, Blank] = {}
+    lines: set[str] = set()
+    for number, row in enumerate(rows):
+        for triple in template:
+            terms: list[RdfTerm | None] = []
+            for text in triple:
+                term = row.get(text[1:]) if text.startswith("?") else constant_of(text)
+                if isinstance(term, Blank):
+                    key: object = (number, text) if text.startswith("_:") else term
+                    term = names.setdefault(key, Blank(f"b{len(names)}"))
+                terms.append(term)
+            subject, predicate, object_ = terms
+            if None not in terms and not isinstance(subject, Literal) and isinstance(predicate, Iri):
+                lines.add(" ".join(_written(t) for t in (subject, predicate, object_)) + " .")
+    return "\n".join(sorted(lines))
+
+
+@cache
+def constant_of(text: str) -> RdfTerm:
+    """A term of a template, as N-Triples has it."""
+    if text.startswith("_:"):
+        return Blank(text[2:])
+    found = list(oxigraph().parse(f"<urn:s> <urn:p> {text} .".encode(), oxigraph().RdfFormat.N_TRIPLES))
+    return _read_term(found[0].object, _Blanks("template"))
+
+
+def _written(term: RdfTerm | None) -> str:
+    ox = oxigraph()
+    match term:
+        case Iri():
+            return str(ox.NamedNode(term.text))
+        case Blank():
+            return f"_:{term.label}"
+        case Literal():
+            if term.language:
+                return str(ox.Literal(term.text, language=term.language))
+            return str(ox.Literal(term.text, datatype=ox.NamedNode(term.datatype)))
+    raise RunError("a triple inside a triple, which a graph does not have")
+
+
+def _term(key: str) -> RdfTerm:
+    return term_of_key(key.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True)
+class SameWindow:
+    """Whether two times lie in one tumbling window, whose length is in microseconds; a tick of a logical clock is so many."""
+
+    length: int
+    tick: int
+    origin: int | None
+
+    def __call__(self, first: Value, last: Value) -> bool:
+        a, b = (t.us if isinstance(t, Timestamp) else t for t in (first, last))
+        assert isinstance(a, int), isinstance(b, int)
+        origin, length = self.origin or 0, self.length if isinstance(first, Timestamp) else self.length // self.tick
+        if self.origin is not None and a < origin:
+            return False
+        return (a - origin) // length == (b - origin) // length  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class WindowEnd:
+    """The last time at which something may still follow a match: its first time and the length of its window, or the end of
+    the tumbling window that it lies in, where there is an origin."""
+
+    length: int
+    tick: int
+    origin: int | None
+
+    def __call__(self, first: Value) -> Value:
+        at = first.us if isinstance(first, Timestamp) else first
+        assert isinstance(at, int)
+        length = self.length if isinstance(first, Timestamp) else self.length // self.tick
+        end = at + length if self.origin is None else at - (at - self.origin) % length + length - 1
+        return Timestamp(end) if isinstance(first, Timestamp) else end
+
+
+def key_text(term: Any) -> str:
+    """The key of a term as the value that stands for it in rules."""
+    return key_of(term).decode("utf-8", "surrogatepass")
