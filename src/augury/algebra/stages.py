@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Condition,
     Either,
+    Every,
     Graph,
     Instant,
     Join,
@@ -362,7 +363,7 @@ def _sliced(node: Node) -> Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Within():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Within():
             pass
         case _:
             assert_never(below)

@@ -6,7 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
-from augury.algebra.nodes import Either, Graph, Instant, Join, Label, Node, Repeat, Run, Scan, Select, Within, inputs
+from augury.algebra.nodes import (
+    Either,
+    Every,
+    Graph,
+    Instant,
+    Join,
+    Label,
+    Node,
+    Repeat,
+    Run,
+    Scan,
+    Select,
+    Within,
+    inputs,
+)
 from augury.clock import Clock
 from augury.columns.dictionary import OPEN
 from augury.engine.operators.base import Operator
@@ -77,7 +91,7 @@ def size(node: Node) -> int:
             return sum(part.least * size(part.input) for part in node.parts)
         case Join():
             return size(node.left) + size(node.right)
-        case Either() | Graph() | Instant() | Label() | Select() | Within():
+        case Either() | Every() | Graph() | Instant() | Label() | Select() | Within():
             pass
         case _:
             assert_never(node)
