@@ -102,7 +102,7 @@ def test_blank_nodes_in_answers_bear_the_id_of_their_event() -> None:
         (graph_event("<http://e/x> 5"), "malformed RDF in line 1 of the graph"),
         ({"stream": "http://e/s", "start": 1, "end": 2, "graph": ""}, "a graph event has one time"),
         ({"stream": "http://e/s", "graph": ""}, "an event has a time"),
-        (graph_event(["x"]), "the graph of a graph event is text"),  # type: ignore[arg-type]
+        (graph_event(5), "the graph of a graph event is text"),  # type: ignore[arg-type]
     ],
 )
 def test_malformed_graph_events_are_named(event: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -165,11 +165,6 @@ def test_windows_begin_at_a_time_of_the_clock() -> None:
         with pytest.raises(augury.ProgramError, match="E601"):
             augury.run(program, [event], engine="reference")
     assert len(augury.run(times, [calendar], engine="reference")) == 1
-
-
-def test_other_executors_refuse() -> None:
-    with pytest.raises(augury.ProgramError, match="E259"):
-        compiled().session()
 
 
 def test_the_name_of_a_query() -> None:
@@ -241,7 +236,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "1 query" in augury_("check", "fraud.spaseq")
     assert "query fraud" in augury_("explain", "fraud.spaseq")
     assert json.loads(augury_("explain", "fraud.spaseq", "--format", "json"))["queries"][0]["name"] == "fraud"
-    assert "query fraud" in augury_("explain", "fraud.spaseq", "--format", "mermaid")
+    assert '(["fraud"])' in augury_("explain", "fraud.spaseq", "--format", "mermaid")
     augury_("fmt", "fraud.spaseq")
     formatted = Path("fraud.spaseq").read_text(encoding="utf-8")
     assert formatted.startswith("# why\n") and "\n  SEQ(A)\n" in formatted
