@@ -89,7 +89,7 @@ def test_stream(spark: SparkSession, tmp_path: Path) -> None:
         lines = [json.dumps({"stream": s, "time": t, "graph": g}) for s, t, g in rows()[number : number + 2]]
         (folder / f"{number}.json").write_text("\n".join(lines), encoding="utf-8")
     frame = spark.readStream.schema("stream string, time bigint, graph string").json(str(folder))
-    found = detect_stream(compiled(), frame, clock="logical", lateness="20s")["up"]
+    found = detect_stream(compiled(), frame, clock="logical", lateness="20s", emit="early")["up"]
     query = found.writeStream.format("memory").queryName("ups").trigger(availableNow=True).start()
     query.awaitTermination()
     assert answers(spark.table("ups")) == EXPECTED
