@@ -18,7 +18,8 @@ settings.register_profile("fuzz", max_examples=3000, deadline=None, suppress_hea
 settings.load_profile("fuzz" if os.environ.get("AUGURY_FUZZ") else "ci")
 
 # Virtual machines live for minutes here: to compile well takes them longer than to run what was compiled quickly.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# There is room for all that they compile: else they throw code away, and compile it again.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m")
 
 # What runs on Spark in the short run, by file; all of these files run in the long one.
 _SHORT = {

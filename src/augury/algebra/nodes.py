@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
+from augury.algebra.clock_windows import Windows
 from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
 from augury.errors import NOWHERE, Span
 
@@ -92,13 +93,17 @@ class Spans:
 
 @dataclass(frozen=True)
 class Relative:
-    """A relative temporal event: `label` is an interval counted from `anchor`."""
+    """A relative temporal event: `label` is an interval counted from `anchor`.
+
+    `previous` is the window before a window by the clock: it is counted in `windows`, and has no length.
+    """
 
     label: str
     kind: str
     anchor: str
     length: int
     span: Span = _SPAN
+    windows: Windows | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,14 @@ class Instant:
     """The time point `[q, q]`."""
 
     time: Const
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Every:
+    """Windows by the clock: all that end at or after the least end of a standing input event, and by the clock."""
+
+    windows: Windows
     span: Span = _SPAN
 
 
@@ -206,12 +219,13 @@ class Repeat:
 class Graph:
     """The solutions of a graph pattern in graph events: a row for each, with the times of its event.
 
-    input     a Scan of a stream, or an Either of several; its one argument, the variable `text`, is the graph.
+    input     a Scan of a stream, or an Either of several; the variable `text` is the graph, and is seen by nobody else.
     pattern   a group of SPARQL in its normal form, see `graph_queries.py`. GRAPH inside reads the static dataset: of the
               graphs in `visible`, or of all where that is None.
     binds     each variable of the pattern that is looked at, and the variable of the row that it becomes: null where a
               solution leaves it open, the term as its key (see `graphs/terms.py`) otherwise, by which terms are told apart.
     event     a variable for the id of the event, where somebody asks.
+    static    whether the pattern reads the static dataset.
     """
 
     input: Node
@@ -220,6 +234,7 @@ class Graph:
     binds: tuple[tuple[str, str], ...]
     visible: tuple[str, ...] | None = None
     event: str | None = None
+    static: bool = False
     span: Span = _SPAN
 
 
@@ -352,7 +367,7 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
+Node: TypeAlias = Scan | Instant | Every | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
 
 
 # Rules
@@ -474,7 +489,7 @@ class Clause:
 def inputs(node: Node) -> tuple[Node, ...]:
     """The patterns directly below, absences aside."""
     match node:
-        case Scan() | Instant():
+        case Scan() | Instant() | Every():
             return ()
         case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return (node.input,)
@@ -489,7 +504,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
 def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with each of its inputs changed, absences aside."""
     match node:
-        case Scan() | Instant():
+        case Scan() | Instant() | Every():
             return node
         case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return replace(node, input=change(node.input))
@@ -590,14 +605,15 @@ def bound_vars(node: Node) -> set[str]:
     match node:
         case Scan():
             return variables(*node.args)
-        case Instant():
+        case Instant() | Every():
             return set()
         case Either():
             return bound_vars(node.left) & bound_vars(node.right)
         case Unfold():
             return bound_vars(node.input) | set(node.binds)
         case Graph():
-            return {variable for _, variable in node.binds} | ({node.event} if node.event else set())
+            own = {variable for _, variable in node.binds} | ({node.event} if node.event else set())
+            return bound_vars(node.input) - {node.text} | own
         case Run():
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))

@@ -42,7 +42,7 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
             return f"Unfold {given} {[canonical(Var(v), names) for v in node.binds]}"
         case Graph():
             binds = [(name, canonical(Var(variable), names)) for name, variable in node.binds]
-            return f"Graph {canonical(node.input, {})} {node.pattern} {binds} {node.visible} {node.event and canonical(Var(node.event), names)}"
+            return f"Graph {canonical(node.input, names)} {node.pattern} {binds} {node.visible} {node.event and canonical(Var(node.event), names)}"
         case Run():
             parts, among = canonical(node.parts, names), canonical(node.among, names)
             results = [(canonical(Var(r.name), names), r.part, canonical(r.aggregate, names)) for r in node.results]

@@ -14,7 +14,7 @@ from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
 from augury.columns.table import END
-from augury.compiled import Compiled, check_clock, refuse_queries
+from augury.compiled import Compiled, check_clock, refuse_late
 from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.callbacks import Callbacks
@@ -55,7 +55,7 @@ class Session:
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
         """`clock` is the one that is known already; otherwise it follows from the settings and the first event."""
-        refuse_queries(program, "the embedded engine")
+        refuse_late(program, "the embedded engine")
         self.opened = self.program = program  # the program it was opened with, and with the rules that came since
         self.settings = settings or Settings()
         self._given_facts, self._graphs = facts, Graphs.of(rdf)
@@ -261,6 +261,7 @@ class Session:
         if abs(time) >= LONGEST:
             raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
         self.advanced = time if self.advanced is None else max(self.advanced, time)
+        self.circuit.tick(self.now)
         return self._finish(over)
 
     def finish(self) -> Changes:
@@ -289,13 +290,16 @@ class Session:
         arrived = arrive()
         count_work(arrived.count)
         circuit.tables.guard.begin()
+        before = circuit.now
         try:
             arrived.apply(circuit)
+            circuit.tick(max((t for t in (self.now, arrived.greatest, frontier) if t is not None), default=None))
             circuit.tables.guard.answered(
                 sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers)
             )
         except BaseException as error:
             circuit.tables.guard.end()
+            circuit.now = before
             circuit.undo()
             self.arrivals.undo(arrived)
             for one in self.answers:

@@ -22,6 +22,7 @@ from augury.algebra.graph_queries import (
     Construct,
     EventCount,
     Expression,
+    Gpm,
     GraphQuery,
     Item,
     Operand,
@@ -183,6 +184,13 @@ class _Lowering:
             )
         return type
 
+    def _graph(self, gpm: Gpm, text: str, binds: tuple[tuple[str, str], ...], event: str | None = None) -> Node:
+        """The solutions of a GPM in the events of its streams."""
+        scans = [Scan(f"<{iri}>", (Var(text),), gpm.span) for iri in gpm.streams]
+        return _either(
+            [Graph(s, text, gpm.pattern, binds, self.visible, event, bool(gpm.graphs), gpm.span) for s in scans]
+        )
+
     def _branch(self, branch: tuple[str, ...]) -> tuple[dict[str, Expr], Node]:
         """What GPMs make together at one time, and the value of each variable."""
         query, values, surely = self.query, dict[str, Expr](), frozenset[str]()
@@ -193,11 +201,9 @@ class _Lowering:
                 v: v if v not in values or (v in surely and v in gpm.certain) else f"{v}#{number}"
                 for v in gpm.variables
             }
-            source = _either([Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams])
+            text = f"#text {number}"
             binds = tuple((v, names[v]) for v in gpm.variables)
-            here: Node = Label(
-                f"at {number}", Graph(source, "#text", gpm.pattern, binds, self.visible, span=gpm.span), gpm.span
-            )
+            here: Node = Label(f"at {number}", self._graph(gpm, text, binds), gpm.span)
             open_ones = [v for v in gpm.variables if v in values and names[v] != v]
             if open_ones:
                 given = [*(values[v] for v in open_ones), *(Var(names[v]) for v in open_ones)]
@@ -475,9 +481,7 @@ class _Lowering:
         patterns: list[Node] = []
         for gpm in query.gpms:
             if set(query.partition) <= set(gpm.variables):
-                source = _either([Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams])
-                binds = tuple((v, v) for v in query.partition)
-                patterns.append(Graph(source, "#text", gpm.pattern, binds, self.visible, "#event", gpm.span))
+                patterns.append(self._graph(gpm, "#text", tuple((v, v) for v in query.partition), "#event"))
         total = Total("#events", Aggregate("count", (Var("#event"),), distinct=True))
         return (Collect(_either(patterns), "#match", totals=(total,)),)
 

@@ -195,6 +195,8 @@ class Derived(Operator):
             child, body = links.child, self.circuit.maker(links.child).inputs[0].table
             rows = np.flatnonzero(child.alive[: child.n])
             np.minimum.at(found, child.data[RIGHT, rows], body.data[END, child.data[LEFT, rows]])
+        found[found == FAR] = -FAR  # its derivation is certain, and forgotten
+        found[list(self.kept_inputs)] = -FAR
         return np.maximum(found, table.data[END, : table.n])
 
     def held_back(self, horizon: Horizon) -> tuple[Array, int]:

@@ -17,6 +17,7 @@ from augury.algebra.graph_queries import (
     readings,
     surely_binds,
 )
+from augury.clock import Kind, Timestamp
 from augury.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.query_tree import first_word
@@ -105,6 +106,19 @@ def _check_partition(query: GraphQuery, tree: t.QueryTree, findings: Findings) -
                 findings.add("E255", f"`?{variable.text}` divides the streams, but {item.span.quoted} does not always bind it",
                              variable.span, Note("matched here", item.span),
                              hint="every GPM that is matched must have it, and not only in an OPTIONAL or one side of a UNION or `|`")  # fmt: skip
+
+
+def check_origin(query: GraphQuery, clock: Kind, findings: Findings) -> None:
+    """Windows that tumble from a time begin at one of the clock."""
+    window = query.window
+    if not isinstance(window, Tumbling) or window.origin is None:
+        return
+    if clock == "timestamp" and isinstance(window.origin, int):
+        findings.add("E601", f"the windows begin at {window.origin}, but times are timestamps", window.span,
+                     hint='write a time: FROM "2026-01-31T10:00:00Z"')  # fmt: skip
+    elif clock == "logical" and isinstance(window.origin, Timestamp):
+        findings.add("E601", f"the windows begin at {window.origin}, but times are those of a logical clock", window.span,
+                     hint="write a time point: FROM 5")  # fmt: skip
 
 
 def warn_of(query: GraphQuery, findings: Findings) -> None:
