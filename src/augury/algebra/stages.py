@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Condition,
     Either,
+    Every,
     Graph,
     Instant,
     Join,
@@ -363,7 +364,7 @@ def _sliced(node: Node) -> Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Unfold() | Within():
             pass
         case _:
             assert_never(below)

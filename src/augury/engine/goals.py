@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from augury.algebra.nodes import (
     Either,
+    Every,
     Graph,
     Instant,
     Join,
@@ -91,7 +92,7 @@ def size(node: Node) -> int:
             return sum(part.least * size(part.input) for part in node.parts)
         case Join():
             return size(node.left) + size(node.right)
-        case Either() | Graph() | Instant() | Label() | Select() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Label() | Select() | Unfold() | Within():
             pass
         case _:
             assert_never(node)

@@ -261,6 +261,7 @@ class Session:
         if abs(time) >= LONGEST:
             raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
         self.advanced = time if self.advanced is None else max(self.advanced, time)
+        self.circuit.tick(self.now)
         return self._finish(over)
 
     def finish(self) -> Changes:
@@ -289,13 +290,16 @@ class Session:
         arrived = arrive()
         count_work(arrived.count)
         circuit.tables.guard.begin()
+        before = circuit.now
         try:
             arrived.apply(circuit)
+            circuit.tick(max((t for t in (self.now, arrived.greatest, frontier) if t is not None), default=None))
             circuit.tables.guard.answered(
                 sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers)
             )
         except BaseException as error:
             circuit.tables.guard.end()
+            circuit.now = before
             circuit.undo()
             self.arrivals.undo(arrived)
             for one in self.answers:

@@ -11,11 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
+from augury.algebra.clock_windows import Windows, refuse_clock
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
     Either,
+    Every,
     Graph,
     Holds,
     Instant,
@@ -42,7 +44,7 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.place import not_looked_for
 from augury.algebra.plan import Plan
-from augury.algebra.rule_terms import collected_variables, head_labels
+from augury.algebra.rule_terms import collected_variables, head_labels, just_windows
 from augury.algebra.run_terms import run_labels, run_variables
 from augury.algebra.sharing import canonical
 from augury.algebra.strata import static_calls_of
@@ -52,12 +54,14 @@ from augury.columns.frame import Needs, View
 from augury.columns.table import FIELDS, Table
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
+from augury.engine.operators.clock_windows import ClockWindows
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive
 from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import UNTIL, Map, Point, Unfolded, Union, Until
+from augury.engine.operators.panes import Panes
 from augury.engine.operators.policies import POLICIES
 from augury.engine.operators.ranking import Ranking
 from augury.engine.operators.runs.greedy import Greedy, is_greedy
@@ -81,12 +85,16 @@ class Wiring:
 
     def rule(self, rule: Rule) -> None:
         """Wires a rule: its body, what it collects, conditions on groups, its ranking and its head."""
-        rows = self.view(rule.body, self._above(rule, -1), rule.label)
+        collects = range(len(rule.collects))
+        if (windows := just_windows(rule)) is not None:  # those with nothing in them give nothing
+            rows, collects = self._panes(rule, windows), collects[1:]
+        else:
+            rows = self.view(rule.body, self._above(rule, -1), rule.label)
         if any(collect.last is not None for collect in rule.collects):
             out = self.like(rows, {**dict.fromkeys(rows.labels), UNTIL: None})
             Until(self.circuit, rows, out, rule.label, rule.covers)
             rows = out
-        for number in range(len(rule.collects)):
+        for number in collects:
             rows = self._collect(rule, number, rows)
         if rule.having:
             above = self._above(rule, len(rule.collects))
@@ -113,6 +121,18 @@ class Wiring:
         for collect in rule.collects[number + 1 :]:
             vars |= collected_variables(collect)
         return Needs(frozenset(vars), frozenset(head_labels(rule) | {UNTIL}))
+
+    def _panes(self, rule: Rule, windows: Windows) -> View:
+        """What is collected in windows by the clock, where these are all that the body has."""
+        refuse_clock(windows, self.circuit.clock.kind, rule.label)
+        collect, above = rule.collects[0], self._above(rule, 0)
+        inner = possible_vars(collect.pattern)
+        own = (collected_variables(collect) | above.vars) & inner
+        collected = self.view(collect.pattern, Needs(frozenset(own)), rule.label)
+        names = {total.name for total in collect.totals} | set(collect.by)
+        out = self.table(sorted(above.vars & names), sorted(above.labels & {collect.window or ""}))
+        Panes(self.circuit, collected, out, rule, windows, _several(collect.pattern))
+        return out
 
     def _collect(self, rule: Rule, number: int, rows: View) -> View:
         collect = rule.collects[number]
@@ -182,6 +202,11 @@ class Wiring:
                 return self._scan(node, needs, rule, (), None, ())
             case Instant():
                 return self._instant(node)
+            case Every():
+                refuse_clock(node.windows, self.circuit.clock.kind, rule)
+                out = self.table((), ())
+                ClockWindows(self.circuit, out, node.windows, rule)
+                return out
             case Label() | Within():
                 return self._unary(node, needs, rule)
             case Select():
