@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from augury.algebra.nodes import Run, walk
@@ -17,7 +18,7 @@ QUERIES_EVERYWHERE = True
 
 def all_cases() -> list[Case]:
     """The cases that all executors answer."""
-    return [case for case in read_specs(FOLDER) if QUERIES_EVERYWHERE or not has_queries(case.program, case.queries)]
+    return [case for case in reference_cases() if QUERIES_EVERYWHERE or not has_queries(case.program, case.queries)]
 
 
 def has_queries(program: str, queries: Iterable[str]) -> bool:
@@ -25,9 +26,10 @@ def has_queries(program: str, queries: Iterable[str]) -> bool:
     return bool(list(queries)) or "GRAPH" in program
 
 
-def reference_cases() -> list[Case]:
-    """All cases."""
-    return list(read_specs(FOLDER))
+@cache
+def reference_cases() -> tuple[Case, ...]:
+    """All cases: the same ones for all tests, so that each is read and compiled once."""
+    return tuple(read_specs(FOLDER))
 
 
 def chooses(plan: Plan) -> bool:

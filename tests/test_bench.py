@@ -212,7 +212,7 @@ def opened(program: augury.Program, /, **options: Any) -> Any:
     return program.session(clock="logical", **options)
 
 
-@pytest.mark.parametrize("name", main.GROUPS["graphs"])
+@pytest.mark.parametrize("name", [*main.GROUPS["graphs"], *main.GROUPS["spaseq"]])
 def test_graph_events_are_counted_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("rdflib")
     monkeypatch.setattr(graph_events, "count_work", lambda rows: None)

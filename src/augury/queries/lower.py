@@ -11,6 +11,7 @@ Each `?` is read both ways, and each reading is a rule. An absence is looked for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
@@ -76,6 +77,8 @@ from augury.queries.term_functions import (
 
 LINKS: dict[str, Link] = {",": "NEXT", ";": "THEN", ":": "SEQ"}
 _TRUE = Const(True)
+# Of the text of a pattern: literals and IRIs, which stay as they are, and variables.
+_TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+""")
 
 
 def lowered(plan: Plan) -> Plan:
@@ -127,7 +130,7 @@ class _Lowering:
         self.query, self.tick = query, tick
         self.functions: dict[str, Function] = {}
         self.aggregates: dict[str, AggregateFunction] = {}
-        self.operands: dict[Operand, str] = {}
+        self.operands: dict[object, str] = {}
         self.made: list[Rule] = []
         self.timed = isinstance(query.window, Tumbling) or any(
             item.quantifier in "!?" for item in query.items if item.quantifier
@@ -167,10 +170,11 @@ class _Lowering:
 
     def operand(self, operand: Operand) -> str:
         """The type of the events that an operand makes, with an argument for each variable, and more: see `_arguments`."""
-        if operand in self.operands:
-            return self.operands[operand]
+        alike: object = self._form(operand) if isinstance(operand, Use) else operand
+        if alike in self.operands:
+            return self.operands[alike]
         name = operand.name if isinstance(operand, Use) else str(len(self.operands))
-        type = self.operands[operand] = self._name(name)
+        type = self.operands[alike] = self._name(name)
         branches = _branches(operand)
         for number, branch in enumerate(branches):
             values, body = self._branch(branch)
@@ -190,6 +194,19 @@ class _Lowering:
         return _either(
             [Graph(s, text, gpm.pattern, binds, self.visible, event, bool(gpm.graphs), gpm.span) for s in scans]
         )
+
+    def _form(self, use: Use) -> object:
+        """What a GPM makes, whatever its variables are called: equal ones are one type."""
+        gpm, names = self.query.gpm(use.name), dict[str, str]()
+        if '"""' in gpm.pattern or "'''" in gpm.pattern:
+            return use
+
+        def renamed(found: re.Match[str]) -> str:
+            token = found[0]
+            return names.setdefault(token[1:], f"?{len(names)}") if token[0] in "?$" else token
+
+        pattern = _TOKENS.sub(renamed, gpm.pattern)
+        return pattern, tuple(names[v] for v in gpm.variables), gpm.streams
 
     def _branch(self, branch: tuple[str, ...]) -> tuple[dict[str, Expr], Node]:
         """What GPMs make together at one time, and the value of each variable."""

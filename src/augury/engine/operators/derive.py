@@ -402,6 +402,13 @@ class Derive(Operator):
         left = self.out.table.data[LEFT, rows]
         return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
 
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        if self.circuit.maker(self.inputs[0].table).stays:
+            table = self.out.table
+            derived = keep[id(self.events.out.table)][table.data[RIGHT, : table.n]]
+            keep[id(table)] |= derived & table.alive[: table.n].astype(bool)
+        super().keep_parents(keep)
+
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """What is given only after its end ended that much earlier."""
         return super().unsettled(since, frontier) - self.delay

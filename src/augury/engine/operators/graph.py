@@ -53,6 +53,7 @@ class Solve(Map):
     """ΔG = the solutions of a graph pattern in Δevents, for all events of a step at once."""
 
     kind = "graph"
+    stays = True
 
     def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Graph) -> None:
         self.node, self.pattern = node, read_pattern(node.pattern)
