@@ -13,7 +13,6 @@ from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
-from augury.columns.table import END
 from augury.compiled import Compiled, check_clock, refuse_late
 from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
@@ -513,7 +512,7 @@ class Session:
         for one in self.answers:
             rows = one.standing()
             if until is not None:
-                rows = rows[one.events.out.table.data[END, rows] <= until]
+                rows = rows[one.events.given_at()[rows] <= until]
             if len(rows):
                 found.append(Rows(self._circuit, one.events, rows))
         self._unseen.update(found)
