@@ -87,8 +87,8 @@ def explain(plan: Plan, optimised: Plan, modules: Iterable[s.Module], format: st
         case "mermaid":
             return mermaid(optimised)
     queries = [query_text(query) for query in plan.graph_queries]
-    if not rules:
-        return "\n\n".join(queries) or "no event rules"
+    if not rules and not queries:
+        return "no event rules"
     known = [["knowledge", *_knowledge_text(plan)]] if call_modes(plan) else []
     parts = [*known, ["on Spark", *stages_text(plan)]]
     return "\n\n".join([*queries, *(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])

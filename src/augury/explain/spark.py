@@ -33,6 +33,7 @@ from augury.algebra.stages import Stage, stages
 from augury.algebra.terms import Const, show
 from augury.clock import show_duration
 from augury.explain.wording import show_condition
+from augury.queries.lower import lowered
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Hosted:
 
 
 def hosted(plan: Plan) -> list[Hosted]:
-    """The stages of a plan, for inputs that are points."""
+    """The stages of a plan, with its queries as rules, for inputs that are points."""
+    plan = lowered(plan)
     spread, found = stages(plan), all_properties(plan)
     result: list[Hosted] = []
     for stage in spread.stages:
