@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from augury.algebra.nodes import Collect, Holds, Rule, Total
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Var, variables
 from augury.columns.frame import Frame, View, frame_of
+from augury.columns.table import RANK
 from augury.engine.operators.collect import Member
 from augury.errors import RunError
 from augury.jit import Array
@@ -28,15 +29,18 @@ _NONE = np.zeros(0, np.int64)
 
 
 class Groups:
-    """Groups of rows: the window of each, its values, and where its members begin among all."""
+    """Groups of rows: the window of each, its values, and where its members begin among all, if they are listed."""
 
-    def __init__(self, window: Array, columns: dict[str, Array], rank: Array, offsets: Array, members: Array) -> None:
+    def __init__(
+        self, window: Array, columns: dict[str, Array], rank: Array, offsets: Array | None, members: Array
+    ) -> None:
         self.window, self.columns, self.rank, self.offsets, self.members = window, columns, rank, offsets, members
 
     def __len__(self) -> int:
         return len(self.window)
 
     def held(self, i: int) -> Array:
+        assert self.offsets is not None
         return self.members[self.offsets[i] : self.offsets[i + 1]]
 
 
@@ -60,6 +64,10 @@ class GroupTotals:
 
     def of(self, rows: Array, window: Array, bounds: Callable[[Array], tuple[Array, Array]]) -> Groups:
         """The groups of rows in windows: a row stands once for each window that it lies in."""
+        if self.simple and not self.collect.where and len(rows):
+            groups = self.at_once(rows, window)
+            if groups is not None:
+                return groups
         frame = frame_of(self.view, rows).numbered()
         if len(rows):
             begin, end = bounds(window)
@@ -73,7 +81,7 @@ class GroupTotals:
         window = window[frame.right]
         order, first = self.grouped(frame, window)
         frame, window = frame.take(order), window[order]
-        simple = self.columns(frame, first) if self.simple else None
+        simple = self.columns(frame.vars, first, len(frame)) if self.simple else None
         if simple is None:
             return self.one_by_one(frame, window, first)
         offsets = np.r_[first, len(frame)]
@@ -84,24 +92,31 @@ class GroupTotals:
     def names(self) -> tuple[str, ...]:
         return (*self.collect.by, *(total.name for total in self.collect.totals))
 
+    def at_once(self, rows: Array, window: Array) -> Groups | None:
+        """The same without conditions, where aggregates are simple: just the columns that are asked for are looked at."""
+        data, view = self.view.table.data, self.view
+        canonical = self.circuit.tables.dictionary.canonical
+        order, first = in_groups([window, *(canonical(data[view.vars[v], rows]) for v in self.collect.by)])
+        rows, window = rows[order], window[order]
+        asked = {a.name for t in self.collect.totals for a in t.aggregate.args if isinstance(a, Var)}
+        totals = self.columns({v: data[view.vars[v], rows] for v in asked & view.vars.keys()}, first, len(rows))
+        if totals is None:
+            return None
+        by = {v: data[view.vars[v], rows[first]] for v in self.collect.by}
+        rank = np.maximum.reduceat(data[RANK, rows], first)
+        return Groups(window[first], {**by, **totals}, rank, np.r_[first, len(rows)], rows)
+
     def grouped(self, frame: Frame, window: Array) -> tuple[Array, Array]:
         """An order in which groups stand together, and where each begins in it."""
         canonical = self.circuit.tables.dictionary.canonical
-        keys = [window, *(canonical(frame.vars[v]) for v in self.collect.by)]
-        order = np.lexsort((frame.left, *keys[::-1]))
-        begins = np.zeros(len(order), bool)
-        begins[0] = True
-        for key in keys:
-            inside = key[order]
-            begins[1:] |= inside[1:] != inside[:-1]
-        return order, np.flatnonzero(begins)
+        return in_groups([window, *(canonical(frame.vars[v]) for v in self.collect.by)])
 
     # Column by column
 
-    def columns(self, frame: Frame, first: Array) -> dict[str, Array] | None:
+    def columns(self, vars: Mapping[str, Array], first: Array, size: int) -> dict[str, Array] | None:
         """Simple aggregates of numbers of one kind; None where they are not."""
         dictionary = self.circuit.tables.dictionary
-        counts = np.diff(np.r_[first, len(frame)])
+        counts = np.diff(np.r_[first, size])
         found: dict[str, Array] = {}
         for total in self.collect.totals:
             part = total.aggregate
@@ -110,7 +125,7 @@ class GroupTotals:
                 continue
             arg = part.args[0]
             assert isinstance(arg, Var)
-            codes = frame.vars.get(arg.name)
+            codes = vars.get(arg.name)
             numbers = None if codes is None else dictionary.numeric(codes)
             values = None if numbers is None else _reduced(part.function, numbers, first, counts)
             if values is None:
@@ -186,6 +201,26 @@ class GroupTotals:
         if self.collect.label is not None:
             labels[self.collect.label] = Named(member.start, member.end)
         return self.circuit.context.scalars.evaluate(part.args[0], member.bound, labels)
+
+
+def in_groups(keys: list[Array]) -> tuple[Array, Array]:
+    """An order in which equal keys stand together, the first one in order, and where each group begins in it."""
+    whole = keys[0] - keys[0].min()
+    for key in keys[1:]:
+        low = int(key.min())
+        width = int(key.max()) - low + 1
+        if int(whole.max() + 1) * width >= 2**62:
+            order = np.lexsort(keys[::-1])
+            break
+        whole = whole * width + (key - low)
+    else:
+        order = np.argsort(whole, kind="stable")
+    begins = np.zeros(len(order), bool)
+    begins[0] = True
+    for key in keys:
+        inside = key[order]
+        begins[1:] |= inside[1:] != inside[:-1]
+    return order, np.flatnonzero(begins)
 
 
 def _reduced(function: str, numbers: Array, first: Array, counts: Array) -> Array | None:

@@ -16,6 +16,7 @@ from augury.columns.frame import View
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Groups, GroupTotals
+from augury.engine.operators.partial_totals import Partial, PartialTotals
 from augury.engine.saved import check_numbers, require
 from augury.jit import Array
 
@@ -38,17 +39,12 @@ class _Held:
         self.firsts.append(first)
         self.parts.append((offsets, members))
 
-    def of(self, row: int) -> Array:
+    def of(self, row: int) -> Array | None:
         at = bisect_right(self.firsts, row) - 1
         if at < 0 or row - self.firsts[at] >= len(self.parts[at][0]) - 1:
-            return _NONE
+            return None
         offsets, members = self.parts[at]
         return members[offsets[row - self.firsts[at]] : offsets[row - self.firsts[at] + 1]]
-
-    def flat(self, rows: Array) -> tuple[Array, Array]:
-        """What some rows have collected, one after the other, and how much each has."""
-        held = [self.of(row) for row in rows.tolist()]
-        return np.concatenate([_NONE, *held]), np.array([len(one) for one in held], np.int64)
 
 
 class Panes(Operator):
@@ -79,6 +75,10 @@ class Panes(Operator):
         self.changed: dict[int, None] = {}  # windows that are to be computed
         super().__init__(circuit, (collected,), out, rule.label)
         self.totals = GroupTotals(circuit, collected, self.collect, rule, several)
+        # Windows that share panes are made of what these come to, where that can be added up.
+        adds = self.totals.simple and not self.collect.where and self.per_window > 1
+        self.adding = PartialTotals(circuit, collected, self.collect) if adds else None
+        self.partials: dict[int, Partial] = {}
         circuit.clocked.append(self)
         circuit.asks(self, self.collect.where)
 
@@ -124,14 +124,23 @@ class Panes(Operator):
         numbers, first = np.unique(pane[inside][order], return_index=True)
         held = np.split(rows[inside][order], first[1:]) if len(numbers) else []
         for number, some in zip(numbers.tolist(), held, strict=True):
+            self.partials.pop(number, None)
             if new:
                 self.panes.setdefault(number, []).append(some)
-            self.mark(self.windows_with(number))
+        self.mark_with(numbers.tolist())
         for row, s, e in zip(*(x[~inside].tolist() for x in (rows, start, end)), strict=True):
             for number in self.line.holding(s, e):
                 if new:
                     self.across.setdefault(number, []).append(np.array([row], np.int64))
                 self.mark((number,))
+
+    def mark_with(self, panes: list[int]) -> None:
+        """The windows that some panes, in order, are part of are to be computed."""
+        done: int | None = None
+        for pane in panes:
+            found = self.windows_with(pane)
+            self.mark(found if done is None else range(max(found.start, done), found.stop))
+            done = found.stop
 
     def mark(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -165,6 +174,10 @@ class Panes(Operator):
 
     def compute(self, numbers: Sequence[int]) -> None:
         """Computes windows; of those that were computed before, just what is different is given again."""
+        groups = self.added_up(numbers) if self.adding is not None else None
+        if groups is not None:
+            self.give(numbers, groups)
+            return
         alive = self.inputs[0].table.alive
         rows, of = list[Array](), list[int]()
         for number in numbers:
@@ -180,6 +193,41 @@ class Panes(Operator):
             every = window = _NONE
         self.touched += len(every)
         self.give(numbers, self.totals.of(every, window, self.bounds))
+
+    def added_up(self, numbers: Sequence[int]) -> Groups | None:
+        """Windows made of panes that are added up; None where that cannot be."""
+        assert self.adding is not None
+        if not numbers or any(number in self.across for number in numbers):
+            return None
+        low, high = numbers[0] * self.per_hop, numbers[-1] * self.per_hop + self.per_window
+        few = high - low < len(self.panes)
+        panes = (
+            [p for p in range(low, high) if p in self.panes]
+            if few
+            else sorted(p for p in self.panes if low <= p < high)
+        )
+        missing = [p for p in panes if p not in self.partials]
+        if missing:
+            held = [np.concatenate(self.panes[p]) for p in missing]
+            rows = np.concatenate(held)
+            pane = np.repeat(np.array(missing, np.int64), [len(some) for some in held])
+            standing = self.inputs[0].table.alive[rows].astype(bool)
+            self.touched += int(standing.sum())
+            found = self.adding.panes(rows[standing], pane[standing]) if standing.any() else {}
+            if found is None:
+                return None
+            self.partials |= found
+        panes = [p for p in panes if p in self.partials]
+        if not panes:
+            return Groups(_NONE, dict.fromkeys(self.totals.names, _NONE), _NONE, None, _NONE)
+        every = np.array(numbers, np.int64)
+        first = every * self.per_hop
+        partials = [self.partials[p] for p in panes]
+        added = self.adding.windows(partials, np.array(panes, np.int64), every, first, first + self.per_window)
+        if added is None:
+            return None
+        window, columns, rank = added
+        return Groups(window, columns, rank, None, _NONE)
 
     def bounds(self, numbers: Array) -> tuple[Array, Array]:
         """When windows begin and end."""
@@ -205,12 +253,12 @@ class Panes(Operator):
         new = np.arange(len(groups)) if not before else self.new_ones(before, groups, given)
         if not len(new):
             return
-        first, cut = table.n, np.diff(groups.offsets)
-        if len(new) == len(groups):
+        first = table.n
+        if groups.offsets is not None and len(new) == len(groups):
             self.held_by.add(first, groups.offsets, groups.members)
-        else:
+        elif groups.offsets is not None:
             members = np.concatenate([_NONE, *(groups.held(i) for i in new.tolist())])
-            self.held_by.add(first, np.r_[0, np.cumsum(cut[new])], members)
+            self.held_by.add(first, np.r_[0, np.cumsum(np.diff(groups.offsets)[new])], members)
         table.append(np.ascontiguousarray(given[:, new]))
         self.note(window[new], np.arange(first, table.n))
 
@@ -236,7 +284,8 @@ class Panes(Operator):
             kept = list[int]()
             for row in self.computed.pop(number).tolist():
                 like = same.get(table.data[fields, row].tobytes())
-                if like is not None and np.array_equal(self.held_by.of(row), groups.held(like)):
+                listed = groups.offsets is not None
+                if like is not None and (not listed or np.array_equal(self.members_of(row), groups.held(like))):
                     fresh[like] = False
                     kept.append(row)
                 else:
@@ -249,12 +298,32 @@ class Panes(Operator):
 
     # What rows are made of
 
+    def members_of(self, row: int) -> Array:
+        """What a row has collected; of one that was added up from panes, what lies in its window."""
+        held = self.held_by.of(row)
+        if held is not None:
+            return held
+        data, view, dictionary = self.out.table.data, self.inputs[0], self.circuit.tables.dictionary
+        some = self.held(self.line.last_begun(int(data[START, row])))
+        rows = np.concatenate([_NONE, *some])
+        rows = rows[view.table.alive[rows].astype(bool)]
+        for name in self.collect.by:
+            if name in self.out.vars:
+                code = dictionary.canonical(data[self.out.vars[name], row : row + 1])[0]
+                rows = rows[dictionary.canonical(view.table.data[view.vars[name], rows]) == code]
+        return rows
+
+    def flat(self, rows: Array) -> tuple[Array, Array]:
+        """What some rows have collected, one after the other, and how much each has."""
+        held = [self.members_of(row) for row in rows.tolist()]
+        return np.concatenate([_NONE, *held]), np.array([len(one) for one in held], np.int64)
+
     def parents(self) -> list[tuple[int, Table]]:
         return []
 
     def parts(self, row: int) -> tuple[Part, ...]:
         found: dict[Part, None] = {}
-        for member in self.held_by.of(row).tolist():
+        for member in self.members_of(row).tolist():
             found.update(dict.fromkeys(self.circuit.parts(self.inputs[0].table, member)))
         return tuple(found)
 
@@ -262,7 +331,7 @@ class Panes(Operator):
         return None
 
     def sources(self, rows: Array) -> Ways:
-        collected, counts = self.held_by.flat(rows)
+        collected, counts = self.flat(rows)
         return [(np.arange(len(rows)), [(self.inputs[0].table, collected, np.repeat(np.arange(len(rows)), counts))])]
 
     # What it keeps
@@ -281,11 +350,8 @@ class Panes(Operator):
         return mask
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
-        rows = np.flatnonzero(keep[id(self.out.table)])
-        keep[id(self.inputs[0].table)][self.held_by.flat(rows)[0]] = True
-
-    def keeping(self, rows: Array) -> None:
-        self.kept_members = self.held_by.flat(rows)
+        self.kept_members = self.flat(np.flatnonzero(keep[id(self.out.table)]))
+        keep[id(self.inputs[0].table)][self.kept_members[0]] = True
 
     def moved(self, places: Mapping[int, Array]) -> None:
         members, counts = self.kept_members
@@ -295,7 +361,7 @@ class Panes(Operator):
     def rebuild(self) -> None:
         """Panes are made of what stands; what has been computed is found by its times."""
         super().rebuild()
-        self.panes, self.across, self.computed = {}, {}, {}
+        self.panes, self.across, self.computed, self.partials = {}, {}, {}, {}
         table, out, now = self.inputs[0].table, self.out.table, self.circuit.now
         rows = np.flatnonzero(table.alive[: table.n])
         self.changed = {}
@@ -310,7 +376,7 @@ class Panes(Operator):
         self.note(numbers[place], given)
 
     def state(self, number: Mapping[int, int]) -> Any:
-        members, counts = self.held_by.flat(np.arange(self.out.table.n))
+        members, counts = self.flat(np.arange(self.out.table.n))
         return {"count": counts, "of": members}
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
