@@ -199,12 +199,12 @@ class _Blanks:
         self.anonymous: dict[str, int] = {}
 
     def label(self, label: str) -> str:
-        if _MADE_UP.fullmatch(label):
+        if MADE_UP.fullmatch(label):
             label = f"-{self.anonymous.setdefault(label, len(self.anonymous))}"
         return f"{label}.{self.name}"
 
 
-_MADE_UP = re.compile(r"[0-9a-f]{24,32}")
+MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # labels that the parser gives to blank nodes without one
 
 
 def _term(term: Any, blank: _Blanks) -> RdfTerm:

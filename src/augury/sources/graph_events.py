@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from augury.algebra.graph_queries import stream_type
 from augury.columns.column import Coded, Column, coded
-from augury.errors import DataError, RunError, brief
+from augury.errors import DataError, brief
 from augury.graphs.patterns import Literal, Needs
-from augury.graphs.read import read
+from augury.graphs.read import oxigraph, read, said_by_parser
 from augury.graphs.terms import Terms, n_triples, term_of
 from augury.model import Iri
 from augury.sources.cells import ArrowCells, Cells, ColumnCells
@@ -124,16 +124,11 @@ def _object(part: Any) -> str:
 
 def check_graph(text: str) -> None:
     """Raises DataError where a text is neither N-Triples nor Turtle."""
-    try:
-        import pyoxigraph as ox
-    except ImportError:
-        raise RunError("graph events need pyoxigraph", hint="pip install 'augury[rdf]'") from None
+    ox = oxigraph()
     try:
         for _ in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
             pass
     except SyntaxError as error:
-        said = re.sub(r"^Parser error (at|between) [^:]*: ", "", error.msg or "")
         place = f"line {error.lineno} of the graph" if error.lineno else "the graph"
-        raise DataError(
-            f"malformed RDF in {place}: {said[:1].lower()}{said[1:]}", hint="a graph is N-Triples or Turtle"
-        ) from None
+        said = said_by_parser(error)
+        raise DataError(f"malformed RDF in {place}: {said}", hint="a graph is N-Triples or Turtle") from None

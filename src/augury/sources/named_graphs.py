@@ -18,14 +18,13 @@ import pyarrow as pa
 from augury.errors import DataError
 from augury.graphs.lexical import number_of
 from augury.graphs.patterns import Literal
-from augury.graphs.read import oxigraph, said_by_parser
+from augury.graphs.read import MADE_UP, oxigraph, said_by_parser
 from augury.sources.blocks import Stream
 from augury.sources.cells import ArrowCells, PlainCells
 from augury.sources.problems import Problem
 from augury.sources.sheet import Sheet
 
 _SIZE = 1 << 14  # events of a sheet
-_MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # labels that the parser gives to blank nodes without one
 _DAY, _CLOCK = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"
 _TIME_AT_END = re.compile(rf"(?<![\w.-])({_DAY}([T ]{_CLOCK})?|-?\d+)$", re.ASCII)
 
@@ -118,10 +117,10 @@ class _Labels:
         self.names: dict[str, str] = {}
         blank = self.ox.BlankNode
         terms = [t for q in quads for t in (q.subject, q.object, q.graph_name) if isinstance(t, blank)]
-        self.used = {t.value for t in terms if not _MADE_UP.fullmatch(t.value)}
+        self.used = {t.value for t in terms if not MADE_UP.fullmatch(t.value)}
 
     def shown(self, term: Any) -> str:
-        if isinstance(term, self.ox.BlankNode) and _MADE_UP.fullmatch(term.value):
+        if isinstance(term, self.ox.BlankNode) and MADE_UP.fullmatch(term.value):
             return f"_:{self._label(term.value)}"
         return str(term)
 
