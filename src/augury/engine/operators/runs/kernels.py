@@ -346,6 +346,19 @@ def candidates(
     return n, touched
 
 
+@helper
+def compared(op: int, x: float, y: float) -> bool:
+    if op == 0:
+        return bool(x < y)
+    if op == 1:
+        return bool(x <= y)
+    if op == 2:
+        return bool(x > y)
+    if op == 3:
+        return bool(x >= y)
+    return bool(x == y) if op == 4 else bool(x != y)
+
+
 @Kernel
 def find_numbers(
     sources: Array, at: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
@@ -377,19 +390,7 @@ def find_numbers(
                             break
                         x = numbers[tests[t, 1], here if tests[t, 2] else m]
                         y = numbers[tests[t, 3], here if tests[t, 4] else m]
-                        op = tests[t, 0]
-                        if op == 0:
-                            held = x < y
-                        elif op == 1:
-                            held = x <= y
-                        elif op == 2:
-                            held = x > y
-                        elif op == 3:
-                            held = x >= y
-                        elif op == 4:
-                            held = x == y
-                        else:
-                            held = x != y
+                        held = compared(tests[t, 0], x, y)
                     if held:
                         if n == pairs.shape[1]:
                             full = True
@@ -530,11 +531,26 @@ def begin(
     return n
 
 
+@helper
+def passes(data: Array, p: int, x: int, move: int, tests: Array, numbers: Array) -> bool:
+    """Whether numbers let a partial match go on with a moment by a move.
+
+    A test is (move, comparison, row of numbers, the part whose last moment has it, row, part); part -1 is the new moment.
+    """
+    for t in range(tests.shape[0]):
+        if tests[t, 0] == move:
+            a = x if tests[t, 3] < 0 else data[STATE + tests[t, 3], p]
+            b = x if tests[t, 5] < 0 else data[STATE + tests[t, 5], p]
+            if a < 0 or b < 0 or not compared(tests[t, 1], numbers[tests[t, 2], a], numbers[tests[t, 4], b]):
+                return False
+    return True
+
+
 @Kernel
 def grow(
     queue: Array, cursor: Array, data: Array, n: int, alive: Array, moments: Array, edges: Array, out: Array,
-    heads: Array, chain: Array, kids: Array, moves: Array, chosen: int, least: Array, most: Array, parts: int, longest: int,
-    asked: Array,
+    heads: Array, chain: Array, kids: Array, moves: Array, chosen: int, tests: Array, numbers: Array, least: Array, most: Array,
+    parts: int, longest: int, asked: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """Partial matches go on along new edges, and new ones along all edges. How many there are, and questions asked.
 
@@ -559,7 +575,7 @@ def grow(
                             asked[1, questions] = e
                             asked[2, questions] = m
                             questions += 1
-                        else:
+                        elif passes(data, p, x, m, tests, numbers):
                             put(data, n, p, x, moves[1, m], moments, parts, heads, chain, kids)
                             alive[n] = 1
                             n += 1
@@ -582,7 +598,7 @@ def grow(
                             asked[1, questions] = e
                             asked[2, questions] = m
                             questions += 1
-                        else:
+                        elif passes(data, p, x, m, tests, numbers):
                             put(data, n, p, x, moves[1, m], moments, parts, heads, chain, kids)
                             alive[n] = 1
                             n += 1

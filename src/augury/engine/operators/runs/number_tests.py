@@ -5,12 +5,12 @@ That a value is no number, or more than a float can hold, is found out as it com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from augury.algebra.nodes import Compare
+from augury.algebra.nodes import Compare, Result
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
 from augury.columns.dictionary import OPEN
 from augury.columns.table import grown
@@ -72,7 +72,7 @@ class NumberTests:
             size = len(table.alive)
             self.numbers, self.codes = grown(self.numbers, size, lo), grown(self.codes, size, lo)
         for place, operand in enumerate(self.operands):
-            found = self._numbers(operand, lo, table.n)
+            found = numbers_of(self.sight, operand, lo, table.n)
             if found is None:
                 self.fits = False
                 return False
@@ -87,43 +87,105 @@ class NumberTests:
         self.known = table.n
         return True
 
-    def _rows(self, part: int, lo: int, hi: int) -> tuple[Array, Array]:
-        """The rows of a part that moments are, and which moments are any."""
-        rows = self.sight.moments.out.table.data[self.sight.moments.row_fields[part], lo:hi]
-        return rows[rows >= 0], rows >= 0
-
-    def _numbers(self, operand: Operand, lo: int, hi: int) -> Array | None:
-        found = np.full(hi - lo, operand.value)
-        if operand.part < 0:
-            return found
-        rows, there = self._rows(operand.part, lo, hi)
-        codes = self.sight.views[operand.part].table.data[operand.field, rows]
-        dictionary = self.sight.circuit.tables.dictionary
-        if operand.term:
-            if len(codes) and not (codes & 1).all():
-                return None
-            coded = coded_terms(dictionary)
-            numbers = coded.numbers(codes)
-            worth = coded.terms.worth
-            if (numbers < 0).any() or (worth.family[numbers] != NUMBER).any() or not worth.exact[numbers].all():
-                return None
-            found[there] = worth.number[numbers]
-            return found
-        given = dictionary.numeric(codes)
-        if given is None or (given.dtype.kind == "i" and len(given) and np.abs(given).max() >= _EXACT):
-            return None
-        found[there] = given
-        return found
-
     def _codes(self, part: int, field: int, lo: int, hi: int, null: int) -> Array | None:
         """The canonical codes of a variable; null is a code that equals no other."""
-        rows, there = self._rows(part, lo, hi)
+        rows, there = rows_of(self.sight, part, lo, hi)
         codes, dictionary = self.sight.views[part].table.data[field, rows], self.sight.circuit.tables.dictionary
         if (codes == OPEN).any():
             return None
         found = np.full(hi - lo, null, np.int64)
         found[there] = np.where(dictionary.is_null(codes), null, dictionary.canonical(codes))
         return found
+
+
+def rows_of(sight: Sight, part: int, lo: int, hi: int) -> tuple[Array, Array]:
+    """The rows of a part that moments are, and which moments are any."""
+    rows = sight.moments.out.table.data[sight.moments.row_fields[part], lo:hi]
+    return rows[rows >= 0], rows >= 0
+
+
+def numbers_of(sight: Sight, operand: Operand, lo: int, hi: int) -> Array | None:
+    """The numbers of moments; None where some value is none that a float can hold."""
+    found = np.full(hi - lo, operand.value)
+    if operand.part < 0:
+        return found
+    rows, there = rows_of(sight, operand.part, lo, hi)
+    codes = sight.views[operand.part].table.data[operand.field, rows]
+    dictionary = sight.circuit.tables.dictionary
+    if operand.term:
+        if len(codes) and not (codes & 1).all():
+            return None
+        coded = coded_terms(dictionary)
+        numbers = coded.numbers(codes)
+        worth = coded.terms.worth
+        if (numbers < 0).any() or (worth.family[numbers] != NUMBER).any() or not worth.exact[numbers].all():
+            return None
+        found[there] = worth.number[numbers]
+        return found
+    given = dictionary.numeric(codes)
+    if given is None or (given.dtype.kind == "i" and len(given) and np.abs(given).max() >= _EXACT):
+        return None
+    found[there] = given
+    return found
+
+
+class LaterTests:
+    """Moves whose conditions compare numbers of the new event with those of any earlier part of the match."""
+
+    def __init__(self, moves: Sequence[Move], sight: Sight) -> None:
+        self.sight = sight
+        found = {number: _later(move, sight) for number, move in enumerate(moves) if _may_be_tested(move)}
+        kept = {number: tests for number, tests in found.items() if tests}
+        self.moves = sum(1 << number for number in kept)
+        self.operands = list(dict.fromkeys(o for tests in kept.values() for _, *two in tests for o in two))
+        place = self.operands.index
+        rows = [
+            (number, _OPERATORS.index(op), place(a), _moment(a), place(b), _moment(b))
+            for number, tests in kept.items()
+            for op, a, b in tests
+        ]
+        self.tests: Array = np.array(rows, np.int64).reshape(-1, 6)
+        self.none: Array = self.tests[:0]
+        self.clear()
+
+    def clear(self) -> None:
+        self.numbers, self.known, self.fits = np.empty((len(self.operands), 16)), 0, True
+
+    def follow(self) -> bool:
+        """Takes in the moments that there are more; whether numbers still decide."""
+        table, lo = self.sight.moments.out.table, self.known
+        if not self.moves or not self.fits or lo == table.n:
+            return bool(self.moves) and self.fits
+        if self.numbers.shape[1] < table.n:
+            self.numbers = grown(self.numbers, len(table.alive), lo)
+        for place, operand in enumerate(self.operands):
+            found = numbers_of(self.sight, operand, lo, table.n)
+            if found is None:
+                self.fits = False
+                return False
+            self.numbers[place, lo : table.n] = found
+        self.known = table.n
+        return True
+
+
+def _may_be_tested(move: Move) -> bool:
+    """Whether a move is taken by all events that meet its conditions, and these are asked of the match so far."""
+    return move.link != "THEN" and bool(move.later) and not move.agree_later
+
+
+def _moment(operand: Operand) -> int:
+    """Which moment of a partial match has a number: the last one of a part, or -1 for the new one."""
+    return -1 if operand.second or operand.part < 0 else operand.part
+
+
+def _later(move: Move, sight: Sight) -> list[Test] | None:
+    tests: list[Test] = []
+    for asked in move.later:
+        found = list(_tests(asked, move, sight))
+        if not found or None in found:
+            return None
+        tests += [test for test in found if test is not None]
+    return tests
 
 
 def number_tests(move: Move, sight: Sight) -> NumberTests | None:
@@ -182,6 +244,13 @@ def _term_operand(
     return None if found is None or found.part < 0 else Operand(0.0, found.part, found.field, found.second, term=True)
 
 
+def _last_of(result: Result | None) -> Expr | None:
+    """What a result is the last value of."""
+    if result is None or result.aggregate.function != "last" or result.aggregate.distinct:
+        return None
+    return result.aggregate.args[0]
+
+
 def operand_of(term: Expr, asked: Question, move: Move, sight: Sight) -> Operand | None:
     """The number that a variable is: at the second event, or as an earlier value at the first one."""
     if isinstance(term, Const):
@@ -193,11 +262,16 @@ def operand_of(term: Expr, asked: Question, move: Move, sight: Sight) -> Operand
     earlier, result = dict(asked.hidden).get(term.name), sight.results.get(term.name)
     second, part, name = True, move.target, term.name
     if earlier is not None or result is not None:
-        of = earlier.of if isinstance(earlier, Prev) else result.aggregate.args[0] if result is not None else None
+        of = earlier.of if isinstance(earlier, Prev) else _last_of(result)
         if not isinstance(of, Var):
             return None
-        second, part, name = False, move.target if earlier is not None else move.source, of.name
+        second, part, name = False, move.target if earlier is not None else result.part, of.name  # type: ignore[union-attr]
     elif name not in sight.views[part].vars:
-        second, part = False, move.source
+        earlier_parts = [
+            i for i in range(move.target) if name in sight.views[i].vars and name not in sight.run.parts[i].own
+        ]
+        if not earlier_parts or any(sight.run.parts[i].optional for i in earlier_parts):
+            return None
+        second, part = False, move.source if move.source in earlier_parts else earlier_parts[-1]
     view = sight.views[part]
     return Operand(0.0, part, view.vars[name], second) if name in view.vars else None
