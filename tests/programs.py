@@ -415,6 +415,48 @@ class Writer(Choices):
             return f"while {window}: not ({absent.text} {self.pick(['SEQ', 'AND'])} {other.text})"
         return f"while {window}: not {absent.text}"
 
+    def window_rule(self, type: str) -> None:
+        """A rule over windows by the clock, alone, beside an event, or with the window before."""
+        hop = self.pick(["", "", f", {self.number(1, 4)}s"])
+        origin = self.pick(["", "", f", from = {self.number(0, 3)}"])
+        literals = [f"w: every({self.number(1, 5)}s{hop}{origin})"]
+        beside = part("")
+        if self.chance(25):
+            found, beside, _ = self.labelled(1)
+            literals += [
+                *found,
+                self.pick(["i inside w", "i inside w", "start(i) < end(w), end(i) > start(w) - 3", "w contains i"]),
+            ]
+        if self.chance(20):
+            literals.append("v: previous(w)")
+        if self.statics and self.chance(30):
+            literals += self.conditions(beside.sure)[0]
+        if self.chance(15):
+            literals.append(self.not_inside("w", beside))
+            self.add(self.head(type, beside.sure, ["start(w)", "length(w)"]), ", ".join(literals))
+            return
+        names = frozenset(v for v in beside.sure if self.chance(40)) | {self.new(), self.new()}
+        collected = self.atom(["a", "b", "a", "b", "d"], names)
+        if self.chance(15):
+            collected = self.joined(collected, self.pick(["SEQ", "OR"]), self.atom(["a", "b"], names))
+        if not collected.numbers:
+            collected = part(f"{self.pick(['a', 'b'])}(Q)", more=["Q"])
+        none = self.chance(15)
+        window = "v" if "v: previous(w)" in literals and self.chance(50) else "w"
+        named = "p: " if self.chance(15) else ""
+        literals.append(f"while {window}: collect {named}{collected.text}{' or none' if none else ''}")
+        if named and self.chance(50):
+            literals.append(self.pick(["start(p) > start(w)", "end(p) < end(w)", "length(p) = 1"]))
+        if self.chance(20) and not none:
+            literals += self.conditions(beside.sure | collected.sure)[0]
+        literals += self._having(collected) if self.chance(30) else []
+        head = self._aggregated(type, beside, part("", more=[]) if none else collected, collected.numbers)
+        top, place = self._top(collected.numbers, beside.sure) if self.chance(15) else ("", "")
+        if place and head.endswith(", count())"):
+            head = head.removesuffix("count())") + f"{place})"
+        since = self.since(["w"]) if self.chance(15) else ""
+        self.add(head + since, ", ".join(literals) + top)
+
     def aggregate_rule(self, type: str) -> None:
         """A rule that collects: in a window, or the last few."""
         literals, body, labels = self.labelled(self.pick([1, 1, 1, 2]))
@@ -699,7 +741,15 @@ def write_aggregate(number: Number) -> str:
     """Collecting and aggregates."""
     writer = Writer(number)
     heads = writer.heads([2, 1, 3, 4], ["e", "f", "g", "g", "h", "v"])
-    writer.write(["aggregate", "aggregate", "aggregate", "operator"], heads)
+    writer.write(["aggregate", "aggregate", "aggregate", "window", "operator"], heads)
+    return writer.text()
+
+
+def write_window(number: Number) -> str:
+    """Windows by the clock."""
+    writer = Writer(number)
+    heads = writer.heads([2, 1, 3], ["e", "f", "g", "g", "h"])
+    writer.write(["window", "window", "window", "operator", "aggregate"], heads)
     return writer.text()
 
 
@@ -752,6 +802,7 @@ WRITERS: dict[str, Callable[[Number], str]] = {
     "operator": write_operator,
     "label": write_label,
     "aggregate": write_aggregate,
+    "window": write_window,
     "policy": write_policy,
     "recursive": write_recursive,
     "static": write_static,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import augury
-from augury.errors import render_all
+from augury.errors import Source, render_all
 from augury.language.codes import CODES
 
 FOLDER = Path(__file__).parent / "errors"
@@ -93,9 +93,10 @@ def test_message(case: dict[str, str]) -> None:
 
 
 def _refused(case: dict[str, str]) -> str:
-    """What an executor says of a program that it does not run."""
+    """What an executor says of a program that it does not run: a query, and rules beside it."""
+    query, rules = Source(case["file"], case["program"], "spaseq"), Source("rules.aug", case["rules"])
     with pytest.raises(augury.ProgramError) as error:
-        augury.run(augury.compile(case["program"], name=case["file"]), [], engine=case["engine"])
+        augury.run(augury.Program.of([query, rules]), [], engine=case["engine"])
     return render_all(error.value.diagnostics)
 
 

@@ -18,13 +18,22 @@ pytest.importorskip("pyoxigraph")
 pytest.importorskip("rdflib")
 
 from augury.graphs.dataset import Dataset
-from augury.graphs.parse import read_pattern
+from augury.graphs.parse import PatternError, read_expression, read_pattern
 from augury.graphs.patterns import (
+    Basic,
     Blank,
+    Call,
+    Constant,
+    Filter,
     Literal,
+    Needs,
+    Pattern,
     RdfTerm,
+    Variable,
     certainly_binds,
+    may_bind,
     needs,
+    split_outer,
 )
 from augury.graphs.read import read
 from augury.graphs.solve import solutions

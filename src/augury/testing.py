@@ -26,6 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.graph_queries import stream_of
 from augury.algebra.scalar import Function
 from augury.clock import SECOND, Clock
 from augury.engine import batch
@@ -163,7 +164,12 @@ def _check_types(history: Iterable[HistoryItem], program: Program) -> None:
     """A type that is a slip away from one that the program knows is a mistake of the test."""
     known = {name for name, _ in program.plan.event_types}
     for item in history:
-        if isinstance(item, Event) and item.type not in known and (close := misspelt(item.type, sorted(known))):
+        if (
+            isinstance(item, Event)
+            and item.type not in known
+            and stream_of(item.type) is None
+            and (close := misspelt(item.type, sorted(known)))
+        ):
             raise DataError(f"unknown event type `{item.type}`", hint=f"did you mean `{close}`?")
 
 

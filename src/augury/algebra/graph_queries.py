@@ -29,6 +29,11 @@ def stream_type(iri: str) -> str:
     return f"<{iri}>"
 
 
+def stream_of(type: str) -> str | None:
+    """The stream whose graph events are of a type; None where they are others."""
+    return type[1:-1] if type.startswith("<") else None
+
+
 # What is read
 
 

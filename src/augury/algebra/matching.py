@@ -105,6 +105,8 @@ class Scalars:
                         return self.clock.moment(named.end)
                     case "duration":
                         return self.clock.span(named.end - named.start)
+                    case "length":
+                        return self.clock.span(named.end - named.start + 1)
             case Build():
                 return Term(expr.functor, tuple(self.evaluate(a, binding, labels, aggregates) for a in expr.args))
             case Apply(function="if"):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
+from augury.algebra.clock_windows import Windows
 from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
 from augury.errors import NOWHERE, Span
 
@@ -92,13 +93,17 @@ class Spans:
 
 @dataclass(frozen=True)
 class Relative:
-    """A relative temporal event: `label` is an interval counted from `anchor`."""
+    """A relative temporal event: `label` is an interval counted from `anchor`.
+
+    `previous` is the window before a window by the clock: it is counted in `windows`, and has no length.
+    """
 
     label: str
     kind: str
     anchor: str
     length: int
     span: Span = _SPAN
+    windows: Windows | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,14 @@ class Instant:
     """The time point `[q, q]`."""
 
     time: Const
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Every:
+    """Windows by the clock: all that end at or after the least end of a standing input event, and by the clock."""
+
+    windows: Windows
     span: Span = _SPAN
 
 
@@ -354,7 +367,7 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
+Node: TypeAlias = Scan | Instant | Every | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
 
 
 # Rules
@@ -476,7 +489,7 @@ class Clause:
 def inputs(node: Node) -> tuple[Node, ...]:
     """The patterns directly below, absences aside."""
     match node:
-        case Scan() | Instant():
+        case Scan() | Instant() | Every():
             return ()
         case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return (node.input,)
@@ -491,7 +504,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
 def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with each of its inputs changed, absences aside."""
     match node:
-        case Scan() | Instant():
+        case Scan() | Instant() | Every():
             return node
         case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return replace(node, input=change(node.input))
@@ -592,7 +605,7 @@ def bound_vars(node: Node) -> set[str]:
     match node:
         case Scan():
             return variables(*node.args)
-        case Instant():
+        case Instant() | Every():
             return set()
         case Either():
             return bound_vars(node.left) & bound_vars(node.right)

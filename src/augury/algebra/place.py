@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Every,
     Graph,
     Holds,
     Instant,
@@ -77,7 +78,7 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
             return pushed if isinstance(inner, Join | Repeat | Run) else replace(node, input=pushed)
         case Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
-        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Scan() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Join() | Label() | Repeat() | Scan() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -187,7 +188,7 @@ def _attach(condition: Condition, node: Node) -> Node:
             return replace(node, input=_attach(condition, node.input))
         case Select():
             return replace(node, where=(*node.where, condition))
-        case Either() | Graph() | Instant() | Repeat() | Scan() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Repeat() | Scan() | Unfold() | Within():
             pass
         case _:
             assert_never(node)
@@ -242,13 +243,15 @@ def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str
             )
         case Within() | Repeat() | Label() if _fits(node.input, needs, labels):
             return replace(node, input=_sink_all(condition, node.input, needs, labels))
-        case Select() if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Label):
+        case Select() if _fits(node.input, needs, labels) and not isinstance(
+            node.input, Scan | Instant | Every | Label
+        ):
             return replace(node, input=_sink_all(condition, node.input, needs, labels))
         case Select():
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
             pass
         case _:
             assert_never(node)
@@ -267,12 +270,12 @@ def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[st
         case Within() | Label() if _fits(node.input, needs, labels):
             return replace(node, input=_sink_once(condition, node.input, needs, labels))
         case Select():
-            if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Label):
+            if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Every | Label):
                 return replace(node, input=_sink_once(condition, node.input, needs, labels))
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
             pass
         case _:
             assert_never(node)
@@ -296,7 +299,7 @@ def _sink_span(condition: Spans, node: Node) -> Node:
             return replace(node, where=(*node.where, part))
         case Run():
             return sink_into_run(part, node)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Scan() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
             pass
         case _:
             assert_never(node)

@@ -267,7 +267,7 @@ def _settling(body: Node) -> Iterator[str]:
 def _end_of(body: Node, window: str) -> str:
     for node in walk(body):
         for condition in conditions(node):
-            if isinstance(condition, Relative) and condition.label == window:
+            if isinstance(condition, Relative) and condition.label == window and condition.windows is None:
                 which, sign = RELATIVE[condition.kind][1]
                 if sign == 0:
                     return f"{which}({condition.anchor})"

@@ -69,6 +69,9 @@ ALLEN: dict[str, tuple[Bound, ...]] = {
     "equals": _same("a", "c") + _same("b", "d"),
 }
 
+# What may stand between two labels: the relations of Allen, of which just one holds, and closed containment.
+RELATIONS: dict[str, tuple[Bound, ...]] = {**ALLEN, "inside": (Bound("c", "a", Limit(0)), Bound("b", "d", Limit(0)))}
+
 # The binary operators of patterns. Each yields the cover `[min(a, c), max(b, d)]`, which for SEQ and MEETS is `[a, d]`,
 # for DURING, STARTS and FINISHES `[c, d]`, and for EQUALS `[a, b]`.
 OPERATORS: dict[str, tuple[Bound, ...]] = {

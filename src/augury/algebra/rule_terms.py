@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Collect, Rule, bound_vars, condition_labels, condition_vars
+from augury.algebra.clock_windows import Windows
+from augury.algebra.nodes import Collect, Every, Label, Rule, bound_vars, condition_labels, condition_vars
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Expr, labels, variables
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
@@ -38,6 +39,15 @@ def head_labels(rule: Rule) -> set[str]:
         found |= {label for total in collect.totals for label in labels(total.aggregate)}
         found |= {collect.window} if collect.window else set()
     return found - {collect.label for collect in rule.collects if collect.label}
+
+
+def just_windows(rule: Rule) -> Windows | None:
+    """The windows by the clock of a rule that just collects in them: those in which nothing is give nothing."""
+    body = rule.body
+    if not rule.collects or not isinstance(body, Label) or not isinstance(body.input, Every):
+        return None
+    first = rule.collects[0]
+    return body.input.windows if first.window == body.label and not first.none else None
 
 
 def uses_place(rule: Rule, expr: Expr) -> bool:

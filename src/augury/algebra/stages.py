@@ -16,8 +16,10 @@ from typing import Literal, assert_never
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
+    Collect,
     Condition,
     Either,
+    Every,
     Graph,
     Instant,
     Join,
@@ -31,12 +33,14 @@ from augury.algebra.nodes import (
     Select,
     Unfold,
     Within,
+    bound_vars,
     mapped,
     walk,
     walk_all,
 )
 from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes
+from augury.algebra.rule_terms import just_windows
 from augury.algebra.strata import fact_edges, strata
 from augury.algebra.terms import Var
 
@@ -315,7 +319,9 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
             return False
         for pattern in rule.patterns:
             for node in walk_all(pattern):
-                if isinstance(node, Instant) or (isinstance(node, Run) and node.which != "ALL"):
+                if isinstance(node, Instant) or (isinstance(node, Every) and just_windows(rule) is None):
+                    return False
+                if isinstance(node, Run) and node.which != "ALL":
                     return False
                 if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
                     return False
@@ -345,8 +351,14 @@ def sliced(plan: Plan) -> Plan:
 
 
 def _sliced_rule(rule: Rule) -> Rule:
-    collects = tuple(replace(collect, pattern=_sliced(collect.pattern)) for collect in rule.collects)
-    return replace(rule, args=(*rule.args, Var(SLICE)), body=_sliced(rule.body), collects=collects)
+    body = _sliced(rule.body)
+    bound, collects = SLICE in bound_vars(body), list[Collect]()
+    for collect in rule.collects:  # beside windows by the clock alone, what is collected first says the slice
+        by = collect.by if bound else (*collect.by, SLICE)
+        collects.append(replace(collect, pattern=_sliced(collect.pattern), by=by))
+        bound = True
+    top = rule.top and replace(rule.top, per=(*rule.top.per, SLICE))
+    return replace(rule, args=(*rule.args, Var(SLICE)), body=body, collects=tuple(collects), top=top)
 
 
 def _sliced(node: Node) -> Node:
@@ -363,7 +375,7 @@ def _sliced(node: Node) -> Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case Either() | Graph() | Instant() | Label() | Repeat() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Unfold() | Within():
             pass
         case _:
             assert_never(below)

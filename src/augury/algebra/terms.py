@@ -63,9 +63,9 @@ class Apply:
 
 @dataclass(frozen=True)
 class Moment:
-    """`start(o)`, `end(o)` or `duration(o)` of the occurrence labelled `o`."""
+    """`start(o)`, `end(o)`, `duration(o)` or `length(o)` of the occurrence labelled `o`; a length counts time points."""
 
-    which: Literal["start", "end", "duration"]
+    which: Literal["start", "end", "duration", "length"]
     label: str
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 

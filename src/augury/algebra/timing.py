@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
+from augury.algebra.clock_windows import Windows
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
     Either,
+    Every,
     Graph,
     Holds,
     Instant,
@@ -35,7 +37,7 @@ from augury.algebra.nodes import (
     conditions,
 )
 from augury.algebra.plan import Predicate
-from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
+from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
 from augury.algebra.terms import Apply, Const, Expr, Moment
 from augury.clock import SECOND, Duration, Timestamp, show_duration
 from augury.errors import Span
@@ -147,6 +149,17 @@ class Timing:
                 reason = Reason("the time points", node.span)
                 self._equal((name, "s"), _ORIGIN, us, reason)
                 self._equal((name, "e"), (name, "s"), 0, reason)
+                return name
+            case Every():
+                name = self._new("every")
+                self._at_most(
+                    name,
+                    "e",
+                    name,
+                    "s",
+                    Limit(node.windows.longest),
+                    Reason(f"the windows `{node.windows.text}`", node.span),
+                )
                 return name
             case Label():
                 inner = self.add(node.input)
@@ -273,7 +286,7 @@ class Timing:
             match condition:
                 case Relates():
                     reason = Reason(f"`{condition.left} {condition.relation} {condition.right}`", condition.span)
-                    self._relation(ALLEN[condition.relation], condition.left, condition.right, reason)
+                    self._relation(RELATIONS[condition.relation], condition.left, condition.right, reason)
                 case Spans():
                     reason = Reason(f"the window of {show_duration(condition.length)}", condition.span)
                     for x in condition.labels:
@@ -288,7 +301,20 @@ class Timing:
                 case _:
                     assert_never(condition)
 
+    def _previous(self, condition: Relative, windows: Windows) -> None:
+        """It begins before the window that it precedes, no farther than windows lie apart, and ends before that does."""
+        label, anchor = condition.label, condition.anchor
+        reason = Reason(f"`{label}: previous({anchor})`", condition.span)
+        self._at_most(anchor, "s", label, "s", Limit(windows.farthest), reason)
+        self._at_most(label, "s", anchor, "s", Limit(0), reason)
+        self._at_most(label, "e", anchor, "e", Limit(0), reason)
+        self._at_most(label, "e", label, "s", Limit(windows.longest), reason)
+        self._at_most(label, "s", label, "e", Limit(0))
+
     def _relative(self, condition: Relative) -> None:
+        if condition.windows is not None:
+            self._previous(condition, condition.windows)
+            return
         (first, back), (second, forth) = RELATIVE[condition.kind]
         reason = Reason(
             f"`{condition.label}: {condition.kind}({condition.anchor}, {show_duration(condition.length)})`",
@@ -336,6 +362,8 @@ def _difference(left: Expr, right: Expr, second: int) -> tuple[Point, Point, int
             case Moment(which="duration"):
                 points[expr.label, "e"] = points.get((expr.label, "e"), 0) + sign
                 points[expr.label, "s"] = points.get((expr.label, "s"), 0) - sign
+            case Moment(which="length"):
+                return False
             case Moment():
                 point = (expr.label, expr.which[0])
                 points[point] = points.get(point, 0) + sign

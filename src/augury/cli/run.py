@@ -24,6 +24,7 @@ from augury.cli.options import (
     spark_options,
     until_option,
 )
+from augury.engine import batch
 from augury.errors import RunError
 from augury.job import Follower, Job, LeftOut, check_registered, unread
 from augury.run import ENGINES, Result
@@ -112,6 +113,9 @@ class Output:
 @click.option(
     "--lateness", metavar="D", help="How late an event may come, in the order of the input; what is later is put aside."
 )
+@click.option(
+    "--goals", "show_goals", is_flag=True, help="At the end, say what has begun and has not ended, and since when."
+)
 @gathered(Output, "output")
 def run(
     given: Given,
@@ -123,6 +127,7 @@ def run(
     show_changes: bool,
     emit: str,
     lateness: str | None,
+    show_goals: bool,
     output: Output,
 ) -> None:
     """Run a program over events and write what it derives."""
@@ -130,7 +135,12 @@ def run(
         raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
     say_warnings(given.compiled)
     output.check(given)
-    needs_order = {"--changes": show_changes, "--as-of": as_of is not None, "--lateness": lateness is not None}
+    needs_order = {
+        "--goals": show_goals,
+        "--changes": show_changes,
+        "--as-of": as_of is not None,
+        "--lateness": lateness is not None,
+    }
     task = given.task(emit=emit, lateness=lateness)
     chosen = choose_engine(engine, [option for option, needed in needs_order.items() if needed], task.events)
     if chosen == "spark":
@@ -155,6 +165,9 @@ def run(
     with working("writing answers"):
         answers = Result(task.program, model, job.clock).as_answers()
     output.show(answers, job.missing)
+    if show_goals and isinstance(model, batch.Answer):
+        for goal in model.session.goals():
+            say(goal.show(job.clock, model.clock))
     job.report(model)
 
 

@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar, assert_never
 
 import numpy as np
 
+from augury.algebra.clock_windows import Line
 from augury.algebra.matching import Binding, Named, Scalars, compare_or_bind, match
 from augury.algebra.nodes import (
     AnyOf,
@@ -27,7 +28,7 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
-from augury.algebra.relations import ALLEN, RELATIVE
+from augury.algebra.relations import RELATIONS, RELATIVE
 from augury.algebra.scalar import COMPARISONS, RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
@@ -97,7 +98,7 @@ class Context:
                 times = {0: frame.labels[condition.left], 1: frame.labels[condition.right]}
                 at = {"a": times[0][0], "b": times[0][1], "c": times[1][0], "d": times[1][1]}
                 mask = np.ones(len(frame), bool)
-                for x, y, limit in ALLEN[condition.relation]:
+                for x, y, limit in RELATIONS[condition.relation]:
                     mask &= at[x] - at[y] <= limit.value - limit.strict
                 return frame.where(mask)
             case Spans():
@@ -196,6 +197,8 @@ class Context:
         return frame if len(first) == len(frame) else frame.take(first)
 
     def _relative(self, condition: Relative, frame: Frame) -> Frame:
+        if condition.windows is not None:
+            return self._previous(condition, frame)
         start, end = frame.labels[condition.anchor]
         length = self.scalars.clock.exact_length(condition.length)
         if length > LONGEST:
@@ -205,6 +208,17 @@ class Context:
         new = (at[first] + back * length, at[second] + forth * length)
         frame = Frame(**{**frame.__dict__, "labels": {**frame.labels, condition.label: new}})
         return frame.where(new[0] <= new[1])
+
+    def _previous(self, condition: Relative, frame: Frame) -> Frame:
+        """The window before each window by the clock."""
+        assert condition.windows is not None
+        line = Line(condition.windows, self.scalars.clock)
+        start, _ = frame.labels[condition.anchor]
+        begins, place = np.unique(start, return_inverse=True)
+        before = [line.last_begun(begin) - 1 for begin in begins.tolist()]
+        new = tuple(np.array([at(number) for number in before], np.int64)[place] for at in (line.begin, line.end))
+        labels = {**frame.labels, condition.label: (new[0], new[1])}
+        return Frame(**{**frame.__dict__, "labels": labels}).where(new[0] <= new[1])
 
     def _any(self, condition: AnyOf, frame: Frame) -> Frame:
         numbered = frame.numbered()
@@ -438,8 +452,8 @@ class Context:
                 return None
             case Moment():
                 start, end = frame.labels[expr.label]
-                times = {"start": start, "end": end, "duration": end - start}[expr.which]
-                return (("d" if expr.which == "duration" else "t") if timely else "n", times)
+                times = {"start": start, "end": end, "duration": end - start, "length": end - start + 1}[expr.which]
+                return (("d" if expr.which in ("duration", "length") else "t") if timely else "n", times)
             case Apply() if expr.function in _ARITHMETIC and 1 <= len(expr.args) <= 2:
                 parts = [self.vector(a, frame) for a in expr.args]
                 if len(parts) == 1:

@@ -12,6 +12,7 @@ from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Condition,
+    Graph,
     Join,
     Repeat,
     Rule,
@@ -30,11 +31,13 @@ from augury.columns.frame import LONGEST, View
 from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.clock_windows import ClockWindows
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
-from augury.engine.wiring import Wiring
+from augury.engine.operators.panes import Panes
+from augury.engine.wiring import Wiring, reads_text_alone
 from augury.errors import RunError
 from augury.explain.proofs import Proofs
 from augury.jit import Array
@@ -62,6 +65,8 @@ class Circuit:
         self.turn = threading.RLock()  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
+        self.clocked: list[ClockWindows | Panes] = []  # those that wait for time to pass
+        self.now: int | None = None
         self.looking_back: set[int] = set()  # of these, who asks how facts were one time point before
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
         self.longest_seen = 0  # the longest input so far, in time points
@@ -150,6 +155,14 @@ class Circuit:
             guard.timely()
             if guard.bytes is not None:
                 guard.held(sum(o.out.table.bytes for o in self.operators))
+
+    def tick(self, now: int | None) -> None:
+        """Time has come to `now`."""
+        self.now = now
+        if now is not None and self.clocked:
+            for operator in self.clocked:
+                operator.tick(now)
+            self.run()
 
     @property
     def rows(self) -> int:
@@ -270,11 +283,16 @@ class Circuit:
     def _add_inputs(self, plan: Plan, rules: list[Rule]) -> None:
         used: dict[Predicate, set[int]] = {}
         for rule in rules:
-            for pattern in rule.patterns:
-                for node in walk_all(pattern):
-                    if isinstance(node, Scan):
-                        some = used.setdefault((node.type, len(node.args)), set())
-                        some |= {i for i, a in enumerate(node.args) if not isinstance(a, Wild)}
+            nodes = [node for pattern in rule.patterns for node in walk_all(pattern)]
+            graphs = [n for n in nodes if isinstance(n, Graph) and reads_text_alone(n, plan)]
+            texts = {id(graph.input): graph.text for graph in graphs} if self.since.get(rule.label) is None else {}
+            for node in nodes:
+                if isinstance(node, Scan):
+                    some, text = used.setdefault((node.type, len(node.args)), set()), texts.get(id(node))
+                    looked_at = [
+                        not isinstance(a, Wild) and not (isinstance(a, Var) and a.name == text) for a in node.args
+                    ]
+                    some |= {i for i, one in enumerate(looked_at) if one}
         for type in sorted(plan.event_types):
             needed = set(range(type[1])) if type in plan.derived else used.get(type, set())
             if type not in self.inputs:
@@ -414,6 +432,7 @@ class Circuit:
         """Takes out an operator, and below it all that nobody reads any more."""
         self.operators.remove(operator)
         self.asking = [(o, names) for o, names in self.asking if o is not operator]
+        self.clocked = [o for o in self.clocked if o is not operator]
         known = self.wiring.known.items()
         self.wiring.known = {key: view for key, view in known if view.table is not operator.out.table}
         for view in operator.inputs:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from augury.algebra.nodes import (
     Either,
+    Every,
     Graph,
     Instant,
     Join,
@@ -24,16 +25,21 @@ from augury.algebra.nodes import (
 from augury.clock import Clock
 from augury.columns.dictionary import OPEN
 from augury.engine.operators.base import Operator
-from augury.model import Event, show_value
+from augury.model import Event, Value, equal, show_value
 from augury.notation import show_event
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.operators.derive import Derived
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A partial match of a rule. `until` is the last time at which what it awaits may end; None is without a bound."""
+    """A partial match of a rule, or a fact that events made and that holds: what has begun and has not ended.
+
+    `until` is the last time at which what it awaits may end; None is without a bound. `since` is when it began; None where
+    that is forgotten.
+    """
 
     rule: str
     done: tuple[Event, ...]
@@ -41,19 +47,26 @@ class Goal:
     total: int
     binding: dict[str, Any]
     until: int | None = None
+    since: int | None = None
+
+    def lasting(self, now: int) -> int | None:
+        """For how many time points it has lasted."""
+        return None if self.since is None else now - self.since
 
     @property
     def complete(self) -> float:
         """How much of it has happened, from 0 to 1."""
         return len(self.done) / self.total
 
-    def show(self, clock: Clock) -> str:
+    def show(self, clock: Clock, now: int | None = None) -> str:
+        """One line; with `now`, also how long it has lasted."""
         done = ", ".join(show_event(e, clock) for e in self.done)
         bound = ", ".join(f"{name} = {show_value(value)}" for name, value in self.binding.items())
         until = "" if self.until is None else f" until {clock.show(self.until)}"
-        return (
-            f"{self.rule}: {self.complete:.0%} [{done}] awaits {self.awaits}{until}{' where ' + bound if bound else ''}"
-        )
+        lasting = self.lasting(now) if now is not None else None
+        length = "" if lasting is None else f" for {clock.span(lasting)}{'' if clock.kind == 'timestamp' else ' ticks'}"
+        since = "" if now is None or self.since is None else f" since {clock.show(self.since)}{length}"
+        return f"{self.rule}:{since} {self.complete:.0%} [{done}] awaits {self.awaits}{until}{' where ' + bound if bound else ''}"
 
 
 def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False) -> Iterator[Goal]:
@@ -64,8 +77,37 @@ def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False
         for one in (one for operator in _operators(circuit, label) for one in operator.waiting(now, new)):
             done = tuple(map(circuit.event, one.done))
             binding = {v: decode(code) for v, code in one.binding.items() if code != OPEN}
-            found.append(Goal(label, done, written(one.awaits), max(total, len(done) + 1), binding, one.until))
+            since = min((e.start for e in done), default=None)
+            found.append(Goal(label, done, written(one.awaits), max(total, len(done) + 1), binding, one.until, since))
         yield from found if new else sorted(found, key=lambda g: (-g.complete, g.done[-1].end if g.done else 0))
+
+
+def states(circuit: Circuit, rule: str | None, now: int | None, forgotten: int | None) -> Iterator[Goal]:
+    """The facts that events made and that hold now, the oldest first: `down('m1')` since 10:03 awaits its end."""
+    found: list[Goal] = []
+    for (name, arity), (makes, ends) in circuit.plan.made.items():
+        labels = [one.label for one in circuit.rules.values() if one.predicate == makes]
+        if now is None or not labels or rule not in (None, *labels) or (name, arity) not in circuit.knowledge.relations:
+            continue
+        relation = circuit.knowledge.relations[name, arity]
+        makers, decode = circuit.derived[makes], circuit.knowledge.words.decode
+        for row, since in relation.begun(now):
+            args = tuple(decode(int(relation.rows.data[i, row])) for i in range(arity))
+            began = None if forgotten is not None and since <= forgotten else since
+            text = f"{name}({', '.join(show_value(a) for a in args)})"
+            awaits = f"the end of {text}" if ends in circuit.derived else f"nothing: {text} has no end"
+            done = () if began is None else _makers(circuit, makers, args, began)
+            found.append(Goal(labels[0], done, awaits, 2, {}, None, began))
+    yield from sorted(found, key=lambda g: (g.since is not None, g.since or 0, g.awaits))
+
+
+def _makers(circuit: Circuit, makers: Derived, args: tuple[Value, ...], time: int) -> tuple[Event, ...]:
+    """The event that made a fact at a time."""
+    for row in makers.out.table.ending(time, time + 1).tolist():
+        event = makers.event(row)
+        if all(equal(x, y) for x, y in zip(event.args, args, strict=True)):
+            return (event,)
+    return ()
 
 
 def _operators(circuit: Circuit, label: str) -> Iterator[Operator]:
@@ -91,7 +133,7 @@ def size(node: Node) -> int:
             return sum(part.least * size(part.input) for part in node.parts)
         case Join():
             return size(node.left) + size(node.right)
-        case Either() | Graph() | Instant() | Label() | Select() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Label() | Select() | Unfold() | Within():
             pass
         case _:
             assert_never(node)

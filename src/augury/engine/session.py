@@ -13,7 +13,6 @@ from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
-from augury.columns.table import END
 from augury.compiled import Compiled, check_clock, refuse_late
 from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
@@ -21,7 +20,7 @@ from augury.engine.callbacks import Callbacks
 from augury.engine.changes import Answers, Changes, Detected
 from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
-from augury.engine.goals import Goal, goals
+from augury.engine.goals import Goal, goals, states
 from augury.engine.horizon import Horizon, compact, unsettled
 from augury.engine.intake import Intake
 from augury.engine.learning import allow, in_time, known_name, statements_from
@@ -261,6 +260,7 @@ class Session:
         if abs(time) >= LONGEST:
             raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
         self.advanced = time if self.advanced is None else max(self.advanced, time)
+        self.circuit.tick(self.now)
         return self._finish(over)
 
     def finish(self) -> Changes:
@@ -289,13 +289,16 @@ class Session:
         arrived = arrive()
         count_work(arrived.count)
         circuit.tables.guard.begin()
+        before = circuit.now
         try:
             arrived.apply(circuit)
+            circuit.tick(max((t for t in (self.now, arrived.greatest, frontier) if t is not None), default=None))
             circuit.tables.guard.answered(
                 sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers)
             )
         except BaseException as error:
             circuit.tables.guard.end()
+            circuit.now = before
             circuit.undo()
             self.arrivals.undo(arrived)
             for one in self.answers:
@@ -467,11 +470,12 @@ class Session:
     # Looking inside
 
     def goals(self, rule: str | None = None) -> list[Goal]:
-        """The partial matches: what has happened, what is awaited, and how complete it is."""
+        """What has begun and has not ended: partial matches, and facts that events made and that hold."""
         if rule is not None:
             self._known_rule(rule)
         with self._turn:
-            return list(goals(self.circuit, rule, self.now))
+            forgotten = self.settled if self.pruned else None
+            return [*goals(self.circuit, rule, self.now), *states(self.circuit, rule, self.now, forgotten)]
 
     def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
         """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
@@ -508,7 +512,7 @@ class Session:
         for one in self.answers:
             rows = one.standing()
             if until is not None:
-                rows = rows[one.events.out.table.data[END, rows] <= until]
+                rows = rows[one.events.given_at()[rows] <= until]
             if len(rows):
                 found.append(Rows(self._circuit, one.events, rows))
         self._unseen.update(found)

@@ -259,6 +259,8 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     for operator, given in zip(named, state["states"], strict=True):
         operator.fill(given, named)
     check_tables(circuit)
+    require(all(is_time(time) for time in state["time"]), "times that are none")
+    circuit.now = max((time for time in state["time"] if time is not None), default=None)
     circuit.rebuild()
     circuit.settle()
     for one, shown in zip(session.answers, state["shown"], strict=True):
@@ -337,7 +339,7 @@ def _fill_table(table: Table, columns: Any) -> None:
     require(all(is_array(field, np.int64, n) for field in fields), "a table that does not fit")
     check_numbers(alive, 0, 2, "a row that neither stands nor is gone")
     table.n, table.dead = n, int(n - alive.sum())
-    table.data = np.empty((table.width, n + 16), np.int64)
+    table.data = np.zeros((table.width, n + 16), np.int64)
     for at, field in enumerate(fields):
         table.data[at, :n] = field
     table.alive = grown(alive, n + 16, n, 0)

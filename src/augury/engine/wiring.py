@@ -11,11 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
+from augury.algebra.clock_windows import Windows, refuse_clock
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
     Either,
+    Every,
     Graph,
     Holds,
     Instant,
@@ -41,7 +43,8 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import not_looked_for
-from augury.algebra.rule_terms import collected_variables, head_labels
+from augury.algebra.plan import Plan
+from augury.algebra.rule_terms import collected_variables, head_labels, just_windows
 from augury.algebra.run_terms import run_labels, run_variables
 from augury.algebra.sharing import canonical
 from augury.algebra.strata import static_calls_of
@@ -51,12 +54,14 @@ from augury.columns.frame import Needs, View
 from augury.columns.table import FIELDS, Table
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
+from augury.engine.operators.clock_windows import ClockWindows
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive
 from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import UNTIL, Map, Point, Unfolded, Union, Until
+from augury.engine.operators.panes import Panes
 from augury.engine.operators.policies import POLICIES
 from augury.engine.operators.ranking import Ranking
 from augury.engine.operators.runs.greedy import Greedy, is_greedy
@@ -80,12 +85,16 @@ class Wiring:
 
     def rule(self, rule: Rule) -> None:
         """Wires a rule: its body, what it collects, conditions on groups, its ranking and its head."""
-        rows = self.view(rule.body, self._above(rule, -1), rule.label)
+        collects = range(len(rule.collects))
+        if (windows := just_windows(rule)) is not None:  # those with nothing in them give nothing
+            rows, collects = self._panes(rule, windows), collects[1:]
+        else:
+            rows = self.view(rule.body, self._above(rule, -1), rule.label)
         if any(collect.last is not None for collect in rule.collects):
             out = self.like(rows, {**dict.fromkeys(rows.labels), UNTIL: None})
             Until(self.circuit, rows, out, rule.label, rule.covers)
             rows = out
-        for number in range(len(rule.collects)):
+        for number in collects:
             rows = self._collect(rule, number, rows)
         if rule.having:
             above = self._above(rule, len(rule.collects))
@@ -112,6 +121,18 @@ class Wiring:
         for collect in rule.collects[number + 1 :]:
             vars |= collected_variables(collect)
         return Needs(frozenset(vars), frozenset(head_labels(rule) | {UNTIL}))
+
+    def _panes(self, rule: Rule, windows: Windows) -> View:
+        """What is collected in windows by the clock, where these are all that the body has."""
+        refuse_clock(windows, self.circuit.clock.kind, rule.label)
+        collect, above = rule.collects[0], self._above(rule, 0)
+        inner = possible_vars(collect.pattern)
+        own = (collected_variables(collect) | above.vars) & inner
+        collected = self.view(collect.pattern, Needs(frozenset(own)), rule.label)
+        names = {total.name for total in collect.totals} | set(collect.by)
+        out = self.table(sorted(above.vars & names), sorted(above.labels & {collect.window or ""}))
+        Panes(self.circuit, collected, out, rule, windows, _several(collect.pattern))
+        return out
 
     def _collect(self, rule: Rule, number: int, rows: View) -> View:
         collect = rule.collects[number]
@@ -181,6 +202,11 @@ class Wiring:
                 return self._scan(node, needs, rule, (), None, ())
             case Instant():
                 return self._instant(node)
+            case Every():
+                refuse_clock(node.windows, self.circuit.clock.kind, rule)
+                out = self.table((), ())
+                ClockWindows(self.circuit, out, node.windows, rule)
+                return out
             case Label() | Within():
                 return self._unary(node, needs, rule)
             case Select():
@@ -202,7 +228,7 @@ class Wiring:
                 Unfolded(self.circuit, source, out, rule, node)
                 return out
             case Graph():
-                source = self.view(node.input, Needs(needs.vars | {node.text}), rule)
+                source = self._graphs(node, needs, rule)
                 out = self.table(sorted(bound_vars(node) & (needs.vars | {v for _, v in node.binds})), ())
                 Solve(self.circuit, source, out, rule, node)
                 return out
@@ -210,6 +236,19 @@ class Wiring:
                 return self._run(node, needs, rule)
             case _:
                 assert_never(node)
+
+    def _graphs(self, node: Graph, needs: Needs, rule: str) -> View:
+        """The events whose graphs a pattern is asked of. The texts of inputs are taken as they came, and are no fields."""
+        scan = node.input
+        if not (
+            isinstance(scan, Scan)
+            and reads_text_alone(node, self.circuit.plan)
+            and self.circuit.since.get(rule) is None
+        ):
+            return self.view(scan, Needs(needs.vars | {node.text}), rule)
+        events = self.circuit.inputs[scan.type, len(scan.args)]
+        others = {a.name: i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name != node.text}
+        return View(events.out.table, {name: events.field(i) for name, i in others.items()})
 
     def _unary(self, node: Label | Within, needs: Needs, rule: str) -> View:
         """Names and windows, read together with what is below them."""
@@ -511,6 +550,15 @@ def _timely(condition: Condition, left: View, right: View) -> bool:
     if isinstance(condition, Relative | NoneInside) or not labels or condition_vars(condition):
         return False
     return labels <= set(left.labels) | set(right.labels)
+
+
+def reads_text_alone(node: Graph, plan: Plan) -> bool:
+    """Whether a pattern is asked of inputs, whose texts nobody else looks at by this scan."""
+    scan = node.input
+    if not isinstance(scan, Scan) or (scan.type, len(scan.args)) in plan.derived:
+        return False
+    names = [a.name for a in scan.args if isinstance(a, Var)]
+    return len(names) == len(scan.args) == len(set(names))
 
 
 def possible_vars(node: Node) -> set[str]:

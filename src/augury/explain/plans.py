@@ -13,6 +13,7 @@ from augury.algebra.nodes import (
     UNRESTRICTED,
     Collect,
     Either,
+    Every,
     Graph,
     Instant,
     Join,
@@ -178,6 +179,8 @@ def _describe(node: Node, plan: Plan) -> Tree:
             return Tree(f"{node.type}{args}", (), kind)
         case Instant():
             return Tree(f"time point {show(node.time)}", (), "input")
+        case Every():
+            return Tree(node.windows.text, (), "input")
         case Label():
             inner = describe(node.input, plan)
             return Tree(f"{node.label}: {inner.text}", inner.children, inner.kind)

@@ -11,6 +11,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Every,
     Graph,
     Instant,
     Join,
@@ -84,7 +85,7 @@ def _note_scans(node: Node, where: tuple[Condition, ...], ways: dict[str, list[s
             _note_scans(node.input, where, ways, plan)
         case Select():
             _note_scans(node.input, (*where, *node.where), ways, plan)
-        case Either() | Graph() | Instant() | Join() | Repeat() | Run() | Within() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Join() | Repeat() | Run() | Unfold() | Within():
             for part in inputs(node):
                 _note_scans(part, (), ways, plan)
         case _:

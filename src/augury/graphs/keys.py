@@ -64,16 +64,24 @@ def find_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Arr
 
 
 @helper
-def add_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Array, n: int, buckets: Array) -> int:
-    """The number of a key, which is `n` where it is new; there is room for it."""
-    b = find_key(source, begin, end, h, keys, ends, buckets)
-    if buckets[b] >= 0:
-        return buckets[b] & NUMBER  # type: ignore[no-any-return]
+def put_key(
+    source: Array, begin: int, end: int, h: int, keys: Array, ends: Array, n: int, buckets: Array, b: int
+) -> None:
+    """Adds a key that is new, as number `n`, to the bucket that is empty for it."""
     first = ends[n]
     for i in range(end - begin):
         keys[first + i] = source[begin + i]
     ends[n + 1] = first + end - begin
     buckets[b] = (h << 32) | n
+
+
+@helper
+def add_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Array, n: int, buckets: Array) -> int:
+    """The number of a key, which is `n` where it is new; there is room for it."""
+    b = find_key(source, begin, end, h, keys, ends, buckets)
+    if buckets[b] >= 0:
+        return buckets[b] & NUMBER  # type: ignore[no-any-return]
+    put_key(source, begin, end, h, keys, ends, n, buckets, b)
     return n
 
 

@@ -8,12 +8,13 @@ is known is well-formed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from augury.columns.kernels.hashing import NUMBER
 from augury.columns.table import capacity, grown
-from augury.graphs.keys import add_key, find_key, hash_of, same_bytes
+from augury.graphs.keys import add_key, find_key, hash_of, put_key, same_bytes
 from augury.graphs.patterns import RDF, STRING
 from augury.graphs.terms import Terms
 from augury.jit import Array, Kernel, helper
@@ -22,6 +23,8 @@ MAKES_NO_ARRAYS = True
 _FEW = 16  # triples of an event that are compared with one another
 _GUESSES = 8  # predicates of an event that are expected to be those of the event before
 _TOGETHER = 512  # terms that are looked up together
+_PORTION = _TOGETHER * 32  # bytes of texts that are read before their terms are looked up
+_CHECKED = -1  # no hash: a term that nobody wants
 NOT_PLAIN = -1
 DONE, NO_ROOM, NO_NAMES = 0, 1, 2
 # The state of a scan: how many terms and triples there are, whether some may be twice, the next event; the last one is not used
@@ -186,25 +189,36 @@ def _literal_end(data: Array, at: int, end: int, classes: Array) -> int:
 
 
 @helper
-def _term_end(data: Array, at: int, end: int, classes: Array) -> int:
-    """Where a term ends; NOT_PLAIN where it is not plain as far as that is looked at here."""
+def _term_end(data: Array, at: int, end: int, classes: Array, kind: Array) -> int:
+    """Where a term ends; NOT_PLAIN where it is not plain as far as that is looked at here.
+
+    `kind` is where the last datatype stood at this place of an event, and its length: mostly it is the next one as well.
+    """
     byte = data[at]
-    if byte == _LT:
-        return _iri_end(data, at, end, classes)  # type: ignore[no-any-return]
     if byte == _UNDERSCORE:
         return _label_end(data, at, end, classes)  # type: ignore[no-any-return]
-    if byte != _QUOTE:
-        return NOT_PLAIN
-    at = _literal_end(data, at, end, classes)
-    if at < 0 or at >= end:
-        return NOT_PLAIN
-    if data[at] == _AT:
-        return _tag_end(data, at, end, classes)  # type: ignore[no-any-return]
-    if data[at] == _CARET:
-        if at + 2 >= end or data[at + 1] != _CARET or data[at + 2] != _LT:
+    typed = False
+    if byte == _QUOTE:
+        at = _literal_end(data, at, end, classes)
+        if at < 0 or at >= end:
             return NOT_PLAIN
-        return _iri_end(data, at + 2, end, classes)  # type: ignore[no-any-return]
-    return at
+        length = kind[1]
+        if 0 < length <= end - at and same_bytes(data, at, data, kind[0], length):
+            return at + length  # type: ignore[no-any-return]
+        if data[at] == _AT:
+            return _tag_end(data, at, end, classes)  # type: ignore[no-any-return]
+        if data[at] != _CARET:
+            return at
+        if at + 2 >= end or data[at + 1] != _CARET:
+            return NOT_PLAIN
+        at += 2
+        typed = True
+    if data[at] != _LT:
+        return NOT_PLAIN
+    found = _iri_end(data, at, end, classes)
+    if typed and found > 0:
+        kind[0], kind[1] = at - 2, found - at + 2
+    return found  # type: ignore[no-any-return]
 
 
 @helper
@@ -219,35 +233,30 @@ def _is_plain(data: Array, begin: int, end: int, classes: Array, rdf: Array) -> 
 
 
 @helper
-def _tagged_number(data: Array, begin: int, end: int, keys: Array, ends: Array, n: int, buckets: Array) -> int:
-    """The number of a literal with a language, which is written in lower case."""
-    first, at = ends[n], end - 1
-    for i in range(end - begin):
-        keys[first + i] = data[begin + i]
-    while data[at] != _AT:
-        if data[at] >= 65 and data[at] <= 90:
-            keys[first + at - begin] = data[at] + 32
-        at -= 1
-    h = hash_of(keys, first, first + end - begin)
-    return add_key(keys, first, first + end - begin, h, keys, ends, n, buckets)  # type: ignore[no-any-return]
+def _written(
+    data: Array, begin: int, end: int, event: int, names: Array, name_ends: Array, keys: Array, first: int
+) -> int:
+    """Writes a key that does not stand in the text behind all others, from `first` on; where it ends.
 
-
-@helper
-def _blank_number(
-    data: Array, begin: int, end: int, event: int, names: Array, name_ends: Array, keys: Array, ends: Array, n: int,
-    buckets: Array,
-) -> int:  # fmt: skip
-    """The number of a blank node: its label, and the name of the event."""
-    first = at = ends[n]
+    A blank node has the name of its event behind its label, a language is in lower case.
+    """
+    at = first
     for i in range(begin, end):
         keys[at] = data[i]
         at += 1
-    keys[at] = _DOT
-    at += 1
-    for i in range(name_ends[event], name_ends[event + 1]):
-        keys[at] = names[i]
+    if data[begin] == _UNDERSCORE:
+        keys[at] = _DOT
         at += 1
-    return add_key(keys, first, at, hash_of(keys, first, at), keys, ends, n, buckets)  # type: ignore[no-any-return]
+        for i in range(name_ends[event], name_ends[event + 1]):
+            keys[at] = names[i]
+            at += 1
+        return at
+    i = at - 1
+    while keys[i] != _AT:
+        if keys[i] >= 65 and keys[i] <= 90:
+            keys[i] = keys[i] + 32
+        i -= 1
+    return at
 
 
 @helper
@@ -258,23 +267,6 @@ def _key_end(data: Array, begin: int, end: int, xsd_string: Array) -> int:
         if at > begin and _begins(data, at, end, xsd_string):
             return at
     return end
-
-
-@helper
-def _object_end(data: Array, at: int, end: int, classes: Array, kind: Array) -> int:
-    """Where an object ends. `kind` is where the last datatype stood, which mostly is the next one as well."""
-    if data[at] != _QUOTE:
-        return _term_end(data, at, end, classes)  # type: ignore[no-any-return]
-    stop = _literal_end(data, at, end, classes)
-    if stop < 0:
-        return NOT_PLAIN
-    length = kind[1]
-    if 0 < length <= end - stop and same_bytes(data, stop, data, kind[0], length):
-        return stop + length  # type: ignore[no-any-return]
-    found = _term_end(data, at, end, classes)
-    if found > stop and data[found - 1] == _GT:
-        kind[0], kind[1] = stop, found - stop
-    return found  # type: ignore[no-any-return]
 
 
 @Kernel
@@ -297,7 +289,7 @@ def scan_graphs(
         while event < events:
             at, end = bounds[event], bounds[event + 1]
             size = end - at
-            if terms and terms + size // 3 + 2 > asked.shape[1]:
+            if room and (terms + size // 3 + 2 > asked.shape[1] or room > _PORTION):
                 break
             more = size
             if len(name_ends) > 1:
@@ -325,7 +317,7 @@ def scan_graphs(
                 elif data[at] == _QUOTE:
                     break
                 else:
-                    stop = _term_end(data, at, end, classes)
+                    stop = _term_end(data, at, end, classes, kinds[place])
                     if stop < 0:
                         break
                 at = _after_space(data, stop, end, classes)
@@ -347,7 +339,8 @@ def scan_graphs(
                         if not _is_plain_iri(data, at, predicate_end, classes):
                             break
                         if every:
-                            predicate = add_key(data, at, predicate_end, h, keys, ends, n, buckets)
+                            put_key(data, at, predicate_end, h, keys, ends, n, buckets, b)
+                            predicate = n
                             n += 1
                     guesses[place] = predicate
                     at = predicate_end
@@ -355,7 +348,7 @@ def scan_graphs(
                 at = _after_space(data, at, end, classes)
                 if at >= end:
                     break
-                object_begin, object_end = at, _object_end(data, at, end, classes, kinds[place])
+                object_begin, object_end = at, _term_end(data, at, end, classes, kinds[place])
                 place = (place + 1) % len(guesses)
                 if object_end < 0:
                     break
@@ -363,13 +356,7 @@ def scan_graphs(
                 if at >= end or data[at] != _DOT:
                     break
                 at = _after_space(data, at + 1, end, classes)
-                if not every and (predicate < 0 or predicate >= len(wanted) or not wanted[predicate]):
-                    good = (again or _is_plain(data, begin, stop, classes, rdf)) and _is_plain(
-                        data, object_begin, object_end, classes, rdf
-                    )
-                    if not good:
-                        break
-                    continue
+                use = every or (predicate >= 0 and predicate < len(wanted) and wanted[predicate])
                 for which in range(2):
                     if which == 0 and again:
                         drafts[1, triples] = subject
@@ -379,14 +366,24 @@ def scan_graphs(
                     else:
                         head, tail = object_begin, object_end
                     byte, last = data[head], data[tail - 1]
-                    if byte == _UNDERSCORE or (byte == _QUOTE and last != _GT and last != _QUOTE):
-                        if byte == _UNDERSCORE:
-                            if len(name_ends) == 1:
-                                status = NO_NAMES
-                                break
-                            number = _blank_number(data, head, tail, event, names, name_ends, keys, ends, n, buckets)
-                        else:
-                            number = _tagged_number(data, head, tail, keys, ends, n, buckets)
+                    odd = byte == _UNDERSCORE or (byte == _QUOTE and last != _GT and last != _QUOTE)
+                    if not use:
+                        if not odd:
+                            asked[0, terms], asked[1, terms], asked[2, terms], asked[3, terms] = (
+                                head,
+                                tail,
+                                _CHECKED,
+                                event,
+                            )
+                            terms += 1
+                        continue
+                    if odd:
+                        if byte == _UNDERSCORE and len(name_ends) == 1:
+                            status = NO_NAMES
+                            break
+                        key_end = _written(data, head, tail, event, names, name_ends, keys, ends[n])
+                        h = hash_of(keys, ends[n], key_end)
+                        number = add_key(keys, ends[n], key_end, h, keys, ends, n, buckets)
                         n += number == n
                         code = -1 - number
                     else:
@@ -396,6 +393,9 @@ def scan_graphs(
                         asked[2, terms] = hash_of(data, head, tail)
                         terms += 1
                     drafts[1 + 2 * which, triples] = code
+                if not use:
+                    good = True
+                    continue
                 if status == NO_NAMES:
                     break
                 subject = drafts[1, triples]
@@ -413,21 +413,29 @@ def scan_graphs(
                 terms, triples = first_term, first_triple
             plain[event] = good
             event += 1
-        # What they are
+        # What they are; of those that nobody wants, whether they are well-formed
         mask, greatest = len(buckets) - 1, 0
         for i in range(terms):
-            asked[3, i] = buckets[asked[2, i] & mask]
+            if asked[2, i] != _CHECKED:
+                asked[3, i] = buckets[asked[2, i] & mask]
         for i in range(terms):
-            if asked[3, i] >= 0:
+            if asked[2, i] != _CHECKED and asked[3, i] >= 0:
                 greatest = max(greatest, keys[ends[asked[3, i] & NUMBER]])
         state[UNUSED] = greatest
         for i in range(terms):
-            b = find_key(data, asked[0, i], asked[1, i], asked[2, i], keys, ends, buckets)
-            if buckets[b] >= 0:
-                asked[3, i] = buckets[b] & NUMBER
-            elif _is_plain(data, asked[0, i], asked[1, i], classes, rdf):
-                asked[3, i] = add_key(data, asked[0, i], asked[1, i], asked[2, i], keys, ends, n, buckets)
-                n += 1
+            h, b = asked[2, i], 0
+            if h != _CHECKED:
+                b = find_key(data, asked[0, i], asked[1, i], h, keys, ends, buckets)
+                if buckets[b] >= 0:
+                    asked[3, i] = buckets[b] & NUMBER
+                    continue
+            if _is_plain(data, asked[0, i], asked[1, i], classes, rdf):
+                if h != _CHECKED:
+                    put_key(data, asked[0, i], asked[1, i], h, keys, ends, n, buckets, b)
+                    asked[3, i] = n
+                    n += 1
+            elif h == _CHECKED:
+                plain[asked[3, i]] = False
             else:
                 asked[3, i] = NOT_PLAIN
         # The triples
@@ -464,6 +472,13 @@ def scan_graphs(
     return status if event < events else DONE
 
 
+def frozen(data: Any) -> Array:
+    """Bytes as an array that nobody writes to: what else is the same is another type to the compiler, and compiled again."""
+    found = np.frombuffer(data, np.uint8)
+    found.flags.writeable = False
+    return found
+
+
 def scan(
     data: Array, bounds: Array, names: Callable[[], tuple[Array, Array]], terms: Terms, wanted: Array | None
 ) -> tuple[Array, Array, bool]:
@@ -478,11 +493,11 @@ def scan(
     guesses, kinds = np.full(_GUESSES, -1, np.int64), np.zeros((_GUESSES, 2), np.int64)
     asked, drafts = np.empty((4, _TOGETHER + largest // 3), np.int64), np.empty((4, _TOGETHER + largest // 3), np.int64)
     state = np.zeros(5, np.int64)
-    name_data, name_ends = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    name_data, name_ends = frozen(b""), np.zeros(1, np.int64)
     every, chosen = wanted is None, np.empty(0, np.uint8) if wanted is None else wanted
     room = _TOGETHER * 64
     while True:
-        keys.room(room, room // 3)
+        keys.room(room, room)
         state[TERMS] = keys.n
         status = scan_graphs(
             data, bounds, name_data, name_ends, keys.data, keys.ends, keys.buckets, chosen, every, found, plain, guesses,

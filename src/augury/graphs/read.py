@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from augury.errors import RunError
 from augury.graphs.keys import compiled
-from augury.graphs.ntriples import scan
-from augury.graphs.patterns import ALL, LANG_STRING, Blank, Literal, Needs, RdfTerm, Triple
+from augury.graphs.ntriples import frozen, scan
+from augury.graphs.patterns import ALL, LANG_STRING, STRING, Blank, Literal, Needs, RdfTerm, Triple
 from augury.graphs.terms import Terms, key_of
 from augury.jit import Array, Kernel, expect_work
 from augury.model import Iri
@@ -121,7 +122,7 @@ def _name_column(names: _Numbered | Sequence[str], events: int) -> tuple[Array, 
     listed = [names[i].encode("utf-8", "surrogatepass") for i in range(events)]
     ends = np.zeros(events + 1, np.int64)
     np.cumsum([len(name) for name in listed], out=ends[1:])
-    return np.frombuffer(b"".join(listed), np.uint8), ends
+    return frozen(b"".join(listed)), ends
 
 
 def bytes_of(texts: Texts) -> tuple[Array, Array]:
@@ -135,11 +136,11 @@ def bytes_of(texts: Texts) -> tuple[Array, Array]:
         encoded = [(text or "").encode("utf-8", "surrogatepass") for text in listed]
         bounds = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(text) for text in encoded], out=bounds[1:])
-        return np.frombuffer(b"".join(encoded), np.uint8), bounds
+        return frozen(b"".join(encoded)), bounds
     _, offsets, data = texts.buffers()
     width = np.int32 if texts.type == pa.string() else np.int64
     bounds = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
-    return np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8), bounds
+    return frozen(data if data is not None else b""), bounds
 
 
 def _parsed(
@@ -163,12 +164,31 @@ def _parsed(
 def triples_of(text: str, name: str, wanted: set[bytes] | None) -> Iterator[bytes]:
     """The keys of the terms of a graph, three a triple; those of the wanted predicates alone, where these are given."""
     ox = oxigraph()
-    blank = _Blanks(name)
+    key = KeyOfTerm(name)
     for quad in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
         # Those that nobody wants are looked at as well: how blank nodes are numbered must not hang on what is wanted.
-        subject, predicate, object = (key_of(_term(one, blank)) for one in (quad.subject, quad.predicate, quad.object))
+        subject, predicate, object = key(quad.subject), key(quad.predicate), key(quad.object)
         if wanted is None or predicate in wanted:
-            yield from (subject, predicate, object)
+            yield subject
+            yield predicate
+            yield object
+
+
+class KeyOfTerm:
+    """The keys of the terms of pyoxigraph in an event, or a file, whose name the labels of its blank nodes get."""
+
+    def __init__(self, name: str) -> None:
+        self.blanks, self.ox = _Blanks(name), oxigraph()
+
+    def __call__(self, term: Any) -> bytes:
+        ox = self.ox
+        kind = type(term)
+        if kind is ox.NamedNode:
+            return f"<{term.value}>".encode()
+        if kind is ox.Literal and term.language is None:
+            datatype = term.datatype.value
+            return f'"{term.value}"'.encode() if datatype == STRING else f'"{term.value}"^^<{datatype}>'.encode()
+        return key_of(_term(term, self.blanks))
 
 
 class _Blanks:
@@ -215,7 +235,9 @@ def said_by_parser(error: SyntaxError) -> str:
     return f"{text[:1].lower()}{text[1:]}{column}"
 
 
+@cache
 def oxigraph() -> Any:
+    """pyoxigraph, which is an extra."""
     try:
         import pyoxigraph
     except ImportError:

@@ -9,7 +9,7 @@ from augury.algebra.aggregates import pair
 from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.plan import Query
 from augury.algebra.regular import RegularExpressionError, check_pattern
-from augury.algebra.relations import ALLEN
+from augury.algebra.relations import RELATIONS
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.clock import SECOND, Duration
@@ -19,7 +19,7 @@ from augury.language.named_arguments import by_place
 from augury.language.queries import query_name, with_prefixes
 from augury.language.read import KNOWN_PREFIXES
 from augury.language.show import show_node
-from augury.language.symbols import MOMENTS, Symbols
+from augury.language.symbols import LENGTH, MOMENTS, Symbols
 from augury.model import Iri
 
 _WRONG = Const(None)
@@ -95,6 +95,8 @@ class Expressions:
 
     def _call(self, node: s.Call) -> Expr:
         symbols, count = self.symbols, len(node.args)
+        if node.name == LENGTH and count == 1 and isinstance(node.args[0], s.Name) and node.args[0].text in self.labels:
+            return Moment("length", node.args[0].text, node.span)
         if node.name in MOMENTS and count == 1 and isinstance(node.args[0], s.Name):
             label = node.args[0]
             self.known_label(label.text, label.span)
@@ -226,7 +228,7 @@ class Expressions:
                 options = tuple(tuple(self.conditions(operand)) for operand in s.joined(node))
                 return [AnyOf(options, node.span)]
             case s.Binary() if (
-                node.op.lower() in ALLEN and isinstance(node.left, s.Name) and isinstance(node.right, s.Name)
+                node.op.lower() in RELATIONS and isinstance(node.left, s.Name) and isinstance(node.right, s.Name)
             ):
                 known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]  # both are reported
                 return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(known) else []

@@ -8,7 +8,7 @@ from typing import Literal, cast
 from augury.algebra.nodes import Either, Instant, Join, Node, Policy, Repeat, Scan, Select, Within
 from augury.algebra.relations import OPERATORS, RELATIVE
 from augury.algebra.terms import Const, Expr, Var, Wild
-from augury.clock import Timestamp
+from augury.clock import Duration, Timestamp
 from augury.errors import Findings, Note, Span
 from augury.language import syntax as s
 from augury.language.expressions import Expressions
@@ -108,6 +108,10 @@ class Patterns:
             self.findings.add("E224", f"the interval {span.quoted} has no label", span,
                               hint=f"write `w: {' '.join(span.text.split())}`")  # fmt: skip
             return None
+        if name in ("every", "previous") and not symbols.is_event(name) and self._clocked(args):
+            self.findings.add("E268", f"the windows {span.quoted} have no label", span,
+                              hint=f"write `w: {' '.join(span.text.split())}`, as a literal of its own")  # fmt: skip
+            return None
         if name in self.findings.unread and not symbols.is_event(name):
             self.findings.doubt(span)
         declared = symbols.events.get(name)
@@ -116,6 +120,12 @@ class Patterns:
         types += ["any"] * len(args)
         matched: list[Expr] = [self.reader.typed(self.reader.match(a), t) for a, t in zip(args, types, strict=False)]
         return Scan(name, tuple(matched), span)
+
+    def _clocked(self, args: tuple[s.Node, ...]) -> bool:
+        """Whether arguments are those of windows by the clock: lengths and units, or the label of one."""
+        if len(args) == 1 and isinstance(args[0], s.Name) and args[0].text in self.reader.labels:
+            return True
+        return bool(args) and isinstance(args[0], Const) and isinstance(args[0].value, Duration)
 
     def _where(self, node: s.Where) -> Node | None:
         inner = self.pattern(node.pattern)

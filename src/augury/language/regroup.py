@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from augury.algebra.relations import ALLEN
+from augury.algebra.relations import RELATIONS
 from augury.language import syntax as s
 
 
@@ -36,7 +36,7 @@ def _relations(node: s.Binary, labels: set[str]) -> s.Node | None:
     while operands:
         if ops and ops[0] not in ("AND", "OR"):
             left, right, op = operands.pop(0), operands.pop(0), ops.pop(0)
-            if not (_is_label(left, labels) and _is_label(right, labels) and op.lower() in ALLEN):
+            if not (_is_label(left, labels) and _is_label(right, labels) and op.lower() in RELATIONS):
                 return None
             parts.append(s.Binary(op, left, right, parens=True, span=left.span.to(right.span)))
         elif _is_label(operands[0], labels):

@@ -14,7 +14,17 @@ WIDTH = 100
 # Binding strength, loosest first; a looser part inside a tighter place gets parentheses.
 _EXPR, _PATTERN, _COMPARISON, _SUM, _PRODUCT, _UNARY, _POWER, _POSTFIX = range(8)
 _ARITH = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "//": _PRODUCT, "mod": _PRODUCT, "**": _POWER}
-_LABEL_RELATIONS = {"BEFORE", "AFTER", "MET_BY", "OVERLAPS", "OVERLAPPED_BY", "STARTED_BY", "CONTAINS", "FINISHED_BY"}
+_LABEL_RELATIONS = {
+    "BEFORE",
+    "AFTER",
+    "MET_BY",
+    "OVERLAPS",
+    "OVERLAPPED_BY",
+    "STARTED_BY",
+    "CONTAINS",
+    "FINISHED_BY",
+    "INSIDE",
+}
 
 
 class Printer:

@@ -14,6 +14,7 @@ from augury.errors import Findings, Note, Span, counted, nearest
 from augury.language import syntax as s
 
 MOMENTS = ("start", "end", "duration")
+LENGTH = "length"  # of a label; of a string it is a function
 
 
 @dataclass

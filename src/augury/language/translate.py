@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.clock_windows import Windows
 from augury.algebra.graph_queries import HIDDEN, GraphQuery
 from augury.algebra.nodes import (
     UNRESTRICTED,
@@ -16,6 +17,7 @@ from augury.algebra.nodes import (
     Collect,
     Compare,
     Condition,
+    Every,
     Holds,
     Join,
     Label,
@@ -32,11 +34,13 @@ from augury.algebra.nodes import (
     Top,
     Unless,
     bound_vars,
+    condition_labels,
+    condition_vars,
     made_type,
     mapped,
 )
 from augury.algebra.plan import Attribute, Plan
-from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE
+from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Const, Expr, Var, Wild, plain_variables, walk
 from augury.clock import Duration, show_duration
@@ -47,6 +51,7 @@ from augury.language.expressions import Expressions
 from augury.language.named_arguments import by_place
 from augury.language.patterns import Patterns, read_policy
 from augury.language.read_runs import Runs, part_labels, run_literal
+from augury.language.read_windows import ELSEWHERE, WindowReader
 from augury.language.show import show_node
 from augury.language.symbols import Symbols, collect_symbols, known_type, statements
 
@@ -272,6 +277,8 @@ class _Body:
     conditions: list[Condition]
     relatives: list[Relative]
     collects: list[s.While | s.Last] = field(default_factory=list)
+    windows: dict[str, Windows] = field(default_factory=dict)  # those by the clock, by their labels
+    previous: list[Relative] = field(default_factory=list)
 
 
 def _collecting(literal: s.Node) -> s.While | s.Last | None:
@@ -280,6 +287,10 @@ def _collecting(literal: s.Node) -> s.While | s.Last | None:
         case s.Last() | s.While(collect=True):
             return literal
     return None
+
+
+def _is_window(pattern: Node) -> bool:
+    return isinstance(pattern, Label) and isinstance(pattern.input, Every)
 
 
 def _fitting(policy: Policy, statement: s.EventRule) -> Policy:
@@ -314,6 +325,7 @@ class _EventRule:
         body = _Body([], [], [])
         for literal in statement.body:
             self._literal(literal, body)
+        self._counted_back(body)
         having = self._having(body, run)
         if run is not None:
             self._finish_run(run, body)
@@ -327,7 +339,7 @@ class _EventRule:
         if not body.patterns or head is None:
             self.findings.unread.add(head[0] if head else "")
             return None
-        node = self._join(body.patterns)
+        node = self._with_windows(body)
         groups = self._groups(body, node, having)
         where = (*body.relatives, *body.conditions)
         if where:
@@ -488,6 +500,16 @@ class _EventRule:
                 relative = self._relative(literal, call)
                 if relative is not None:
                     body.relatives.append(relative)
+            case s.Labelled(body=s.Call(name="every") as call) if not self.symbols.is_event("every"):
+                windows = WindowReader(call, self.symbols.tick, self.findings).windows()
+                if windows is not None:
+                    body.windows[literal.label] = windows
+                    body.patterns.append(Label(literal.label, Every(windows, call.span), literal.span))
+            case s.Labelled(body=s.Call(name="previous") as call) if not self.symbols.is_event("previous"):
+                self._previous(literal, call, body)
+            case s.Labelled(body=s.Call() as call) if call.name.lower() in ELSEWHERE and self._a_length(call):
+                self.findings.add("E268", f"`{call.name}` is not a word of the language", call.span.part(r"\w+"),
+                                  hint="windows by the clock are `w: every(1h)`, and `w: every(1h, 5min)` where they hop")  # fmt: skip
             case s.Labelled(body=s.Call() as call) if self._meant_relative(call):
                 close = misspelt(call.name, RELATIVE)
                 self.findings.add("E201", f"unknown relative temporal event `{call.name}`", call.span.part(r"\w+"),
@@ -524,7 +546,7 @@ class _EventRule:
         match node:
             case s.Chain() | s.Among() | s.Between() | s.WithinSet() | s.Group() | s.Not(between=None) | s.Was():
                 return True
-            case s.Binary(left=s.Name(text=left), right=s.Name(text=right)) if node.op.lower() in ALLEN:
+            case s.Binary(left=s.Name(text=left), right=s.Name(text=right)) if node.op.lower() in RELATIONS:
                 return node.op not in OPERATORS or (left in labels and right in labels)
             case s.Binary(op="AND" | "OR"):
                 return self._is_condition(node.left) and self._is_condition(node.right)
@@ -548,6 +570,36 @@ class _EventRule:
         return function is not None and (
             function.result == "bool" or (function.registered and function.result == "any")
         )
+
+    def _a_length(self, call: s.Call) -> bool:
+        lengths = any(isinstance(a, Const) and isinstance(a.value, Duration) for a in call.args)
+        return lengths and not self.symbols.is_event(call.name)
+
+    def _previous(self, literal: s.Labelled, call: s.Call, body: _Body) -> None:
+        """`v: previous(w)`, once all windows are read."""
+        match call.args:
+            case (s.Name() as anchor,) if self.reader.known_label(anchor.text, anchor.span):
+                body.previous.append(Relative(literal.label, "previous", anchor.text, 0, literal.span))
+            case (s.Name(),):
+                pass
+            case _:
+                self.findings.add("E268", "`previous` takes the label of a window by the clock", call.span,
+                                  hint=f"write `{literal.label}: previous(w)`")  # fmt: skip
+
+    def _counted_back(self, body: _Body) -> None:
+        """The windows that `previous` counts in; of a window before that one, the same."""
+        for relative in body.previous:
+            chain = {r.label: r.anchor for r in body.previous}
+            anchor = relative.anchor
+            while anchor in chain and anchor not in body.windows:
+                anchor = chain[anchor] if chain[anchor] != relative.label else relative.label
+                if anchor == relative.label:
+                    break
+            if anchor in body.windows:
+                body.relatives.append(replace(relative, windows=body.windows[anchor]))
+            elif self.findings.sound(relative.span):
+                self.findings.add("E268", f"`{relative.anchor}` is no window by the clock", relative.span,
+                                  hint="`previous` is the window before one of `every`")  # fmt: skip
 
     def _meant_relative(self, call: s.Call) -> bool:
         """Whether `extends(o, 6h)` looks like a relative temporal event."""
@@ -600,6 +652,23 @@ class _EventRule:
         if not drafts:
             return None
         return Groups(drafts, positive, body.conditions, having, self.findings)
+
+    def _with_windows(self, body: _Body) -> Node:
+        """The patterns joined. Facts beside windows by the clock are asked at the end of the events, if there are any."""
+        events = [p for p in body.patterns if not _is_window(p)]
+        if not body.windows or not events:
+            return self._join(body.patterns)
+        node = self._join(events)
+        of_windows = set(body.windows) | {r.label for r in body.relatives}
+        late = [c for c in body.conditions if condition_labels(c) & of_windows or isinstance(c, NoneInside)]
+        named = {v for c in late for v in condition_vars(c)} - bound_vars(node)
+        first = [c for c in body.conditions if c not in late and not condition_vars(c) & named and not body.collects]
+        if first:
+            node = Select(node, tuple(first), self.statement.span)
+            body.conditions = [c for c in body.conditions if c not in first]
+        for window in (p for p in body.patterns if _is_window(p)):
+            node = Join("AND", node, window, span=self.statement.span)
+        return node
 
     def _join(self, patterns: list[Node]) -> Node:
         """Literals side by side are an AND: the interval covers them all."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+from augury.algebra.clock_windows import Line, Windows, refuse_clock
 from augury.algebra.graph_queries import Gpm
 from augury.algebra.matching import Binding, Named, Scalars, agree, compare_or_bind, match_all
 from augury.algebra.nodes import (
@@ -15,6 +16,7 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Either,
+    Every,
     Graph,
     Holds,
     Instant,
@@ -39,7 +41,7 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
-from augury.algebra.relations import ALLEN, OPERATORS, RELATIVE, holds
+from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, holds
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.occurrences import Row, distinct
@@ -59,6 +61,8 @@ class World:
     events: dict[Predicate, list[Event]] = field(default_factory=dict)
     errors: dict[tuple[str, str], set[OrderKey]] = field(default_factory=dict)
     graphs: Mapping[str | None, Sequence[TermTriple]] = field(default_factory=dict)
+    least: int | None = None  # the least end of a standing input event
+    now: int | None = None
     _known: dict[int, tuple[Node, list[Row]]] = field(default_factory=dict)
 
     def publish(self, type: Predicate, events: Iterable[Event]) -> None:
@@ -91,6 +95,8 @@ class World:
             case Instant():
                 time = self._instant(node)
                 yield Row(time, time)
+            case Every():
+                yield from self._every(node)
             case Label():
                 for row in self.rows(node.input):
                     yield replace(row, labels={**row.labels, node.label: Named(row.start, row.end, row.parts)})
@@ -177,7 +183,9 @@ class World:
                 if any(any(True for _ in self.select(option, row)) for option in condition.options):
                     yield row
             case Relates():
-                if holds(ALLEN[condition.relation], row.labels[condition.left][:2], row.labels[condition.right][:2]):
+                if holds(
+                    RELATIONS[condition.relation], row.labels[condition.left][:2], row.labels[condition.right][:2]
+                ):
                     yield row
             case Spans():
                 named = [row.labels[label] for label in condition.labels]
@@ -196,6 +204,8 @@ class World:
                 assert_never(condition)
 
     def _relative(self, condition: Relative, labels: Mapping[str, Named]) -> Named | None:
+        if condition.windows is not None:
+            return self._previous(condition.windows, labels[condition.anchor])
         anchor, length = labels[condition.anchor], self.scalars.clock.exact_length(condition.length)
         at = {"start": anchor.start, "end": anchor.end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
@@ -204,6 +214,23 @@ class World:
             self.report(self.scalars.rule, "a time beyond 64 bits", {})
             return None
         return Named(start, end) if start <= end else None
+
+    def _previous(self, windows: Windows, window: Named) -> Named | None:
+        """The window before a window by the clock: the last one that begins before it."""
+        line = Line(windows, self.scalars.clock)
+        number = line.last_begun(window.start) - 1
+        start, end = line.begin(number), line.end(number)
+        return Named(start, end) if start <= end else None
+
+    def _every(self, node: Every) -> Iterator[Row]:
+        """All windows that end at or after the least end of an input, and by the clock."""
+        refuse_clock(node.windows, self.scalars.clock.kind, self.scalars.rule)
+        if self.least is None or self.now is None:
+            return
+        line = Line(node.windows, self.scalars.clock)
+        for number in range(line.first_from(self.least), line.last_by(self.now) + 1):
+            if line.begin(number) <= line.end(number):
+                yield Row(line.begin(number), line.end(number))
 
     def _inside(self, condition: NoneInside, row: Row, other: Row) -> bool:
         window = row.labels[condition.window]

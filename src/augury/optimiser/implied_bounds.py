@@ -24,7 +24,7 @@ from augury.algebra.nodes import (
     Spans,
     Unless,
 )
-from augury.algebra.relations import ALLEN, OPERATORS, Bound, Bounds, Contradiction, Limit
+from augury.algebra.relations import OPERATORS, RELATIONS, Bound, Bounds, Contradiction, Limit
 from augury.algebra.timing import Lengths, Timing
 from augury.clock import Clock
 
@@ -74,7 +74,7 @@ def implied_bounds(
         match condition:
             case Relates():
                 i, j = (_label(name, left, right) for name in (condition.left, condition.right))
-                add(ALLEN[condition.relation], {"a": i[0], "b": i[1], "c": j[0], "d": j[1]})
+                add(RELATIONS[condition.relation], {"a": i[0], "b": i[1], "c": j[0], "d": j[1]})
             case Spans():
                 times = [_label(name, left, right) for name in condition.labels]
                 longest = clock.length(condition.length)

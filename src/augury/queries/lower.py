@@ -11,6 +11,7 @@ Each `?` is read both ways, and each reading is a rule. An absence is looked for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
@@ -22,6 +23,7 @@ from augury.algebra.graph_queries import (
     Construct,
     EventCount,
     Expression,
+    Gpm,
     GraphQuery,
     Item,
     Operand,
@@ -75,6 +77,8 @@ from augury.queries.term_functions import (
 
 LINKS: dict[str, Link] = {",": "NEXT", ";": "THEN", ":": "SEQ"}
 _TRUE = Const(True)
+# Of the text of a pattern: literals and IRIs, which stay as they are, and variables.
+_TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+""")
 
 
 def lowered(plan: Plan) -> Plan:
@@ -126,7 +130,7 @@ class _Lowering:
         self.query, self.tick = query, tick
         self.functions: dict[str, Function] = {}
         self.aggregates: dict[str, AggregateFunction] = {}
-        self.operands: dict[Operand, str] = {}
+        self.operands: dict[object, str] = {}
         self.made: list[Rule] = []
         self.timed = isinstance(query.window, Tumbling) or any(
             item.quantifier in "!?" for item in query.items if item.quantifier
@@ -166,10 +170,11 @@ class _Lowering:
 
     def operand(self, operand: Operand) -> str:
         """The type of the events that an operand makes, with an argument for each variable, and more: see `_arguments`."""
-        if operand in self.operands:
-            return self.operands[operand]
+        alike: object = self._form(operand) if isinstance(operand, Use) else operand
+        if alike in self.operands:
+            return self.operands[alike]
         name = operand.name if isinstance(operand, Use) else str(len(self.operands))
-        type = self.operands[operand] = self._name(name)
+        type = self.operands[alike] = self._name(name)
         branches = _branches(operand)
         for number, branch in enumerate(branches):
             values, body = self._branch(branch)
@@ -183,6 +188,26 @@ class _Lowering:
             )
         return type
 
+    def _graph(self, gpm: Gpm, text: str, binds: tuple[tuple[str, str], ...], event: str | None = None) -> Node:
+        """The solutions of a GPM in the events of its streams."""
+        scans = [Scan(f"<{iri}>", (Var(text),), gpm.span) for iri in gpm.streams]
+        return _either(
+            [Graph(s, text, gpm.pattern, binds, self.visible, event, bool(gpm.graphs), gpm.span) for s in scans]
+        )
+
+    def _form(self, use: Use) -> object:
+        """What a GPM makes, whatever its variables are called: equal ones are one type."""
+        gpm, names = self.query.gpm(use.name), dict[str, str]()
+        if '"""' in gpm.pattern or "'''" in gpm.pattern:
+            return use
+
+        def renamed(found: re.Match[str]) -> str:
+            token = found[0]
+            return names.setdefault(token[1:], f"?{len(names)}") if token[0] in "?$" else token
+
+        pattern = _TOKENS.sub(renamed, gpm.pattern)
+        return pattern, tuple(names[v] for v in gpm.variables), gpm.streams
+
     def _branch(self, branch: tuple[str, ...]) -> tuple[dict[str, Expr], Node]:
         """What GPMs make together at one time, and the value of each variable."""
         query, values, surely = self.query, dict[str, Expr](), frozenset[str]()
@@ -194,13 +219,8 @@ class _Lowering:
                 for v in gpm.variables
             }
             text = f"#text {number}"
-            source = _either([Scan(f"<{iri}>", (Var(text),), gpm.span) for iri in gpm.streams])
             binds = tuple((v, names[v]) for v in gpm.variables)
-            here: Node = Label(
-                f"at {number}",
-                Graph(source, text, gpm.pattern, binds, self.visible, static=bool(gpm.graphs), span=gpm.span),
-                gpm.span,
-            )
+            here: Node = Label(f"at {number}", self._graph(gpm, text, binds), gpm.span)
             open_ones = [v for v in gpm.variables if v in values and names[v] != v]
             if open_ones:
                 given = [*(values[v] for v in open_ones), *(Var(names[v]) for v in open_ones)]
@@ -478,11 +498,7 @@ class _Lowering:
         patterns: list[Node] = []
         for gpm in query.gpms:
             if set(query.partition) <= set(gpm.variables):
-                source = _either([Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams])
-                binds = tuple((v, v) for v in query.partition)
-                patterns.append(
-                    Graph(source, "#text", gpm.pattern, binds, self.visible, "#event", bool(gpm.graphs), gpm.span)
-                )
+                patterns.append(self._graph(gpm, "#text", tuple((v, v) for v in query.partition), "#event"))
         total = Total("#events", Aggregate("count", (Var("#event"),), distinct=True))
         return (Collect(_either(patterns), "#match", totals=(total,)),)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan, Predicate
 from augury.clock import Clock, Timestamp, read_timestamp
 from augury.columns.column import Array, coded
@@ -72,6 +73,8 @@ class EventTypes:
         """What is wrong with a type that the program does not know; None where it is passed over."""
         if name in self.arities:
             return None
+        if stream_of(name) is not None and not self.strict:
+            return None  # streams are often numbered, and one that nobody reads is no slip
         close = (nearest if self.strict else misspelt)(name, sorted(self.arities))
         if close is None and not self.strict:
             return None

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import Instant, Rule, walk
+from augury.algebra.nodes import Every, Instant, Rule, walk
 from augury.algebra.plan import Plan
 from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
 from augury.spark import host
@@ -150,7 +150,7 @@ class Detections(Outputs):
 
 def _ends_ahead(rule: Rule) -> bool:
     """Whether an answer may end after its last event: with a window, or at a time point."""
-    return bool(rule.covers) or any(isinstance(node, Instant) for node in walk(rule.body))
+    return bool(rule.covers) or any(isinstance(node, Instant | Every) for node in walk(rule.body))
 
 
 def _slice_of(time: Column, size: int) -> Column:

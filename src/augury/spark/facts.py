@@ -21,6 +21,7 @@ from pyspark.sql import types as T
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Either,
+    Every,
     Graph,
     Holds,
     Instant,
@@ -354,7 +355,7 @@ def _sure(node: Node) -> Iterator[Scan]:
         case Label() | Select() | Within() | Join():
             for part in inputs(node):
                 yield from _sure(part)
-        case Instant() | Either() | Graph() | Repeat() | Run() | Unfold():
+        case Either() | Every() | Graph() | Instant() | Repeat() | Run() | Unfold():
             pass
         case _:
             assert_never(node)

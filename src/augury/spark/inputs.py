@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from augury.algebra.graph_queries import stream_type
 from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.clock import Clock, Kind
 from augury.compiled import Compiled
@@ -193,12 +194,17 @@ def _check_session() -> None:
         ) from error
 
 
+STREAM, GRAPH = "stream", "graph"  # the columns of graph events
+
+
 def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
     """The DataFrames of a program by type. One DataFrame of all types has a column that names the type."""
     _check_session()
     plan = program.plan
     known = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
+        if names.type not in events.columns and {STREAM, GRAPH} <= set(events.columns):
+            events = _graph_events(events, names)
         if names.type not in events.columns:
             hint = f'give DataFrames by type, {{"{known[0]}": df}}, or name the column: type="…"'
             raise DataError(f"the events have no column `{names.type}`", hint=hint)
@@ -214,6 +220,10 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
     for name, frame in events.items():
         if not is_frame(frame):
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
+        if stream_type(name) in known:  # a stream by its IRI alone
+            name = stream_type(name)
+        if name in known and GRAPH in frame.columns:
+            frame = _with_text(frame)
         if name not in known and (close := misspelt(name, known)):
             raise DataError(f"unknown event type `{name}`", hint=f"did you mean `{close}`?")
         heading = EventHeading(tuple(frame.columns), names, name)
@@ -221,6 +231,23 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
         part = _part(heading, name, frame, plan)
         found.append(Source(frame, (part,), names, prefixes=plan.prefixes))
     return found
+
+
+def _graph_events(frame: DataFrame, names: Names) -> DataFrame:
+    """Graph events of many streams: the type of each is that of its stream."""
+    type = F.concat(F.lit("<"), F.col(STREAM), F.lit(">")).alias(names.type)
+    return _with_text(frame).select(type, *(F.col(c) for c in frame.columns if c != STREAM))
+
+
+def _with_text(frame: DataFrame) -> DataFrame:
+    """Graph events whose graphs are texts. An array of triples, each three terms as N-Triples writes them, becomes one."""
+    kind = frame.schema[GRAPH].dataType
+    if not isinstance(kind, T.ArrayType):
+        return frame
+    triple = kind.elementType
+    places: list[Any] = list(triple.names) if isinstance(triple, T.StructType) else [0, 1, 2]
+    lines = F.transform(F.col(GRAPH), lambda t: F.concat_ws(" ", *(t[p] for p in places), F.lit(".")))
+    return frame.withColumn(GRAPH, F.concat_ws("\n", lines))
 
 
 def _mixed(name: str, frame: DataFrame, plan: Plan, names: Names) -> list[Part]:

@@ -323,7 +323,7 @@ class Collect(Operator):
                     bound = {
                         v: decode(columns[v][i]) for v in self.aggregated if v in columns and columns[v][i] != OPEN
                     }
-                    group.members[identity] = _Member(
+                    group.members[identity] = Member(
                         self.circuit, int(r[END, member]), int(r[START, member]), member, identity[0], bound
                     )
         return list(groups.values()), floors
@@ -375,7 +375,7 @@ class Collect(Operator):
                 given[at] = data[field, group.source]
         return given, tuple(m.row for m in chosen)
 
-    def totals(self, group: _Group, chosen: list[_Member]) -> dict[str, int] | None:
+    def totals(self, group: _Group, chosen: list[Member]) -> dict[str, int] | None:
         """The aggregates over what a group has collected, as codes."""
         context, data, view = self.circuit.context, self.inputs[0].table.data, self.inputs[0]
         labels = {n: Named(int(data[s, group.source]), int(data[e, group.source])) for n, (s, e) in view.labels.items()}
@@ -401,7 +401,7 @@ class Collect(Operator):
             ) from error
         return found
 
-    def given(self, part: Aggregate, group: _Group, member: _Member, labels: dict[str, Named]) -> Value:
+    def given(self, part: Aggregate, group: _Group, member: Member, labels: dict[str, Named]) -> Value:
         """What an aggregate is given of one collected occurrence."""
         own = {self.collect.label: Named(member.start, member.end)} if self.collect.label is not None else {}
         scalars = self.circuit.context.scalars
@@ -485,7 +485,7 @@ class _Group:
     def __init__(self, row: int, values: OrderKey, source: int, binding: dict[str, Value]) -> None:
         self.row, self.values, self.source, self.binding = row, values, source, binding
         self.codes: dict[str, int] = {}
-        self.members: dict[OrderKey, _Member] = {}
+        self.members: dict[OrderKey, Member] = {}
 
     def has(self, count: int, floor: int | None) -> bool:
         """Whether the last `count` are among the members, which were looked at back to `floor`."""
@@ -495,7 +495,7 @@ class _Group:
         return len(ends) >= count and ends[count - 1] > floor
 
 
-class _Member:
+class Member:
     """A collected occurrence; in the order of events, which is looked up only where times tie."""
 
     __slots__ = ("bound", "circuit", "end", "parts", "row", "start")
@@ -510,6 +510,6 @@ class _Member:
         values = tuple(sorted((v, order_key(x)) for v, x in self.bound.items()))
         return (tuple(self.circuit.event(p).order for p in self.parts), values)
 
-    def __lt__(self, other: _Member) -> bool:
+    def __lt__(self, other: Member) -> bool:
         mine, its = (self.end, self.start), (other.end, other.start)
         return mine < its or (mine == its and self.order < other.order)

@@ -195,6 +195,8 @@ class Derived(Operator):
             child, body = links.child, self.circuit.maker(links.child).inputs[0].table
             rows = np.flatnonzero(child.alive[: child.n])
             np.minimum.at(found, child.data[RIGHT, rows], body.data[END, child.data[LEFT, rows]])
+        found[found == FAR] = -FAR  # its derivation is certain, and forgotten
+        found[list(self.kept_inputs)] = -FAR
         return np.maximum(found, table.data[END, : table.n])
 
     def held_back(self, horizon: Horizon) -> tuple[Array, int]:
@@ -399,6 +401,13 @@ class Derive(Operator):
     def sources(self, rows: Array) -> Ways:
         left = self.out.table.data[LEFT, rows]
         return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
+
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        if self.circuit.maker(self.inputs[0].table).stays:
+            table = self.out.table
+            derived = keep[id(self.events.out.table)][table.data[RIGHT, : table.n]]
+            keep[id(table)] |= derived & table.alive[: table.n].astype(bool)
+        super().keep_parents(keep)
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """What is given only after its end ended that much earlier."""

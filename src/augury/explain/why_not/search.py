@@ -87,7 +87,7 @@ class Search:
 
     def _partial(self, node: n.Node) -> Iterable[Near]:
         match node:
-            case n.Scan() | n.Instant():
+            case n.Scan() | n.Instant() | n.Every():
                 blank = Near(Row(0, 0), 1)
                 return [] if self.world.fitting(node) else [blank.but(self.words.missing(node, self.world))]
             case n.Graph() | n.Unfold():

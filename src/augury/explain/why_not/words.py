@@ -62,10 +62,12 @@ class Words:
         scan = _scan(node)
         return f"event {self.atom(scan.type, scan.args, binding)}" if scan else node.span.quoted
 
-    def missing(self, node: n.Scan | n.Instant, world: Nearby) -> str:
+    def missing(self, node: n.Scan | n.Instant | n.Every, world: Nearby) -> str:
         asked = f" {self.stretch(*world.interval)}" if world.interval else ""
         if isinstance(node, n.Instant):
             return f"the time {show(node.time)} is not{asked}"
+        if isinstance(node, n.Every):
+            return f"no window of `{node.windows.text}` has ended{asked}"
         type = (node.type, len(node.args))
         there = world.events.get(type)
         detected = " was detected" if type in self.plan.derived else ""

@@ -8,6 +8,7 @@ from typing import assert_never
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Either,
+    Every,
     Graph,
     Instant,
     Join,
@@ -61,6 +62,7 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
             _check_computing(plan, group, findings)
             _check_policies(plan, group, findings)
             _check_rankings(plan, group, findings)
+            _check_windows(plan, group, findings)
 
 
 def _shown(way: list[Predicate]) -> str:
@@ -150,7 +152,19 @@ def _unlengthened(node: Node) -> Iterator[Scan]:
             return
         case Repeat() if node.count > 1:
             return
-        case Either() | Graph() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within() | Unfold():
+        case (
+            Either()
+            | Every()
+            | Graph()
+            | Instant()
+            | Join()
+            | Label()
+            | Repeat()
+            | Run()
+            | Select()
+            | Unfold()
+            | Within()
+        ):
             for part in inputs(node):
                 yield from _unlengthened(part)
         case _:
@@ -165,6 +179,14 @@ def _computes_head(rule: Rule, making: Making) -> bool:
     if rule.since is not None and rule.since != "END" and any(isinstance(p, Apply) for p in walk_terms(rule.since)):
         return True
     return any(computes(a) or (isinstance(a, Build) and variables(a)) or variables(a) & made for a in rule.args)
+
+
+def _check_windows(plan: Plan, group: list[Predicate], findings: Findings) -> None:
+    for rule in plan.rules:
+        for node in walk(rule.body) if rule.predicate in group else ():
+            if isinstance(node, Every):
+                findings.add("E268", f"windows by the clock stand in a rule of `{rule.type}`, which depends on itself", node.span,
+                             hint="collect in a rule of its own, that nothing in the cycle reads")  # fmt: skip
 
 
 def _check_rankings(plan: Plan, group: list[Predicate], findings: Findings) -> None:

@@ -134,6 +134,7 @@ def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | 
     findings = prologue.findings
     kept = without(pattern.words, joined)
     _check_scope(pattern, joined, others, findings)
+    _check_minus(pattern, others, findings)
     filters = [_filter(clause, pattern, prologue) for clause in joined]
     text = normal(kept, prologue, pattern.span)
     if text is None:
@@ -200,6 +201,16 @@ def _check_scope(pattern: Pattern, joined: list[Clause], others: frozenset[str],
                 _hidden(clause, piece, pattern, findings)
             elif name not in inside and not _bound_inside(pattern, clause, name):
                 _unbound(piece, pattern, own | others, findings)
+
+
+def _check_minus(pattern: Pattern, others: frozenset[str], findings: Findings) -> None:
+    """Reports variables inside MINUS that look as if they were those of another GPM."""
+    for clause in clauses(pattern.words, "MINUS"):
+        for piece in clause.pieces:
+            name = piece.text[1:]
+            if piece.kind == "var" and name in others - pattern.bindings.may and findings.sound(pattern.place(piece)):
+                findings.add("E254", f"`{piece.text}` is of another GPM, which MINUS does not see", pattern.place(piece),
+                             hint="if it is meant for itself, give it a name of its own")  # fmt: skip
 
 
 def _inside_exists(clause: Clause) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves
+from augury.engine.operators.runs.number_tests import number_tests
 from augury.engine.operators.runs.seeking import Seeking
 from augury.engine.operators.runs.sight import Members, Question, Sight, once
 from augury.errors import RunError
@@ -64,7 +65,10 @@ class Edges(Operator):
         asked = [(result.part, result.aggregate) for result in run.results]
         asked += [(m.target, a) for m in self.moves for q in m.later for _, a in q.hidden if isinstance(a, Aggregate)]
         self.carried = Carried(self.sight, kept_along(run, asked, self.sight))
-        self.seeking = [Seeking(self.moves[i], i, moments, self.longest, self._met) for i in sorted(moves.sought)]
+        self.seeking = [
+            Seeking(self.moves[i], i, moments, self.longest, self._met, number_tests(self.moves[i], self.sight))
+            for i in sorted(moves.sought)
+        ]
         self.sought = sum(seeking.bit for seeking in self.seeking)
         self._clear()
 

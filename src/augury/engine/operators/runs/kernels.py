@@ -347,6 +347,66 @@ def candidates(
 
 
 @Kernel
+def find_numbers(
+    sources: Array, at: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
+    tests: Array, numbers: Array, agree: Array, codes: Array, pairs: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Looks on from moments until each knows what it looks for, or there is no more, where that is said by numbers.
+
+    A test is (comparison, row of `numbers`, of the target, row, of the target); a row of `numbers` has one for each moment.
+    `agree` are rows of `codes` that must be equal: of the source, of the target. How far it came, the pairs, and looked at.
+    """
+    n = touched = 0
+    for i in range(at, len(sources)):
+        m, began = sources[i], n
+        place, least = state[S_AT, m], state[S_FOUND, m]
+        here = after[place if place >= 0 else m]
+        full = False
+        while here >= 0:
+            touched += 1
+            if alive[here] and data[START, here] > data[END, m]:
+                if data[END, here] > least + lasts or data[END, here] - data[START, m] > longest:
+                    place = -2
+                    break
+                if data[START, here] <= least and data[target, here] >= 0:
+                    held = True
+                    for g in range(agree.shape[0]):
+                        held = held and codes[agree[g, 0], m] == codes[agree[g, 1], here]
+                    for t in range(tests.shape[0]):
+                        if not held:
+                            break
+                        x = numbers[tests[t, 1], here if tests[t, 2] else m]
+                        y = numbers[tests[t, 3], here if tests[t, 4] else m]
+                        op = tests[t, 0]
+                        if op == 0:
+                            held = x < y
+                        elif op == 1:
+                            held = x <= y
+                        elif op == 2:
+                            held = x > y
+                        elif op == 3:
+                            held = x >= y
+                        elif op == 4:
+                            held = x == y
+                        else:
+                            held = x != y
+                    if held:
+                        if n == pairs.shape[1]:
+                            full = True
+                            break
+                        pairs[0, n] = m
+                        pairs[1, n] = here
+                        n += 1
+                        least = min(least, data[END, here])
+            place = here
+            here = after[here]
+        if full:
+            return i, began, touched
+        state[S_AT, m], state[S_FOUND, m] = place, least
+    return len(sources), n, touched
+
+
+@Kernel
 def rewire(
     sources: Array, mask: int, given: Array, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
 ) -> tuple[int, int, int]:

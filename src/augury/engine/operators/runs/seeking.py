@@ -14,6 +14,7 @@ from augury.columns.table import END, NONE, START, grown
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move
+from augury.engine.operators.runs.number_tests import NumberTests
 from augury.jit import Array
 
 Meets = Callable[[Move, Array, Array], Array]  # which pairs of moments meet the conditions of a move
@@ -22,13 +23,18 @@ Meets = Callable[[Move, Array, Array], Array]  # which pairs of moments meet the
 class Seeking:
     """The searches of one move. `number` is that of the move among the bits of an edge."""
 
-    def __init__(self, move: Move, number: int, moments: Moments, longest: int, meets: Meets) -> None:
+    def __init__(
+        self, move: Move, number: int, moments: Moments, longest: int, meets: Meets, tests: NumberTests | None
+    ) -> None:
         self.move, self.bit, self.moments, self.longest, self.meets = move, 1 << number, moments, longest, meets
+        self.tests = tests
         self.source, self.target = moments.row_fields[move.source], moments.row_fields[move.target]
         self.touched = 0
         self.clear()
 
     def clear(self) -> None:
+        if self.tests is not None:
+            self.tests.clear()
         # Of each moment: how far it has looked, the least end of what it has found, and the next one that waits in its chain.
         self.state = np.empty((3, 16), np.int64)
         self.known = 0
@@ -87,6 +93,31 @@ class Seeking:
 
     def _looked(self, sources: Array, lasts: int) -> Array:
         """Looks on from where each one is until it knows, or there is no more; the pairs that were found."""
+        table = self.moments.out.table
+        pairs = self._found_by_numbers(sources, lasts)
+        pairs = self._found_by_asking(sources, lasts) if pairs is None else pairs
+        return np.ascontiguousarray(pairs[:, table.data[START, pairs[1]] <= self.state[k.S_FOUND, pairs[0]]])
+
+    def _found_by_numbers(self, sources: Array, lasts: int) -> Array | None:
+        """The same where numbers decide: by a kernel. None where they do not."""
+        if self.tests is None or not self.tests.follow():
+            return None
+        table, index, tests = self.moments.out.table, self.moments.index, self.tests
+        at, found = 0, [np.empty((2, 0), np.int64)]
+        room = np.empty((2, 2 * len(sources) + 64), np.int64)
+        while at < len(sources):
+            came, count, touched = k.find_numbers(
+                sources, at, table.data, table.alive, index.after, self.target, self.state, self.longest, lasts,
+                tests.tests, tests.numbers, tests.agree, tests.codes, room,
+            )  # fmt: skip
+            self.touched += touched
+            found.append(room[:, :count].copy())
+            if came < len(sources) and count == 0:
+                room = np.empty((2, 2 * room.shape[1]), np.int64)
+            at = came
+        return np.concatenate(found, axis=1)
+
+    def _found_by_asking(self, sources: Array, lasts: int) -> Array:
         table, index, found = self.moments.out.table, self.moments.index, [np.empty((2, 0), np.int64)]
         portion, open_ones = 1, sources
         while len(open_ones):
@@ -104,5 +135,4 @@ class Seeking:
                 found.append(met)
             open_ones = open_ones[state == 0]
             portion = min(2 * portion, max(1, (1 << 20) // max(1, len(open_ones))))
-        pairs = np.concatenate(found, axis=1)
-        return np.ascontiguousarray(pairs[:, table.data[START, pairs[1]] <= self.state[k.S_FOUND, pairs[0]]])
+        return np.concatenate(found, axis=1)

@@ -1,0 +1,112 @@
+"""Windows by the clock, as rows: `w: every(1h)` beside facts, events, or groups of nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.algebra.clock_windows import Line, Windows
+from augury.columns.frame import LONGEST, View
+from augury.columns.table import END, START, Links, Table
+from augury.engine.operators.base import Operator, Part
+from augury.engine.saved import require
+from augury.errors import RunError
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+_MOST = 20_000_000  # windows that are made in one step
+
+
+class ClockWindows(Operator):
+    """All windows that end at or after the least end of a standing input event, and by the clock.
+
+    It reads all inputs, to know the least end; the circuit tells it the time. What a compaction has forgotten is not
+    made again: `numbers` are those of the windows that have been made so far.
+    """
+
+    kind = "windows"
+
+    def __init__(self, circuit: Circuit, out: View, windows: Windows, rule: str) -> None:
+        self.line = Line(windows, circuit.clock)
+        self.least: int | None = None
+        self.numbers: tuple[int, int] | None = None  # the first, and the one after the last
+        inputs = tuple(View(events.out.table) for events in circuit.inputs.values())
+        super().__init__(circuit, inputs, out, rule)
+        circuit.clocked.append(self)
+
+    def make_links(self) -> list[Links | None]:
+        return [None for _ in self.inputs]
+
+    def tick(self, now: int) -> None:
+        self.wake()
+
+    def step(self) -> None:
+        lost = False
+        for port, view in enumerate(self.inputs):
+            gained = self.gains(port)
+            if len(gained):
+                end = int(view.table.data[END, gained].min())
+                self.least = end if self.least is None else min(self.least, end)
+            ends = view.table.data[END, self.losses(port)]
+            lost = lost or (len(ends) > 0 and int(ends.min()) == self.least)
+        if lost:
+            self.least = self.least_standing()
+        self.follow()
+
+    def least_standing(self) -> int | None:
+        """The least end of the events that stand. What was forgotten stands for ever."""
+        tables = [view.table for view in self.inputs]
+        found = [int(t.data[END, : t.n][t.alive[: t.n].astype(bool)].min()) for t in tables if t.live]
+        return min(found, default=None)
+
+    def follow(self) -> None:
+        """Makes the windows that there are now, and takes back those that there are no longer."""
+        now, table = self.circuit.now, self.out.table
+        if self.least is None or now is None or self.least > now:
+            self.numbers = None
+            standing = np.flatnonzero(table.alive[: table.n])
+            if len(standing):
+                table.kill(standing)
+            return
+        first, last = self.line.first_from(self.least), self.line.last_by(min(now, LONGEST)) + 1
+        made = self.numbers or (first, first)
+        gone = np.flatnonzero((table.data[END, : table.n] < self.least) & table.alive[: table.n].astype(bool))
+        if len(gone):
+            table.kill(gone)
+        new = [*range(first, min(made[0], last)), *range(max(made[1], first), last)] if last - first < _MOST else None
+        if new is None:
+            raise RunError(f"rule `{self.rule}` has more than {_MOST:,} windows from the first event to now",
+                           hint="let windows be longer; a rule that only collects makes none where nothing happened")  # fmt: skip
+        self.numbers = (first, max(made[1], last)) if last > first else made
+        if new:
+            times = [(self.line.begin(n), self.line.end(n)) for n in new]
+            rows = np.array([(s, e, -1, -1, 0) for s, e in times if s <= e], np.int64).reshape(-1, 5).T
+            table.append(np.ascontiguousarray(rows))
+
+    def parents(self) -> list[tuple[int, Table]]:
+        return []
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        return ()
+
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        return frontier + 1
+
+    def state(self, number: Mapping[int, int]) -> Any:
+        return {"least": self.least, "numbers": None if self.numbers is None else list(self.numbers)}
+
+    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        require(isinstance(state, dict) and state.keys() == {"least", "numbers"}, "windows that are none")
+        numbers = state["numbers"]
+        require(state["least"] is None or type(state["least"]) is int, "a time that is none")
+        require(
+            numbers is None or (len(numbers) == 2 and all(type(n) is int for n in numbers)), "numbers that are none"
+        )
+        self.least, self.numbers = state["least"], None if numbers is None else (numbers[0], numbers[1])
+
+    def check(self) -> None:
+        data = self.out.table.data[:, : self.out.table.n]
+        require(bool((data[START] <= data[END]).all()), "a window that ends before it begins")

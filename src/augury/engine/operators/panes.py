@@ -1,0 +1,392 @@
+"""Totals of windows by the clock: `w: every(1h, 5min), while w: collect q`, where just windows with something in them count."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.algebra.clock_windows import Line, Windows
+from augury.algebra.nodes import Collect, Rule
+from augury.columns.frame import View
+from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table
+from augury.engine.operators.base import Operator, Part, Ways
+from augury.engine.operators.group_totals import Groups, GroupTotals
+from augury.engine.operators.partial_totals import Partial, PartialTotals
+from augury.engine.saved import check_numbers, require
+from augury.jit import Array
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
+
+_NONE = np.zeros(0, np.int64)
+_HOUR = 3_600_000_000
+
+
+class _Held:
+    """What each row has collected: for rows that were added together, one array and where each begins in it."""
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.parts: list[tuple[Array, Array]] = []
+
+    def add(self, first: int, offsets: Array, members: Array) -> None:
+        self.firsts.append(first)
+        self.parts.append((offsets, members))
+
+    def of(self, row: int) -> Array | None:
+        at = bisect_right(self.firsts, row) - 1
+        if at < 0 or row - self.firsts[at] >= len(self.parts[at][0]) - 1:
+            return None
+        offsets, members = self.parts[at]
+        return members[offsets[row - self.firsts[at]] : offsets[row - self.firsts[at] + 1]]
+
+
+class Panes(Operator):
+    """For each window with something inside, and each group in it, a row with the totals.
+
+    What is collected is put into *panes*: slices of the greatest length that divides windows and hops. A window is made
+    of panes, and computed once the clock has passed its end; before that, an event costs a place in its pane. A late
+    event, or one that is taken back, makes the windows anew that it lies in, and no others. An interval that lies in no
+    pane is kept beside them.
+    """
+
+    kind = "panes"
+
+    def __init__(
+        self, circuit: Circuit, collected: View, out: View, rule: Rule, windows: Windows, several: bool
+    ) -> None:
+        self.collect: Collect = rule.collects[0]
+        self.label = self.collect.window
+        self.line = Line(windows, circuit.clock)
+        slice_ = math.gcd(windows.size, windows.hop)
+        self.panes_line = self._panes_line(windows, slice_)
+        self.per_window, self.per_hop = windows.size // slice_, windows.hop // slice_
+        self.panes: dict[int, list[Array]] = {}
+        self.across: dict[int, list[Array]] = {}  # by the window that they lie in
+        self.computed: dict[int, Array] = {}  # the rows that each window has given
+        self.held_by = _Held()
+        self.kept_members = (_NONE, _NONE)
+        self.changed: dict[int, None] = {}  # windows that are to be computed
+        super().__init__(circuit, (collected,), out, rule.label)
+        self.totals = GroupTotals(circuit, collected, self.collect, rule, several)
+        # Windows that share panes are made of what these come to, where that can be added up.
+        adds = self.totals.simple and not self.collect.where and self.per_window > 1
+        self.adding = PartialTotals(circuit, collected, self.collect) if adds else None
+        self.partials: dict[int, Partial] = {}
+        circuit.clocked.append(self)
+        circuit.asks(self, self.collect.where)
+
+    def _panes_line(self, windows: Windows, size: int) -> Line:
+        """Panes begin where windows do, also where those count from a Monday."""
+        line = Line(replace(windows, size=size, hop=size), self.line.clock)
+        if line.fixed:
+            line.origin = self.line.origin
+        else:
+            line.wall = self.line.wall
+        return line
+
+    def make_links(self) -> list[Links | None]:
+        return [None]
+
+    def tick(self, now: int) -> None:
+        if self.changed:
+            self.wake()
+
+    def step(self) -> None:
+        for rows in (self.losses(0), self.stale(0)):
+            if len(rows):
+                self.enter(rows, new=False)
+        gained = self.gains(0)
+        if len(gained):
+            self.enter(gained, new=True)
+        now = self.circuit.now
+        if now is not None and self.changed:
+            due = sorted(n for n in self.changed if self.line.end(n) <= now)
+            for number in due:
+                del self.changed[number]
+            self.compute(due)
+
+    # Panes
+
+    def enter(self, rows: Array, new: bool) -> None:
+        """Puts rows into their panes, or says that those are no longer what they were."""
+        data = self.inputs[0].table.data
+        start, end = data[START, rows], data[END, rows]
+        pane = self.panes_of(start)
+        inside = self.panes_of(end) == pane if (start != end).any() else np.ones(len(rows), bool)
+        order = np.argsort(pane[inside], kind="stable")
+        numbers, first = np.unique(pane[inside][order], return_index=True)
+        held = np.split(rows[inside][order], first[1:]) if len(numbers) else []
+        for number, some in zip(numbers.tolist(), held, strict=True):
+            self.partials.pop(number, None)
+            if new:
+                self.panes.setdefault(number, []).append(some)
+        self.mark_with(numbers.tolist())
+        for row, s, e in zip(*(x[~inside].tolist() for x in (rows, start, end)), strict=True):
+            for number in self.line.holding(s, e):
+                if new:
+                    self.across.setdefault(number, []).append(np.array([row], np.int64))
+                self.mark((number,))
+
+    def mark_with(self, panes: list[int]) -> None:
+        """The windows that some panes, in order, are part of are to be computed."""
+        done: int | None = None
+        for pane in panes:
+            found = self.windows_with(pane)
+            self.mark(found if done is None else range(max(found.start, done), found.stop))
+            done = found.stop
+
+    def mark(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.changed[number] = None
+
+    def panes_of(self, times: Array) -> Array:
+        """The number of the pane that each time lies in."""
+        line = self.panes_line
+        if line.fixed:
+            return (times - line.origin) // line.hop
+        different, place = np.unique(times // _HOUR, return_inverse=True)
+        numbers = np.empty(len(times), np.int64)
+        found = [(line.last_begun(h * _HOUR), line.last_begun((h + 1) * _HOUR - 1)) for h in different.tolist()]
+        low, high = (np.array([f[i] for f in found], np.int64)[place] for i in (0, 1))
+        numbers[:] = low
+        for i in np.flatnonzero(low != high).tolist():  # the hour in which one begins
+            numbers[i] = line.last_begun(int(times[i]))
+        return numbers
+
+    def windows_with(self, pane: int) -> range:
+        """The numbers of the windows that a pane is part of."""
+        return range(-((self.per_window - 1 - pane) // self.per_hop), pane // self.per_hop + 1)
+
+    def held(self, number: int) -> list[Array]:
+        """What lies in a window, pane by pane."""
+        first = number * self.per_hop
+        found = [some for p in range(first, first + self.per_window) for some in self.panes.get(p, ())]
+        return [*found, *self.across.get(number, ())]
+
+    # Windows
+
+    def compute(self, numbers: Sequence[int]) -> None:
+        """Computes windows; of those that were computed before, just what is different is given again."""
+        groups = self.added_up(numbers) if self.adding is not None else None
+        if groups is not None:
+            self.give(numbers, groups)
+            return
+        alive = self.inputs[0].table.alive
+        rows, of = list[Array](), list[int]()
+        for number in numbers:
+            for some in self.held(number):
+                rows.append(some)
+                of.append(number)
+        if rows:
+            every = np.concatenate(rows)
+            window = np.repeat(np.array(of, np.int64), [len(some) for some in rows])
+            standing = alive[every].astype(bool)
+            every, window = every[standing], window[standing]
+        else:
+            every = window = _NONE
+        self.touched += len(every)
+        self.give(numbers, self.totals.of(every, window, self.bounds))
+
+    def added_up(self, numbers: Sequence[int]) -> Groups | None:
+        """Windows made of panes that are added up; None where that cannot be."""
+        assert self.adding is not None
+        if not numbers or any(number in self.across for number in numbers):
+            return None
+        low, high = numbers[0] * self.per_hop, numbers[-1] * self.per_hop + self.per_window
+        few = high - low < len(self.panes)
+        panes = (
+            [p for p in range(low, high) if p in self.panes]
+            if few
+            else sorted(p for p in self.panes if low <= p < high)
+        )
+        missing = [p for p in panes if p not in self.partials]
+        if missing:
+            held = [np.concatenate(self.panes[p]) for p in missing]
+            rows = np.concatenate(held)
+            pane = np.repeat(np.array(missing, np.int64), [len(some) for some in held])
+            standing = self.inputs[0].table.alive[rows].astype(bool)
+            self.touched += int(standing.sum())
+            found = self.adding.panes(rows[standing], pane[standing]) if standing.any() else {}
+            if found is None:
+                return None
+            self.partials |= found
+        panes = [p for p in panes if p in self.partials]
+        if not panes:
+            return Groups(_NONE, dict.fromkeys(self.totals.names, _NONE), _NONE, None, _NONE)
+        every = np.array(numbers, np.int64)
+        first = every * self.per_hop
+        partials = [self.partials[p] for p in panes]
+        added = self.adding.windows(partials, np.array(panes, np.int64), every, first, first + self.per_window)
+        if added is None:
+            return None
+        window, columns, rank = added
+        return Groups(window, columns, rank, None, _NONE)
+
+    def bounds(self, numbers: Array) -> tuple[Array, Array]:
+        """When windows begin and end."""
+        if self.line.fixed:
+            begin = self.line.origin + numbers * self.line.hop
+            return begin, begin + self.line.size - 1
+        different, place = np.unique(numbers, return_inverse=True)
+        both = [(self.line.begin(n), self.line.end(n)) for n in different.tolist()]
+        begin, end = (np.array([b[i] for b in both], np.int64)[place] for i in (0, 1))
+        return begin, end
+
+    def give(self, numbers: Sequence[int], groups: Groups) -> None:
+        """Rows for groups, window by window; rows that are as before stay."""
+        table, window = self.out.table, groups.window
+        given = np.empty((table.width, len(groups)), np.int64)
+        begin, end = self.bounds(window) if len(groups) else (window, window)
+        given[START], given[END], given[LEFT], given[RIGHT], given[RANK] = begin, end, -1, -1, groups.rank
+        for name, at in self.out.vars.items():
+            given[at] = groups.columns[name]
+        for s, e in self.out.labels.values():
+            given[s], given[e] = begin, end
+        before = [n for n in numbers if n in self.computed]
+        new = np.arange(len(groups)) if not before else self.new_ones(before, groups, given)
+        if not len(new):
+            return
+        first = table.n
+        if groups.offsets is not None and len(new) == len(groups):
+            self.held_by.add(first, groups.offsets, groups.members)
+        elif groups.offsets is not None:
+            members = np.concatenate([_NONE, *(groups.held(i) for i in new.tolist())])
+            self.held_by.add(first, np.r_[0, np.cumsum(np.diff(groups.offsets)[new])], members)
+        table.append(np.ascontiguousarray(given[:, new]))
+        self.note(window[new], np.arange(first, table.n))
+
+    def note(self, window: Array, rows: Array) -> None:
+        """Says which rows there are for each window; they stand window by window."""
+        if len(rows):
+            cuts = np.flatnonzero(window[1:] != window[:-1]) + 1
+            for some in np.split(np.arange(len(rows)), cuts):
+                number = int(window[some[0]])
+                known = self.computed.get(number)
+                self.computed[number] = rows[some] if known is None else np.concatenate([known, rows[some]])
+
+    def new_ones(self, before: list[int], groups: Groups, given: Array) -> Array:
+        """The groups that are new; rows of before that are no longer given are taken back."""
+        table, fresh = self.out.table, np.ones(len(groups), bool)
+        fields = [*range(FIELDS, table.width)]
+        at: dict[int, list[int]] = {}
+        for i, number in enumerate(groups.window.tolist()):
+            at.setdefault(number, []).append(i)
+        gone = list[int]()
+        for number in before:
+            same = {given[fields, i].tobytes(): i for i in at.get(number, ())}
+            kept = list[int]()
+            for row in self.computed.pop(number).tolist():
+                like = same.get(table.data[fields, row].tobytes())
+                listed = groups.offsets is not None
+                if like is not None and (not listed or np.array_equal(self.members_of(row), groups.held(like))):
+                    fresh[like] = False
+                    kept.append(row)
+                else:
+                    gone.append(row)
+            if kept:
+                self.computed[number] = np.array(kept, np.int64)
+        if gone:
+            table.kill(np.array(sorted(gone), np.int64))
+        return np.flatnonzero(fresh)
+
+    # What rows are made of
+
+    def members_of(self, row: int) -> Array:
+        """What a row has collected; of one that was added up from panes, what lies in its window."""
+        held = self.held_by.of(row)
+        if held is not None:
+            return held
+        data, view, dictionary = self.out.table.data, self.inputs[0], self.circuit.tables.dictionary
+        some = self.held(self.line.last_begun(int(data[START, row])))
+        rows = np.concatenate([_NONE, *some])
+        rows = rows[view.table.alive[rows].astype(bool)]
+        for name in self.collect.by:
+            if name in self.out.vars:
+                code = dictionary.canonical(data[self.out.vars[name], row : row + 1])[0]
+                rows = rows[dictionary.canonical(view.table.data[view.vars[name], rows]) == code]
+        return rows
+
+    def flat(self, rows: Array) -> tuple[Array, Array]:
+        """What some rows have collected, one after the other, and how much each has."""
+        held = [self.members_of(row) for row in rows.tolist()]
+        return np.concatenate([_NONE, *held]), np.array([len(one) for one in held], np.int64)
+
+    def parents(self) -> list[tuple[int, Table]]:
+        return []
+
+    def parts(self, row: int) -> tuple[Part, ...]:
+        found: dict[Part, None] = {}
+        for member in self.members_of(row).tolist():
+            found.update(dict.fromkeys(self.circuit.parts(self.inputs[0].table, member)))
+        return tuple(found)
+
+    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+        return None
+
+    def sources(self, rows: Array) -> Ways:
+        collected, counts = self.flat(rows)
+        return [(np.arange(len(rows)), [(self.inputs[0].table, collected, np.repeat(np.arange(len(rows)), counts))])]
+
+    # What it keeps
+
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        return since.get(id(self.inputs[0].table), frontier + 1)
+
+    def wants(self, port: int, horizon: Horizon) -> Array:
+        """What lies in a window that may still change, or has not been computed."""
+        table = self.inputs[0].table
+        limit = horizon.since[id(table)]
+        least = self.line.begin(self.line.first_from(limit))
+        open_ = [n for n in self.changed if self.line.end(n) < limit]
+        least = min([least, *(self.line.begin(n) for n in open_)])
+        mask: Array = table.data[END, : table.n] >= least
+        return mask
+
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        self.kept_members = self.flat(np.flatnonzero(keep[id(self.out.table)]))
+        keep[id(self.inputs[0].table)][self.kept_members[0]] = True
+
+    def moved(self, places: Mapping[int, Array]) -> None:
+        members, counts = self.kept_members
+        self.held_by = _Held()
+        self.held_by.add(0, np.r_[0, np.cumsum(counts)], places[id(self.inputs[0].table)][members])
+
+    def rebuild(self) -> None:
+        """Panes are made of what stands; what has been computed is found by its times."""
+        super().rebuild()
+        self.panes, self.across, self.computed, self.partials = {}, {}, {}, {}
+        table, out, now = self.inputs[0].table, self.out.table, self.circuit.now
+        rows = np.flatnonzero(table.alive[: table.n])
+        self.changed = {}
+        if len(rows):
+            self.enter(rows, new=True)
+        for number in [n for n in self.changed if now is not None and self.line.end(n) <= now]:
+            del self.changed[number]  # computed already, whether it gave anything or not
+        given = np.flatnonzero(out.alive[: out.n])
+        given = given[np.argsort(out.data[START, given], kind="stable")]
+        begins, place = np.unique(out.data[START, given], return_inverse=True)
+        numbers = np.array([self.line.last_begun(int(begin)) for begin in begins], np.int64)
+        self.note(numbers[place], given)
+
+    def state(self, number: Mapping[int, int]) -> Any:
+        members, counts = self.flat(np.arange(self.out.table.n))
+        return {"count": counts, "of": members}
+
+    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        require(isinstance(state, dict) and state.keys() == {"count", "of"}, "members that are none")
+        require(len(state["count"]) == self.out.table.n, "members that do not fit")
+        check_numbers(state["count"], 0, len(state["of"]) + 1, "a number that is none")
+        require(int(state["count"].sum()) == len(state["of"]), "members that do not fit")
+        check_numbers(state["of"], 0, self.inputs[0].table.n, "something collected that is not there")
+        self.held_by = _Held()
+        self.held_by.add(0, np.r_[0, np.cumsum(state["count"])], state["of"])
+
+    def check(self) -> None:
+        pass
