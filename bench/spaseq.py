@@ -191,7 +191,13 @@ def _companies(size: int) -> Any:
     from augury.model import Iri, Value
 
     names = [Iri(f"{SPACE}company{i}") for i in range(size - 1)]
-    terms: list[Value] = [Iri(f"{SPACE}share"), Iri(f"{SPACE}name"), Iri(KNOWN), *names, *(f"name {i}" for i in range(size))]
+    terms: list[Value] = [
+        Iri(f"{SPACE}share"),
+        Iri(f"{SPACE}name"),
+        Iri(KNOWN),
+        *names,
+        *(f"name {i}" for i in range(size)),
+    ]
     subject = np.r_[0, np.arange(3, 3 + size - 1)].astype(np.int32)
     object = np.arange(3 + size - 1, 3 + 2 * size - 1).astype(np.int32)
     rows = (subject, np.full(size, 1, np.int32), object, np.full(size, 2, np.int32))

@@ -47,6 +47,7 @@ _SHORT = {
     "test_spark_rules.py": ("test_answers_are_those_of_the_reference[negation]", "test_rules_over_many_facts_are_joined[both bound]"),
     "test_spark_triples.py": ("test_malformed_lines_are_named",),
     "test_spark_conversions.py": ("test_",),
+    "test_spaseq_spark.py": ("test_",),
     "test_bench_spark.py": ("test_names",),
 }  # fmt: skip
 _LONG_PAGES = ("test_page_runs[spark.md]",)

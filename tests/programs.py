@@ -17,7 +17,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Literal, TypeVar
 
@@ -31,6 +31,7 @@ from augury.meaning import evaluate
 from augury.model import Event, Fact, HistoryItem, Revocation, Term, Value
 
 T = TypeVar("T")
+between = cache(st.integers)  # they are drawn by the thousand
 Number = Callable[[int, int], int]
 Step = list[HistoryItem] | tuple[Literal["advance"], int]
 
@@ -816,7 +817,7 @@ def write_any(number: Number) -> str:
 
 @st.composite
 def _drawn(draw: st.DrawFn, make: Callable[[Number], T]) -> T:
-    return make(lambda least, most: draw(st.integers(least, most)))
+    return make(lambda least, most: draw(between(least, most)))
 
 
 operator_programs = partial(_drawn, write_operator)

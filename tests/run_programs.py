@@ -18,7 +18,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from augury.model import Event, HistoryItem, Revocation, Value, equal, order_key
-from tests.programs import Choices, Number, Step
+from tests.programs import Choices, Number, Step, between
 
 TYPES = ("r", "q", "u")  # each with a key and a number
 Answer = tuple[tuple[Value, ...], int, int]
@@ -529,6 +529,6 @@ def example(seed: object) -> tuple[Spec, list[Event]]:
 @st.composite
 def examples(draw: st.DrawFn) -> tuple[Spec, list[Event]]:
     def number(least: int, most: int) -> int:
-        return draw(st.integers(least, most))
+        return draw(between(least, most))
 
     return write_spec(number), write_history(number)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from augury.algebra import nodes
+from tests.conftest import piece
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
@@ -107,3 +108,14 @@ def _modules(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {alias.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
     return names | {n.module.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}
+
+
+def test_all_that_runs_on_spark_is_one_piece() -> None:
+    """A file that uses the session of the tests is listed in `conftest.py`: else a second worker starts a second one."""
+    tests = Path(__file__).parent
+    sessions = [
+        path.name for path in tests.glob("test_*.py") if "tests.spark_session" in path.read_text(encoding="utf-8")
+    ]
+    listed = [name for name in sessions if piece(f"tests/{name}::test_x") == "spark"]
+    assert sorted(set(sessions) - set(listed)) == ["test_docs.py", "test_layout.py"]  # of the pages, some run on Spark
+    assert piece("tests/test_docs.py::test_page_runs[spark.md]") == "spark"

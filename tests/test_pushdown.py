@@ -287,7 +287,7 @@ def test_arguments_of_scans(spark: SparkSession, seed: int) -> None:
 def of(program: str) -> list[Node]:
     """The placed patterns of a program."""
     rules = [placed(rule, ()) for rule in compile(program).plan.rules]
-    return [p for r in rules for p in (r.body, *([r.collect.pattern] if r.collect else ()))]
+    return [pattern for rule in rules for pattern in rule.patterns]
 
 
 GIVEN = Table(["string", "int"], [Event("e", ("a", 1), 0, 0), Event("e", ("b", 2), 0, 5), Event("e", ("c", 30), 3, 9), Event("e", (None, None), 0, 0)])  # fmt: skip

@@ -155,7 +155,8 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
     items = [i for batch in kept for i in batch]
     same(standing, told.reference(local, items, None))
     well_formed((c.event for c in found.changes), local.history)
-    reads = {t for stage in stages(local.plan_of_all, local.pipeline.longest, False).stages for t in stage.reads}
+    spread = stages(local.plan_of_all, local.pipeline.longest, False)
+    reads = {t for stage in spread.stages for t in stage.reads}
     expected = Counter((i.type, i.id, i.end) for i in late if isinstance(i, Event) and (i.type, len(i.args)) in reads)
     told_late = [e for e in found.late if "type" in e]
     assert Counter((e["type"], e.get("id", ""), told.clock.read(e.get("end", e.get("time")))) for e in told_late) == expected  # fmt: skip
@@ -164,14 +165,13 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
             assert change.op > 0, f"a final answer is taken back: {change}"
             due = next(n for n, f in enumerate(found.frontiers) if f is not None and f >= change.event.end)
             assert change.batch == due, f"{change} is due in batch {due}"
-    elif len(local.plan_of_all.rules) and not ahead(local):
+    elif len(local.plan_of_all.rules) and not ahead(spread):
         prefixes_agree(told, local, kept, found)
     return found
 
 
-def ahead(local: Local) -> bool:
+def ahead(spread: Stages) -> bool:
     """Whether the clock of a bucket may matter, or that of a stage before it."""
-    spread = stages(local.plan_of_all, local.pipeline.longest, False)
     return len(spread.stages) > 1 or any(
         rule.covers or any(isinstance(n, Instant) for n in walk(rule.body)) for rule in spread.plan.rules
     )
