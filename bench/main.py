@@ -10,7 +10,7 @@ from typing import TypeAlias
 from rich.console import Console
 
 from augury.terminal import say, working
-from bench import charts, compare, extras, files, knowledge, paper_r, paper_v
+from bench import charts, clock, compare, extras, files, knowledge, paper_r, paper_v
 from bench.measure import Settings
 from bench.report import as_json, table
 from bench.rows import Row
@@ -22,6 +22,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "R": paper_r.EXPERIMENTS,
     "V": paper_v.EXPERIMENTS,
     "knowledge": knowledge.EXPERIMENTS,
+    "clock": clock.EXPERIMENTS,
     "files": files.EXPERIMENTS,
     "extras": extras.EXPERIMENTS,
 }
@@ -51,6 +52,7 @@ TITLES = {
     "enrich": "Events joined with a table of a million rows",
     "near": "Stations within 50 km of events",
     "state": "State that events make and end, one change after the other",
+    "windows": "Windows by the clock, rankings, doubles: payments of 10,000 shops over a month",
     **files.TITLES,
     "latency": "P1, one event at a time",
     "batches": "P1, by the number of events pushed at once",
