@@ -1,5 +1,8 @@
 PY := .venv/bin/python
 
+# Tests start many processes: where Python may not keep what it compiles, each of them compiles everything again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help run test test-long setup check fuzz bench mutants faults docs lock fmt clean
 .DEFAULT_GOAL := help
 

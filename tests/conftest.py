@@ -1,13 +1,16 @@
 """Property tests are the same each time in CI; `make fuzz` tries many more, each time others.
 
 Tests that take long on Spark run with `make test-long` alone; what they are about is tested on a smaller scale as well.
-All that run on Spark are done by one worker, so that there is one virtual machine, while another does the rest.
+All that run on Spark are done by one worker, so that there is one virtual machine, while another does the rest. Of the rest,
+a piece is some tests of one function, or all that read one spec file, which then is compiled once.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,7 +21,8 @@ settings.register_profile("fuzz", max_examples=3000, deadline=None, suppress_hea
 settings.load_profile("fuzz" if os.environ.get("AUGURY_FUZZ") else "ci")
 
 # Virtual machines live for minutes here: to compile well takes them longer than to run what was compiled quickly.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# There is room for all that they compile: else they throw code away, and compile it again.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m")
 
 # What runs on Spark in the short run, by file; all of these files run in the long one.
 _SHORT = {
@@ -42,6 +46,7 @@ _SHORT = {
     "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_are_joined[in one branch]", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
     "test_spark_rules.py": ("test_answers_are_those_of_the_reference[negation]", "test_rules_over_many_facts_are_joined[both bound]"),
     "test_spark_triples.py": ("test_malformed_lines_are_named",),
+    "test_spark_conversions.py": ("test_",),
     "test_bench_spark.py": ("test_names",),
 }  # fmt: skip
 _LONG_PAGES = ("test_page_runs[spark.md]",)
@@ -50,6 +55,19 @@ _LONG_PAGES = ("test_page_runs[spark.md]",)
 def on_spark(nodeid: str) -> bool:
     file, _, name = nodeid.rpartition("/")[2].partition("::")
     return file in _SHORT or name in _LONG_PAGES
+
+
+PIECES = 8  # of a function with many tests: to hand them out one by one costs as much as many of them
+_SPEC = re.compile(r"\[(?:\w+, )?(?:\w+/)?(\w+): ")  # the file of a spec case, in the name of its test
+
+
+def piece(nodeid: str) -> str:
+    """The piece of work that a test belongs to."""
+    if on_spark(nodeid):
+        return "spark"
+    if spec := _SPEC.search(nodeid):
+        return f"spec {spec[1]}"
+    return f"{nodeid.partition('[')[0]} {crc32(nodeid.encode()) % PIECES}"
 
 
 def is_long(item: pytest.Item) -> bool:
@@ -67,11 +85,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests go one by one to whoever is free, but for those on Spark, which are one piece of work."""
+    """Whoever is free takes the next piece; Spark is the first one."""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    class OneSpark(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            return "spark" if on_spark(nodeid) else nodeid
+    config.option.loadscopereorder = False
 
-    return OneSpark(config, log)
+    class ByPiece(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return piece(nodeid)
+
+    return ByPiece(config, log)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,16 @@ SPARK = [
     pytest.mark.filterwarnings("ignore::UserWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+_ROOT = Path(__file__).parents[1]
+# Workers come from a process that has imported what they need.
+FORKED = {
+    "spark.python.daemon.module": "tests.spark_daemon",
+    "spark.executorEnv.PYTHONPATH": f"{_ROOT}{os.pathsep}{_ROOT / 'src'}",
+}
+# Small jobs of large plans: to generate and compile code takes most of their time.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 SETTINGS = {
+    **FORKED,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",

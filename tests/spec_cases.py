@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from augury.algebra.nodes import Run, walk
@@ -11,17 +13,23 @@ from augury.testing import Case, read_specs
 FOLDER = Path(__file__).parent / "specs"
 
 
-QUERIES_EVERYWHERE = False  # whether all executors answer queries
+QUERIES_EVERYWHERE = True
 
 
 def all_cases() -> list[Case]:
     """The cases that all executors answer."""
-    return [case for case in read_specs(FOLDER) if QUERIES_EVERYWHERE or not case.queries]
+    return [case for case in reference_cases() if QUERIES_EVERYWHERE or not has_queries(case.program, case.queries)]
 
 
-def reference_cases() -> list[Case]:
-    """All cases."""
-    return list(read_specs(FOLDER))
+def has_queries(program: str, queries: Iterable[str]) -> bool:
+    """Whether a program has queries: in SPAseQ, or as GRAPH in its rules."""
+    return bool(list(queries)) or "GRAPH" in program
+
+
+@cache
+def reference_cases() -> tuple[Case, ...]:
+    """All cases: the same ones for all tests, so that each is read and compiled once."""
+    return tuple(read_specs(FOLDER))
 
 
 def chooses(plan: Plan) -> bool:

@@ -25,7 +25,19 @@ from augury.knowledge.rdf import read_rdf
 from augury.knowledge.rdfs import TYPE, closure
 from augury.model import Change, Event, Iri, Revocation
 from augury.sources import Skipped
-from bench import charts, counts, event_files, extras, files, knowledge, main, paper_v, reachability, triples
+from bench import (
+    charts,
+    counts,
+    event_files,
+    extras,
+    files,
+    graph_events,
+    knowledge,
+    main,
+    paper_v,
+    reachability,
+    triples,
+)
 from bench.baselines import LOOPS, duckdb_query
 from bench.measure import Settings, Timing, measure
 from bench.patterns import PATTERNS, PRELUDE, RUN, SEQUENCE, VALLEY, Pattern
@@ -198,6 +210,16 @@ def test_experiments_count_right(name: str) -> None:
 def opened(program: augury.Program, /, **options: Any) -> Any:
     """A session whose kernels are not compiled."""
     return program.session(clock="logical", **options)
+
+
+@pytest.mark.parametrize("name", [*main.GROUPS["graphs"], *main.GROUPS["spaseq"]])
+def test_graph_events_are_counted_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rdflib")
+    monkeypatch.setattr(graph_events, "count_work", lambda rows: None)
+    monkeypatch.setattr(graph_events, "KNOWN", (1_000, 2_000))
+    rows = list(main.ALL[name](Settings(events=SMALL, repeat=1)))
+    assert rows and all(row.right for row in rows)
+    assert any(row.expected for row in rows)
 
 
 @pytest.mark.parametrize("name", main.GROUPS["knowledge"])

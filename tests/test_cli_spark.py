@@ -39,10 +39,12 @@ Augury = Callable[..., Done]
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    """One session for all tests of this file: to start one takes seconds."""
+    """One session for all tests of this file: to start one takes seconds. In the long run, code is generated as for users."""
     from augury.spark.starting import open_session
+    from tests.spark_session import FORKED, INTERPRETED
 
-    session = open_session("local[2]", streaming_buckets=2)
+    settings = FORKED if os.environ.get("AUGURY_LONG") else FORKED | INTERPRETED
+    session = open_session("local[2]", [f"{name}={value}" for name, value in settings.items()], streaming_buckets=2)
     yield session
     session.stop()
 

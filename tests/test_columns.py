@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
@@ -140,13 +141,14 @@ def test_the_id_of_an_equal_event_does_not_hang_on_what_was_forgotten() -> None:
 def shown(columns: list[Columns]) -> list[Change]:
     """Columns as changes, by way of Arrow."""
     found = []
+    read = cache(from_tagged)  # a few values make hundreds of thousands of cells
     for one in columns:
         args = [decoded(one.dictionary, codes, "json").to_pylist() for codes in one.codes]
         ids = hex_ids(one.ids).to_pylist()
         traces = [()] * len(one) if one.trace is None else [tuple(t) for t in as_lists(one.trace).to_pylist()]
         assert one.trace is None or one.trace.tuples() == traces
         for i, (op, start, end) in enumerate(zip(one.op.tolist(), one.start.tolist(), one.end.tolist(), strict=True)):
-            own = tuple(None if column[i] is None else from_tagged(column[i]) for column in args)
+            own = tuple(None if column[i] is None else read(column[i]) for column in args)
             event = Event(one.type, own, start, end, ids[i], traces[i])
             found.append(Change("insert" if op > 0 else "retract", event))
     return found
@@ -156,8 +158,9 @@ def check(changes: Changes, session: Session) -> None:
     before = columns_of(changes)
     bare = columns_of(changes, trace=False)
     assert all(np.diff(one.op).min(initial=0) >= 0 for one in before)
-    assert [c.event.id for c in shown(bare)] == [c.event.id for c in shown(before)]
-    found = sorted(map(repr, shown(before)))
+    said = shown(before)
+    assert [c.event.id for c in shown(bare)] == [c.event.id for c in said]
+    found = sorted(map(repr, said))
     assert found == sorted(map(repr, changes))
     assert found == sorted(map(repr, shown(columns_of(changes)))), "once they have been made"
 

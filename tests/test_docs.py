@@ -3,6 +3,8 @@
 A fenced block is known by its tag; a second word names a file that the block is written to.
 
     aug                     a program; it compiles, and is the program of the examples that follow
+    spaseq                  a query, called `q`, of the examples that follow; rules after it go with it
+    rdf                     the static dataset of the next example, as TriG
     events                  one event a line; `% key: value` at the top is a setting of the case (clock, until, …)
     facts NAME              facts of a static predicate as JSON lines, for the next example
     timeline                a picture of the events and the answer, checked column by column
@@ -35,6 +37,7 @@ from augury.algebra.aggregates import AGGREGATES
 from augury.algebra.scalar import FUNCTIONS
 from augury.language.codes import CODES
 from augury.testing import Case
+from tests.spec_cases import QUERIES_EVERYWHERE, has_queries
 
 try:
     from tests.spark_session import SPARK, session
@@ -74,6 +77,8 @@ class Example:
 
     events: Block
     program: str
+    query: str = ""
+    rdf: str = ""
     facts: dict[str, list[Any]] = field(default_factory=dict)
     timeline: Block | None = None
     answer: Block | None = None
@@ -84,6 +89,8 @@ class Example:
         found: dict[str, Any] = dict(re.findall(r"^% (\w+): (.+)$", self.events.text, re.MULTILINE))
         if self.changes is not None:
             found["changes"] = self.changes.lines
+        found |= {"query": self.query} if self.query else {}
+        found |= {"rdf": self.rdf} if self.rdf else {}
         return {**found, "facts": self.facts}
 
 
@@ -97,17 +104,21 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def examples(page: str) -> Iterator[Example]:
-    program, facts, current = "", {}, None
+    program, query, rdf, facts, current = "", "", "", {}, None
     for block in blocks(page):
         match block.tag:
             case "aug" if not block.name:
-                program = block.text
+                program, query = block.text, query if block.page == "spaseq.md" and "GRAPH" not in block.text else ""
+            case "spaseq":
+                program, query = "", block.text
+            case "rdf":
+                rdf = block.text
             case "facts":
                 facts[block.name] = [json.loads(line) for line in block.lines]
             case "events":
                 if current is not None:
                     yield current
-                current, facts = Example(block, program, facts), {}
+                current, facts, rdf = Example(block, program, query, rdf, facts), {}, ""
             case "timeline" | "answer" | "changes":
                 assert current is not None, f"{block.id}: no events before it"
                 setattr(current, block.tag, block)
@@ -148,10 +159,16 @@ def test_program_compiles(block: Block, tmp_path: Path) -> None:
     augury.compile(block.text, name=str(tmp_path / "program.aug"), facts=names)
 
 
+@pytest.mark.parametrize("block", [pytest.param(b, id=b.id) for b in BLOCKS if b.tag == "spaseq"])
+def test_query_compiles(block: Block) -> None:
+    augury.compile(block.text, language="spaseq")
+
+
 @pytest.mark.parametrize("block", [pytest.param(b, id=b.id) for b in BLOCKS if b.tag == "refused"])
 def test_program_is_refused(block: Block) -> None:
+    language = "spaseq" if "DEFINE GPM" in block.text else "rules"
     try:
-        found = augury.compile(block.text).warnings
+        found = augury.compile(block.text, language=language).warnings
     except augury.ProgramError as error:
         found = error.diagnostics
     assert block.name in {d.code for d in found}
@@ -162,6 +179,7 @@ def test_example(example: Example, tmp_path: Path) -> None:
     write_files(example.events.page, tmp_path)
     answer = None if example.answer is None else tuple(example.answer.lines)
     assert answer is not None or example.changes is not None, "events without an answer"
+    asks = has_queries(example.program, [example.query] if example.query else [])
     Case(
         example.events.heading,
         example.program,
@@ -169,7 +187,7 @@ def test_example(example: Example, tmp_path: Path) -> None:
         answer,
         example.settings,
         str(tmp_path / "program.aug"),
-    ).check(engine="embedded")
+    ).check(engine="reference" if asks and not QUERIES_EVERYWHERE else "embedded")
 
 
 @pytest.mark.parametrize("example", [pytest.param(e, id=e.events.id) for e in EXAMPLES if e.timeline])

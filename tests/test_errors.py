@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import augury
-from augury.errors import render_all
+from augury.errors import Source, render_all
 from augury.language.codes import CODES
 
 FOLDER = Path(__file__).parent / "errors"
 CASES = [
-    (f"{path.stem}: {case['name']}", case)
+    (f"{path.stem}: {case['name']}", {"file": "q.spaseq" if path.stem == "spaseq" else "program.aug", **case})
     for path in sorted(FOLDER.glob("*.toml"))
     for case in tomllib.loads(path.read_text(encoding="utf-8"))["case"]
 ]
@@ -88,7 +88,16 @@ def message(program: str | Path, name: str = "program.aug") -> str:
 
 @pytest.mark.parametrize("case", [c for _, c in CASES], ids=[name for name, _ in CASES])
 def test_message(case: dict[str, str]) -> None:
-    assert message(case["program"]) == case["message"].strip("\n")
+    found = message(case["program"], case["file"]) if "engine" not in case else _refused(case)
+    assert found == case["message"].strip("\n")
+
+
+def _refused(case: dict[str, str]) -> str:
+    """What an executor says of a program that it does not run: a query, and rules beside it."""
+    query, rules = Source(case["file"], case["program"], "spaseq"), Source("rules.aug", case["rules"])
+    with pytest.raises(augury.ProgramError) as error:
+        augury.run(augury.Program.of([query, rules]), [], engine=case["engine"])
+    return render_all(error.value.diagnostics)
 
 
 @pytest.mark.parametrize("name", INCLUDES)

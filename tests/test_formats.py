@@ -30,9 +30,8 @@ from augury.clock import Clock, Duration, Timestamp
 from augury.errors import AuguryError, DataError
 from augury.jit import Kernel
 from augury.model import Event, HistoryItem, Iri, Revocation, Term
-from augury.notation import read_event
 from augury.program import Program
-from augury.sources import Reader, SourceFile, csv, item_from, jsonl, read_history
+from augury.sources import Reader, SourceFile, csv, jsonl, read_history
 from augury.sources import sheet as sheets_of_sources
 from augury.sources.objects import Irregular
 from augury.sources.types import kind_of
@@ -103,7 +102,7 @@ def compiled(number: int) -> tuple[Program, Clock, Written]:
     case = CASES[number]
     program = case.compiled(FUNCTIONS)
     clock = case.clock(program)
-    items = [item_from(read_event(line, clock, program.plan.prefixes), program.plan, clock) for line in case.events]
+    items = [case.read(line, program, clock) for line in case.events]
     return program, clock, as_table(items, program, clock)
 
 
@@ -180,7 +179,7 @@ def test_spec_cases_in_every_form(form: str) -> None:
                 held += 1
                 try:
                     found = answer(case, program, clock, events, engine)
-                    compare_answers(case.expected or (), found, clock, program.plan.prefixes)
+                    compare_answers(case.expected or (), found, clock, case.prefixes(program))
                 except (AssertionError, AuguryError) as error:
                     raise AssertionError(f"{case.path}: {case.name} on {engine}: {error}") from error
     assert held or not ALL  # a form that holds few cases may have none in a sample

@@ -58,6 +58,7 @@ def test_lines_of_one_shape_are_columns() -> None:
     )
     assert check('{"a":"ä","b":0}\r\n{"a":"€","b":999999999999999999}\r\n'.encode())
     assert check(b' { "a" : 1 } \n { "a" : 2 } \n')
+    assert check(rb'{"a": "\"1\"^^<x> .\n\t\/\\"}' + b'\n{"a": "plain"}\n')
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,9 @@ def test_lines_of_one_shape_are_columns() -> None:
         b'{"a": 1}\n{"a": 1} \n',
         b'{"a": 1}\n{"a": 1}{"a": 1}\n',
         b'{"a": 1, "a": 2}\n',
-        b'{"a": "\\n"}\n',
+        b'{"a": "\\x"}\n',
+        b'{"\\n": "x"}\n',
+        b'{"a": "x\\"}\n',
         b'{"a": "x"}\n{"a": "\\u00e4"}\n',
         b'{"a": "\x01"}\n',
         b'{"a": "\xff"}\n',
@@ -121,7 +124,7 @@ def test_columns_have_the_values_of_the_objects(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_a_byte_that_is_changed_is_seen(data: st.DataObject) -> None:
-    lines = bytearray(b'{"type": "a", "args": ["l1", 12.5, -7], "time": 3}\n' * 2)
+    lines = bytearray(b'{"type": "a", "args": ["l\\n1", 12.5, -7], "time": 3}\n' * 2)
     for _ in range(data.draw(st.integers(1, 3))):
         lines[data.draw(st.integers(0, len(lines) - 2))] = data.draw(
             st.sampled_from(b'0123456789.eE+-"\\,:{}[] \n\rax\x00\xc3\xa4')

@@ -34,7 +34,7 @@ from augury.spark.inputs import Part, Source
 from augury.spark.layout import Layout
 from tests.programs import STRATEGIES
 from tests.spark_local import HEARTBEAT, as_kept, cell, kinds_in
-from tests.spark_session import SPARK
+from tests.spark_session import INTERPRETED, SPARK
 from tests.spark_session import spark_fixture as spark_fixture
 from tests.spec_cases import all_cases, chooses
 from tests.test_stages import Told, arrivals, random_told, same, told_of
@@ -196,7 +196,7 @@ def spec_tolds(final: bool = False) -> list[Told]:
     found = []
     for case in all_cases():
         settings = set(case.settings) - {"changes", "emit", "lateness"}
-        if case.expected is None or not settings <= {"facts", "until", "policy"}:
+        if case.expected is None or case.queries or not settings <= {"facts", "until", "policy"}:
             continue
         told = told_of(case)
         ids = [i.id for i in told.history if isinstance(i, Event) and i.id]
@@ -287,11 +287,10 @@ def net(rows: Iterable[Any]) -> list[Any]:
 @pytest.fixture(name="plain")
 def plain_fixture(spark: SparkSession) -> Iterable[SparkSession]:
     """Without code generation, which costs most of the time of many small jobs."""
-    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    for name, value in settings.items():
+    for name, value in INTERPRETED.items():
         spark.conf.set(name, value)
     yield spark
-    for name in settings:
+    for name in INTERPRETED:
         spark.conf.unset(name)
 
 

@@ -24,9 +24,10 @@ from augury.notation import read_event, show_event
 from augury.program import Program, compile
 from augury.settings import length
 from augury.sources import item_from
-from augury.testing import Case, read_specs
+from augury.testing import Case
 from tests.functions import FUNCTIONS
 from tests.programs import WRITERS, clock_of, example, flat
+from tests.spec_cases import reference_cases
 
 
 @dataclass
@@ -535,7 +536,7 @@ def test_what_is_too_much_is_capped(program: str, failed: str) -> None:
 # Laws
 
 
-SPECS = list(read_specs(Path(__file__).parent / "specs"))
+SPECS = reference_cases()
 
 
 @pytest.mark.parametrize("case", SPECS, ids=[f"{Path(c.path).stem}: {c.name}" for c in SPECS])

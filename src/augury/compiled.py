@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.graph_queries import GraphQuery
+from augury.algebra.graph_queries import HIDDEN, GraphQuery
 from augury.algebra.nodes import Policy
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
@@ -32,10 +32,12 @@ from augury.language import syntax as s
 from augury.language.checks import check
 from augury.language.checks.types import check_subjects, check_types
 from augury.language.read import Loader, read
+from augury.language.spaseq.graph_atoms import graph_atoms
+from augury.language.spaseq.query_checks import check_origin
 from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
 from augury.language.translate import read_policy, translate
 from augury.optimiser import optimise
-from augury.queries.lower import lowered, why_not_lowered
+from augury.queries.lower import lowered
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Compiled:
         facts: tuple[str, ...],
         policy: str | None,
     ) -> Self:
-        in_order = ordered(queries, findings)
+        in_order = ordered([*queries, *graph_atoms(modules)], findings)
         with _not_too_deep([m.span.source for m in modules]):
             plan = translate(
                 modules,
@@ -115,9 +117,9 @@ class Compiled:
         return cls(plan, findings.sorted(), tuple(modules), functions, facts)
 
     def __repr__(self) -> str:
-        queries = counted(len(self.plan.graph_queries), "query").replace("querys", "queries")
-        parts = [counted(len(self.plan.rules), "rule")] * bool(self.plan.rules or not self.plan.graph_queries)
-        parts += [queries] * bool(self.plan.graph_queries)
+        number = len(self._queries)
+        parts = [counted(len(self.plan.rules), "rule")] if self.plan.rules or not number else []
+        parts += [f"{number} {'query' if number == 1 else 'queries'}"] if number else []
         return f"<{type(self).__name__} of {' and '.join(parts)}: {', '.join(self.plan.outputs)}>"
 
     @cached_property
@@ -131,15 +133,18 @@ class Compiled:
         return lowered(self.plan)
 
     @property
+    def _queries(self) -> tuple[GraphQuery, ...]:
+        """The queries that are files of their own."""
+        return tuple(query for query in self.plan.graph_queries if not query.name.startswith(HIDDEN))
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """The event types that a run answers with."""
         return self.plan.outputs
 
     def with_policy(self, policy: str) -> Self:
         """The same program under another policy, where it names none itself."""
-        return self._compiled(
-            list(self.modules), self.plan.graph_queries, Findings(), self.functions, self.facts, policy
-        )
+        return self._compiled(list(self.modules), self._queries, Findings(), self.functions, self.facts, policy)
 
     def with_rules(self, rules: str | Path) -> Self:
         """The program with more rules, from a path or from text."""
@@ -151,9 +156,7 @@ class Compiled:
         folders = [Path(name).parent for name in known if name != "<program>"]
         loader = _loader(findings, [_folder(source), *folders])
         added = [m for m in read(source, findings, loader) if m.span.source.name not in known]
-        return self._compiled(
-            [*self._labelled(), *added], self.plan.graph_queries, findings, self.functions, self.facts, None
-        )
+        return self._compiled([*self._labelled(), *added], self._queries, findings, self.functions, self.facts, None)
 
     def without_rule(self, label: str) -> Self:
         """The program without one of its rules."""
@@ -175,7 +178,7 @@ class Compiled:
             replace(m, statements=tuple(y for x in m.statements if (y := kept(x)) is not None))
             for m in self._labelled()
         ]
-        return self._compiled(modules, self.plan.graph_queries, Findings(), self.functions, self.facts, None)
+        return self._compiled(modules, self._queries, Findings(), self.functions, self.facts, None)
 
     def _labelled(self) -> list[s.Module]:
         """The modules with every rule under its label, so that labels stay when rules come and go."""
@@ -209,13 +212,18 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
         ) from None
 
 
-def refuse_queries(program: Compiled, executor: str) -> None:
-    """Raises ProgramError where a program has queries, for an executor that does not answer them."""
+def refuse_late(program: Compiled, executor: str, any_of_them: bool = False) -> None:
+    """Raises ProgramError where answers of a query come after their ends and others read them; or, of some executors, at all."""
     findings = Findings()
-    for query in program.optimised.graph_queries:
-        what = why_not_lowered(query)
-        findings.add("E259", f"{executor} does not answer queries with {what}", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
-                     hint="the reference evaluator does: --engine reference, or engine=\"reference\"")  # fmt: skip
+    queries = program.plan.graph_queries if any_of_them else program.optimised.graph_queries
+    for query in (query for query in queries if query.settles_late):
+        what = (
+            "answer with an absence at the end"
+            if any_of_them
+            else "give to others what waits for an absence at its end"
+        )
+        findings.add("E259", f"{executor} does not {what}", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
+                     hint="the embedded engine does" if any_of_them else "let the rules read its streams, or use --engine reference")  # fmt: skip
     findings.raise_errors()
 
 
@@ -223,6 +231,8 @@ def check_clock(program: Compiled, clock: Kind) -> None:
     """On a known clock, times and durations have one type each; raises ProgramError where a use does not fit it."""
     findings = Findings()
     check_types(program.plan, findings, clock)
+    for query in program.plan.graph_queries:
+        check_origin(query, clock, findings)
     findings.raise_errors()
 
 

@@ -23,9 +23,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 
 from augury.algebra.aggregates import AggregateFunction
+from augury.algebra.graph_queries import stream_of
 from augury.algebra.scalar import Function
 from augury.clock import SECOND, Clock
 from augury.engine import batch
@@ -60,6 +61,8 @@ _KEYS = {
     "lateness",
 }
 
+Functions: TypeAlias = tuple[Function | AggregateFunction, ...]
+
 
 @dataclass(frozen=True)
 class Case:
@@ -71,6 +74,7 @@ class Case:
     expected: tuple[str, ...] | None
     settings: Mapping[str, Any] = field(default_factory=dict)
     path: str = ""
+    _programs: dict[Functions, Program] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def queries(self) -> Mapping[str, str]:
@@ -79,6 +83,13 @@ class Case:
         return {**self.settings.get("queries", {}), **alone}
 
     def compiled(self, functions: Iterable[Function | AggregateFunction] = ()) -> Program:
+        """The program; executors that are compared share it."""
+        given = tuple(functions)
+        if given not in self._programs:
+            self._programs[given] = self._compiled(given)
+        return self._programs[given]
+
+    def _compiled(self, functions: Functions) -> Program:
         facts = self.settings.get("facts", {})
         rules = [Source(self.path or "<program>", self.program)] if self.program or not self.queries else []
         sources = [Source(f"{name}.spaseq", text, "spaseq") for name, text in self.queries.items()]
@@ -153,7 +164,12 @@ def _check_types(history: Iterable[HistoryItem], program: Program) -> None:
     """A type that is a slip away from one that the program knows is a mistake of the test."""
     known = {name for name, _ in program.plan.event_types}
     for item in history:
-        if isinstance(item, Event) and item.type not in known and (close := misspelt(item.type, sorted(known))):
+        if (
+            isinstance(item, Event)
+            and item.type not in known
+            and stream_of(item.type) is None
+            and (close := misspelt(item.type, sorted(known)))
+        ):
             raise DataError(f"unknown event type `{item.type}`", hint=f"did you mean `{close}`?")
 
 

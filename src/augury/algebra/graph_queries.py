@@ -21,9 +21,17 @@ Quantifier: TypeAlias = Literal["", "+", "?", "!"]
 AggregateName: TypeAlias = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
 
 
+HIDDEN = "graph "  # what the name of a query begins with that a rule has inside, and that is no answer
+
+
 def stream_type(iri: str) -> str:
     """The type of the graph events of a stream: its IRI in angle brackets. Their only argument is the graph's text."""
     return f"<{iri}>"
+
+
+def stream_of(type: str) -> str | None:
+    """The stream whose graph events are of a type; None where they are others."""
+    return type[1:-1] if type.startswith("<") else None
 
 
 # What is read

@@ -219,11 +219,13 @@ class Repeat:
 class Graph:
     """The solutions of a graph pattern in graph events: a row for each, with the times of its event.
 
-    input     a Scan of a stream, or an Either of several; its one argument, the variable `text`, is the graph.
+    input     a Scan of a stream, or an Either of several; the variable `text` is the graph, and is seen by nobody else.
     pattern   a group of SPARQL in its normal form, see `graph_queries.py`. GRAPH inside reads the static dataset: of the
               graphs in `visible`, or of all where that is None.
     binds     each variable of the pattern that is looked at, and the variable of the row that it becomes: null where a
               solution leaves it open, the term as its key (see `graphs/terms.py`) otherwise, by which terms are told apart.
+    event     a variable for the id of the event, where somebody asks.
+    static    whether the pattern reads the static dataset.
     """
 
     input: Node
@@ -231,6 +233,18 @@ class Graph:
     pattern: str
     binds: tuple[tuple[str, str], ...]
     visible: tuple[str, ...] | None = None
+    event: str | None = None
+    static: bool = False
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Unfold:
+    """A row for each item of a list: `of` is a list of lists, whose values become those of the variables in `binds`."""
+
+    input: Node
+    of: Expr
+    binds: tuple[str, ...]
     span: Span = _SPAN
 
 
@@ -353,7 +367,7 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Every | Label | Select | Within | Join | Either | Repeat | Graph | Run
+Node: TypeAlias = Scan | Instant | Every | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
 
 
 # Rules
@@ -411,7 +425,8 @@ class Rule:
 
     The rows are those of the body; `collects` adds groups and their totals to them, one after the other; `having` are
     conditions on these; `top` chooses among them. `since` is where the event starts, if not with its cover: a time, or
-    END for its end. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
+    END for its end. `until` is where the event ends, if not with its cover: what a query waits for ends later than its matches.
+    An event that ends at most `delay` microseconds before its cover is given when that has ended. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
     """
 
     label: str
@@ -425,6 +440,8 @@ class Rule:
     having: tuple[Condition, ...] = ()
     top: Top | None = None
     since: Expr | Literal["END"] | None = None
+    until: Expr | None = None
+    delay: int = 0
 
     @property
     def predicate(self) -> tuple[str, int]:
@@ -444,7 +461,8 @@ class Rule:
     def values(self) -> tuple[Expr, ...]:
         """What is computed of a row: the arguments of the head, the start of the event, what a ranking goes by."""
         start = () if self.since is None or self.since == "END" else (self.since,)
-        return (*self.args, *start, *((self.top.by,) if self.top else ()))
+        end = () if self.until is None else (self.until,)
+        return (*self.args, *start, *end, *((self.top.by,) if self.top else ()))
 
     @property
     def totals(self) -> dict[str, Aggregate]:
@@ -473,7 +491,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
     match node:
         case Scan() | Instant() | Every():
             return ()
-        case Label() | Select() | Within() | Repeat() | Graph():
+        case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return (node.input,)
         case Join() | Either():
             return (node.left, node.right)
@@ -488,7 +506,7 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Scan() | Instant() | Every():
             return node
-        case Label() | Select() | Within() | Repeat() | Graph():
+        case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return replace(node, input=change(node.input))
         case Join() | Either():
             return replace(node, left=change(node.left), right=change(node.right))
@@ -591,8 +609,11 @@ def bound_vars(node: Node) -> set[str]:
             return set()
         case Either():
             return bound_vars(node.left) & bound_vars(node.right)
+        case Unfold():
+            return bound_vars(node.input) | set(node.binds)
         case Graph():
-            return {variable for _, variable in node.binds}
+            own = {variable for _, variable in node.binds} | ({node.event} if node.event else set())
+            return bound_vars(node.input) - {node.text} | own
         case Run():
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))

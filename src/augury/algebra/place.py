@@ -34,6 +34,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     bound_labels,
@@ -77,7 +78,7 @@ def place(node: Node, varying: Collection[str] = ()) -> Node:
             return pushed if isinstance(inner, Join | Repeat | Run) else replace(node, input=pushed)
         case Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
-        case Either() | Every() | Graph() | Instant() | Join() | Label() | Repeat() | Scan():
+        case Either() | Every() | Graph() | Instant() | Join() | Label() | Repeat() | Scan() | Unfold():
             pass
         case _:
             assert_never(node)
@@ -187,7 +188,7 @@ def _attach(condition: Condition, node: Node) -> Node:
             return replace(node, input=_attach(condition, node.input))
         case Select():
             return replace(node, where=(*node.where, condition))
-        case Either() | Every() | Graph() | Instant() | Repeat() | Scan() | Within():
+        case Either() | Every() | Graph() | Instant() | Repeat() | Scan() | Unfold() | Within():
             pass
         case _:
             assert_never(node)
@@ -250,7 +251,7 @@ def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
             pass
         case _:
             assert_never(node)
@@ -274,7 +275,7 @@ def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[st
             return replace(node, where=(*node.where, condition))
         case Run():
             return sink_into_run(condition, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
             pass
         case _:
             assert_never(node)
@@ -298,7 +299,7 @@ def _sink_span(condition: Spans, node: Node) -> Node:
             return replace(node, where=(*node.where, part))
         case Run():
             return sink_into_run(part, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Within():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
             pass
         case _:
             assert_never(node)

@@ -104,6 +104,7 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
         before = [found.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
         runs = [n for rule in stratum.rules for n in walk(rule.body) if isinstance(n, Run) and n.which != "ALL"]
         own = [min(run.windows) if run.windows else None for run in runs]
+        own += [rule.delay for rule in stratum.rules]
         own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
         late = None if None in (*before, *own) else _most(before) + _most(own)
         found.update(dict.fromkeys(stratum.types, late))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augury.algebra.nodes import Graph, Instant, Label, Node, Part, Policy, Run, Scan, walk
+from augury.algebra.nodes import Graph, Instant, Label, Node, Part, Policy, Run, Scan, Unfold, walk
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Apply, Build, Const, Var
@@ -37,9 +37,12 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
             below = [canonical(x, names) for x in (node.input, node.where, node.after)]
             each = sorted(names.get(v, v) for v in node.own)
             return f"Part {node.link} {node.between} {node.least} {node.most} {each} {' '.join(below)}"
+        case Unfold():
+            given = canonical((node.input, node.of), names)
+            return f"Unfold {given} {[canonical(Var(v), names) for v in node.binds]}"
         case Graph():
             binds = [(name, canonical(Var(variable), names)) for name, variable in node.binds]
-            return f"Graph {canonical(node.input, {})} {node.pattern} {binds} {node.visible}"
+            return f"Graph {canonical(node.input, names)} {node.pattern} {binds} {node.visible} {node.event and canonical(Var(node.event), names)}"
         case Run():
             parts, among = canonical(node.parts, names), canonical(node.among, names)
             results = [(canonical(Var(r.name), names), r.part, canonical(r.aggregate, names)) for r in node.results]

@@ -31,6 +31,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     bound_vars,
     mapped,
@@ -374,7 +375,7 @@ def _sliced(node: Node) -> Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Within():
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Unfold() | Within():
             pass
         case _:
             assert_never(below)

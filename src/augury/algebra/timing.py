@@ -30,6 +30,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     condition_labels,
@@ -168,7 +169,7 @@ class Timing:
                 inner = self.add(node.input)
                 self.add_where(node.where)
                 return inner
-            case Graph():
+            case Graph() | Unfold():
                 return self.add(node.input)
             case Within():
                 inner = self.add(node.input)

@@ -100,7 +100,7 @@ class Given:
             required=True,
             metavar="SRC",
             help="Events: a path or type=path, a file, a folder or a pattern; "
-            f"{listed(titles(), 'or')}; - is standard input.",
+            f"{listed(titles(), 'or')}; - is standard input. Of graph events, <stream>=path with {listed(titles(graphs=True), 'or')}.",
         ),
     ]
     facts: Annotated[tuple[str, ...], facts_option]
@@ -126,6 +126,15 @@ class Given:
             show_default=True,
             metavar="NAME",
             help="The column, or key, that holds the time of an event.",
+        ),
+    ]
+    time_predicate: Annotated[
+        str,
+        click.option(
+            "--time-predicate",
+            default="",
+            metavar="IRI",
+            help="The predicate that says the time of a named graph; without it, the name of the graph ends in its time.",
         ),
     ]
     clock: Annotated[
@@ -180,7 +189,7 @@ class Given:
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
-        return tuple(SourceFile.parse(source, self.time, self.nulls) for source in self.events)
+        return tuple(SourceFile.parse(source, self.time, self.nulls, self.time_predicate) for source in self.events)
 
     def task(self, **more: Any) -> Task:
         """All of it, with settings that the command has beside these."""

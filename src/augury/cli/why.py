@@ -36,10 +36,11 @@ from augury.notation import read_atom, read_event, show_event
 def why(given: Given, until: str | None, as_of: str | None, wanted: str, every: bool, format_: str) -> None:
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
     plan = given.compiled.plan
-    everything = replace(plan, outputs=tuple(dict.fromkeys(rule.type for rule in plan.rules)))
+    derived = [query.predicate[0] for query in plan.graph_queries] + [rule.type for rule in plan.rules]
+    everything = replace(plan, outputs=tuple(dict.fromkeys(derived)))
     compiled = replace(given.compiled, plan=everything)  # one may ask for any derived event
     job = Job(replace(given.task(), program=compiled))
-    model = job.evaluate(until, as_of, engine="embedded")
+    model = job.evaluate(until, as_of, engine="reference" if plan.graph_queries else "embedded")
     found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.plan.prefixes)]
     if not found:
         missing = _not_detected(wanted, model, job)
@@ -74,8 +75,8 @@ def _matches(event: Event, wanted: str, clock: Clock, prefixes: Mapping[str, str
 def _not_detected(wanted: str, model: Model, job: Job) -> RunError:
     type = read_atom(wanted.partition("@")[0].strip(), job.plan.prefixes)[0]
     others = [show_event(e, job.clock) for e in model.all_events if e.type == type]
-    if not any(rule.type == type for rule in job.plan.rules):
-        known = ", ".join(sorted({rule.type for rule in job.plan.rules}))
+    if not any(name == type for name, _ in job.plan.derived):
+        known = ", ".join(sorted({name for name, _ in job.plan.derived}))
         return RunError(f"no rule derives `{type}`", f"the program derives {known}")
     if not others:
         return RunError(f"no `{type}` was detected")

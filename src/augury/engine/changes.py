@@ -145,6 +145,8 @@ class Answers:
         table = self.events.out.table
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
+        if self.events.late:
+            return self._late_step(until, held)
         lo, hi = table.mark, table.n
         dead = NONE
         if table.killed:
@@ -177,6 +179,23 @@ class Answers:
             dead, new = self._net(dead, new)
         self.shown[dead] = 0
         self.shown[new] = 1
+        return dead, new
+
+    def _late_step(self, until: int | None, held: Array | None) -> tuple[Array, Array]:
+        """The same, where events are given after their ends: all that stand are looked at."""
+        table = self.events.out.table
+        ready = np.zeros(table.n, bool)
+        if until is not None:
+            ready = table.alive[: table.n].astype(bool) & (self.events.given_at() <= until)
+            ready &= True if held is None else ~held[: table.n]
+        shown = self.shown[: table.n].astype(bool)
+        dead, new = np.flatnonzero(shown & ~ready), np.flatnonzero(ready & ~shown)
+        self.waiting = [
+            (int(table.data[END, row]), row) for row in np.flatnonzero(table.alive[: table.n] & ~ready).tolist()
+        ]
+        if len(dead) and len(new):
+            dead, new = self._net(dead, new)
+        self.shown[: table.n] = ready
         return dead, new
 
     def _net(self, dead: Array, new: Array) -> tuple[Array, Array]:

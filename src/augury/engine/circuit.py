@@ -12,6 +12,7 @@ from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Condition,
+    Graph,
     Join,
     Repeat,
     Rule,
@@ -30,13 +31,13 @@ from augury.columns.frame import LONGEST, View
 from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
-from augury.engine.operators.clock_windows import ClockWindows
+from augury.engine.operators.clocked import ClockWindows
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.operators.panes import Panes
-from augury.engine.wiring import Wiring
+from augury.engine.wiring import Wiring, reads_text_alone
 from augury.errors import RunError
 from augury.explain.proofs import Proofs
 from augury.jit import Array
@@ -282,11 +283,16 @@ class Circuit:
     def _add_inputs(self, plan: Plan, rules: list[Rule]) -> None:
         used: dict[Predicate, set[int]] = {}
         for rule in rules:
-            for pattern in rule.patterns:
-                for node in walk_all(pattern):
-                    if isinstance(node, Scan):
-                        some = used.setdefault((node.type, len(node.args)), set())
-                        some |= {i for i, a in enumerate(node.args) if not isinstance(a, Wild)}
+            nodes = [node for pattern in rule.patterns for node in walk_all(pattern)]
+            graphs = [n for n in nodes if isinstance(n, Graph) and reads_text_alone(n, plan)]
+            texts = {id(graph.input): graph.text for graph in graphs} if self.since.get(rule.label) is None else {}
+            for node in nodes:
+                if isinstance(node, Scan):
+                    some, text = used.setdefault((node.type, len(node.args)), set()), texts.get(id(node))
+                    looked_at = [
+                        not isinstance(a, Wild) and not (isinstance(a, Var) and a.name == text) for a in node.args
+                    ]
+                    some |= {i for i, one in enumerate(looked_at) if one}
         for type in sorted(plan.event_types):
             needed = set(range(type[1])) if type in plan.derived else used.get(type, set())
             if type not in self.inputs:

@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     inputs,
 )
@@ -132,7 +133,7 @@ def size(node: Node) -> int:
             return sum(part.least * size(part.input) for part in node.parts)
         case Join():
             return size(node.left) + size(node.right)
-        case Either() | Every() | Graph() | Instant() | Label() | Select() | Within():
+        case Either() | Every() | Graph() | Instant() | Label() | Select() | Unfold() | Within():
             pass
         case _:
             assert_never(node)

@@ -13,8 +13,7 @@ from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
-from augury.columns.table import END
-from augury.compiled import Compiled, check_clock, refuse_queries
+from augury.compiled import Compiled, check_clock, refuse_late
 from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.callbacks import Callbacks
@@ -55,7 +54,7 @@ class Session:
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
         """`clock` is the one that is known already; otherwise it follows from the settings and the first event."""
-        refuse_queries(program, "the embedded engine")
+        refuse_late(program, "the embedded engine")
         self.opened = self.program = program  # the program it was opened with, and with the rules that came since
         self.settings = settings or Settings()
         self._given_facts, self._graphs = facts, Graphs.of(rdf)
@@ -513,7 +512,7 @@ class Session:
         for one in self.answers:
             rows = one.standing()
             if until is not None:
-                rows = rows[one.events.out.table.data[END, rows] <= until]
+                rows = rows[one.events.given_at()[rows] <= until]
             if len(rows):
                 found.append(Rows(self._circuit, one.events, rows))
         self._unseen.update(found)

@@ -32,6 +32,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     bound_vars,
     condition_labels,
@@ -42,6 +43,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import not_looked_for
+from augury.algebra.plan import Plan
 from augury.algebra.rule_terms import collected_variables, head_labels, just_windows
 from augury.algebra.run_terms import run_labels, run_variables
 from augury.algebra.sharing import canonical
@@ -52,13 +54,13 @@ from augury.columns.frame import Needs, View
 from augury.columns.table import FIELDS, Table
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
-from augury.engine.operators.clock_windows import ClockWindows
+from augury.engine.operators.clocked import ClockWindows
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive
 from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import GAP
 from augury.engine.operators.join import Join as JoinOperator
-from augury.engine.operators.map import UNTIL, Map, Point, Union, Until
+from augury.engine.operators.map import UNTIL, Map, Point, Unfolded, Union, Until
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.policies import POLICIES
 from augury.engine.operators.ranking import Ranking
@@ -106,7 +108,9 @@ class Wiring:
             out = self.table(sorted(set(rows.vars) | place), sorted(rows.labels))
             Ranking(self.circuit, rows, out, rule)
             rows, covers = out, ()
-        self.circuit.heads[rule.label] = Derive(self.circuit, rows, events, rule.label, rule.args, covers, rule.since)
+        self.circuit.heads[rule.label] = Derive(
+            self.circuit, rows, events, rule.label, rule.args, covers, rule.since, rule.until, rule.delay
+        )
 
     def _above(self, rule: Rule, number: int) -> Needs:
         """What is needed of the rows after a collect: by the head, conditions on groups, a ranking, and later collects."""
@@ -216,15 +220,35 @@ class Wiring:
                 return self.view(repeated(node), needs, rule)
             case Join():
                 return self._join(node, needs, rule)
+            case Unfold():
+                source = self.view(node.input, needs.more(variables(node.of)), rule)
+                out = self.table(
+                    sorted(needs.vars), sorted(needs.labels & set(source.labels)), dict.fromkeys(source.named, 0)
+                )
+                Unfolded(self.circuit, source, out, rule, node)
+                return out
             case Graph():
-                source = self.view(node.input, Needs(frozenset({node.text})), rule)
-                out = self.table([v for _, v in node.binds], ())
+                source = self._graphs(node, needs, rule)
+                out = self.table(sorted(bound_vars(node) & (needs.vars | {v for _, v in node.binds})), ())
                 Solve(self.circuit, source, out, rule, node)
                 return out
             case Run():
                 return self._run(node, needs, rule)
             case _:
                 assert_never(node)
+
+    def _graphs(self, node: Graph, needs: Needs, rule: str) -> View:
+        """The events whose graphs a pattern is asked of. The texts of inputs are taken as they came, and are no fields."""
+        scan = node.input
+        if not (
+            isinstance(scan, Scan)
+            and reads_text_alone(node, self.circuit.plan)
+            and self.circuit.since.get(rule) is None
+        ):
+            return self.view(scan, Needs(needs.vars | {node.text}), rule)
+        events = self.circuit.inputs[scan.type, len(scan.args)]
+        others = {a.name: i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name != node.text}
+        return View(events.out.table, {name: events.field(i) for name, i in others.items()})
 
     def _unary(self, node: Label | Within, needs: Needs, rule: str) -> View:
         """Names and windows, read together with what is below them."""
@@ -528,6 +552,15 @@ def _timely(condition: Condition, left: View, right: View) -> bool:
     return labels <= set(left.labels) | set(right.labels)
 
 
+def reads_text_alone(node: Graph, plan: Plan) -> bool:
+    """Whether a pattern is asked of inputs, whose texts nobody else looks at by this scan."""
+    scan = node.input
+    if not isinstance(scan, Scan) or (scan.type, len(scan.args)) in plan.derived:
+        return False
+    names = [a.name for a in scan.args if isinstance(a, Var)]
+    return len(names) == len(scan.args) == len(set(names))
+
+
 def possible_vars(node: Node) -> set[str]:
     """The variables that some row of the pattern binds."""
     if isinstance(node, Scan | Graph):
@@ -535,6 +568,8 @@ def possible_vars(node: Node) -> set[str]:
     if isinstance(node, Run):
         return run_variables(node)
     found = {v for part in inputs(node) for v in possible_vars(part)}
+    if isinstance(node, Unfold):
+        return found | set(node.binds)
     for condition in conditions(node):
         if isinstance(condition, Holds) or (isinstance(condition, Compare) and condition.op == "="):
             found |= condition_vars(condition)

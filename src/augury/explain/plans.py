@@ -28,6 +28,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Top,
+    Unfold,
     Within,
     walk,
 )
@@ -86,8 +87,8 @@ def explain(plan: Plan, optimised: Plan, modules: Iterable[s.Module], format: st
         case "mermaid":
             return mermaid(optimised)
     queries = [query_text(query) for query in plan.graph_queries]
-    if not rules:
-        return "\n\n".join(queries) or "no event rules"
+    if not rules and not queries:
+        return "no event rules"
     known = [["knowledge", *_knowledge_text(plan)]] if call_modes(plan) else []
     parts = [*known, ["on Spark", *stages_text(plan)]]
     return "\n\n".join([*queries, *(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
@@ -198,6 +199,8 @@ def _describe(node: Node, plan: Plan) -> Tree:
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
+        case Unfold():
+            return Tree(f"each ({', '.join(node.binds)}) of {show(node.of)}", (describe(node.input, plan),))
         case Graph():
             return Tree(f"graph {node.pattern}", (describe(node.input, plan),))
         case Run():

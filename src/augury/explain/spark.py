@@ -21,6 +21,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     absences,
     inputs,
@@ -32,6 +33,7 @@ from augury.algebra.stages import Stage, stages
 from augury.algebra.terms import Const, show
 from augury.clock import show_duration
 from augury.explain.wording import show_condition
+from augury.queries.lower import lowered
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Hosted:
 
 
 def hosted(plan: Plan) -> list[Hosted]:
-    """The stages of a plan, for inputs that are points."""
+    """The stages of a plan, with its queries as rules, for inputs that are points."""
+    plan = lowered(plan)
     spread, found = stages(plan), all_properties(plan)
     result: list[Hosted] = []
     for stage in spread.stages:
@@ -84,7 +87,7 @@ def _note_scans(node: Node, where: tuple[Condition, ...], ways: dict[str, list[s
             _note_scans(node.input, where, ways, plan)
         case Select():
             _note_scans(node.input, (*where, *node.where), ways, plan)
-        case Either() | Every() | Graph() | Instant() | Join() | Repeat() | Run() | Within():
+        case Either() | Every() | Graph() | Instant() | Join() | Repeat() | Run() | Unfold() | Within():
             for part in inputs(node):
                 _note_scans(part, (), ways, plan)
         case _:

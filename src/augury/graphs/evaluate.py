@@ -13,15 +13,16 @@ from functools import reduce
 
 import numpy as np
 
+from augury.graphs import classify as t
 from augury.graphs import patterns as p
-from augury.graphs import terms as t
 from augury.graphs.functions import FUNCTIONS, ExpressionError
-from augury.graphs.lexical import FALSE, TRUE, of_rank
+from augury.graphs.lexical import FALSE, RANKED, TRUE, show_double
 from augury.graphs.patterns import Expression
 from augury.graphs.solutions import Table
-from augury.graphs.terms import UNBOUND, Terms, Worth
+from augury.graphs.terms import UNBOUND, Terms, Worth, key_of
 from augury.jit import Array
 
+_TRUTH_RANK = 4  # beyond those of numbers
 _PENDING = -2  # a number or a boolean that has not become a term yet
 _WHOLE = 2.0**53  # up to which all integers are floats
 _MOST = 1 << 18  # answers that are remembered
@@ -214,14 +215,15 @@ class Expressions:
         pending = column.numbers == _PENDING
         if not pending.any():
             return column.numbers
-        family, number, _, rank = (np.broadcast_to(part, len(pending))[pending] for part in column.worth.columns)
-        kinds = np.where(family == t.TRUTH, 4, rank).astype(np.float64)
-        different, places = np.unique(np.stack([kinds, number]), axis=1, return_inverse=True)
-        made = [
-            (TRUE if value else FALSE) if kind == 4 else of_rank(float(value), int(kind)) for kind, value in different.T
-        ]
+        rows = np.flatnonzero(pending)
+        family, number, _, rank = (np.broadcast_to(part, len(pending))[rows] for part in column.worth.columns)
+        kinds = np.where(family == t.TRUTH, _TRUTH_RANK, rank)
         found = column.numbers.copy()
-        found[pending] = self.terms.numbers(made)[places.reshape(-1)]
+        for kind in np.unique(kinds).tolist():
+            mine = kinds == kind
+            # By their bits: 0.0 and -0.0 are equal, but written differently.
+            different, places = np.unique(number[mine].view(np.int64), return_inverse=True)
+            found[rows[mine]] = self.terms.keys.add(_keys(kind, different.view(np.float64).tolist()))[places]
         return found
 
     def _once(self, name: str, args: Sequence[Array]) -> Array:
@@ -260,6 +262,16 @@ class Expressions:
             return self.terms.number(FUNCTIONS[name].compute(*args))
         except ExpressionError:
             return UNBOUND
+
+
+def _keys(rank: int, values: Sequence[float]) -> list[bytes]:
+    """The keys of numbers of one type, or of booleans."""
+    if rank == _TRUTH_RANK:
+        return [key_of(TRUE if value else FALSE) for value in values]
+    ending = f'"^^<{RANKED[rank]}>'
+    if rank == 0:
+        return [f'"{int(value)}{ending}'.encode() for value in values]
+    return [f'"{show_double(value)}{ending}'.encode() for value in values]
 
 
 def _paired(a: Array, b: Array) -> Array:

@@ -203,7 +203,8 @@ def of_rank(value: Number, rank: int) -> Literal:
 
 
 def show_double(value: float) -> str:
-    return {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(text := repr(value), text)
+    text = repr(value)
+    return text if text[-1].isdigit() else {"inf": "INF", "-inf": "-INF"}.get(text, "NaN")
 
 
 TRUE, FALSE = Literal("true", BOOLEAN), Literal("false", BOOLEAN)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from augury.errors import RunError
-from augury.graphs.patterns import ALL, LANG_STRING, Blank, Literal, Needs, RdfTerm, Triple
+from augury.graphs.keys import compiled
+from augury.graphs.ntriples import frozen, scan
+from augury.graphs.patterns import ALL, LANG_STRING, STRING, Blank, Literal, Needs, RdfTerm, Triple
 from augury.graphs.terms import Terms, key_of
-from augury.jit import Array
+from augury.jit import Array, Kernel, expect_work
 from augury.model import Iri
 
 Texts: TypeAlias = Any  # a column of texts: an array of Arrow, or a sequence of str
@@ -72,35 +75,120 @@ class Read:
 def read(texts: Texts, terms: Terms, needs: Needs = ALL, names: Sequence[str] | None = None) -> Read:
     """The triples of events that somebody needs. Blank nodes are named `label.name` by the `names` of events.
 
-    Where there are no names, blank nodes are told apart by a running number.
+    Where there are no names, blank nodes are told apart by a running number. A text that is malformed has no triples; what
+    becomes of its event is up to the caller.
     """
-    listed = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+    events = len(texts)
+    expect_work(Kernel.rows + events)
+    called = _Numbered(terms.events) if names is None else names
+    terms.events += events
+    if not compiled():
+        listed = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
+        rows, malformed = _parsed(listed, range(events), terms, needs, called)
+        return Read(Triples.of(events, rows), malformed)
+    data, bounds = bytes_of(texts)
+    wanted = _wanted(terms, needs)
+    found, plain, repeated = scan(data, bounds, lambda: _name_column(called, events), terms, wanted)
+    if plain.all():
+        return Read(Triples.of(events, found.T) if repeated else Triples(events, *found))
+    odd = np.flatnonzero(~plain).tolist()
+    odd_texts = [data[bounds[i] : bounds[i + 1]].tobytes().decode("utf-8", "surrogatepass") for i in odd]
+    rows, malformed = _parsed(odd_texts, odd, terms, needs, called)
+    return Read(Triples.of(events, np.concatenate([found.T, rows])), malformed)
+
+
+class _Numbered:
+    """Names for events that have none."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def __getitem__(self, event: int) -> str:
+        return str(self.first + event)
+
+
+def _wanted(terms: Terms, needs: Needs) -> Array | None:
+    """For each number of a term whether triples of this predicate are needed; None where all are."""
+    if needs.every:
+        return None
+    numbers = terms.numbers(needs.predicates)
+    found = np.zeros(len(terms), np.uint8)
+    found[numbers] = 1
+    return found
+
+
+def _name_column(names: _Numbered | Sequence[str], events: int) -> tuple[Array, Array]:
+    """The names of events one behind the other."""
+    listed = [names[i].encode("utf-8", "surrogatepass") for i in range(events)]
+    ends = np.zeros(events + 1, np.int64)
+    np.cumsum([len(name) for name in listed], out=ends[1:])
+    return frozen(b"".join(listed)), ends
+
+
+def bytes_of(texts: Texts) -> tuple[Array, Array]:
+    """A column of texts as bytes, and where each one begins and ends."""
+    import pyarrow as pa
+
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    if not isinstance(texts, pa.Array) or texts.null_count or texts.type not in (pa.string(), pa.large_string()):
+        listed = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        encoded = [(text or "").encode("utf-8", "surrogatepass") for text in listed]
+        bounds = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(text) for text in encoded], out=bounds[1:])
+        return frozen(b"".join(encoded)), bounds
+    _, offsets, data = texts.buffers()
+    width = np.int32 if texts.type == pa.string() else np.int64
+    bounds = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    return frozen(data if data is not None else b""), bounds
+
+
+def _parsed(
+    texts: Sequence[str | None], events: Sequence[int], terms: Terms, needs: Needs, names: _Numbered | Sequence[str]
+) -> tuple[Array, list[Malformed]]:
+    """The triples of texts by the parser, as rows `event, subject, predicate, object`."""
     wanted = None if needs.every else {key_of(predicate) for predicate in needs.predicates}
-    keys, events, malformed = list[bytes](), list[int](), list[Malformed]()
-    for number, text in enumerate(listed):
-        name = names[number] if names is not None else str(terms.events + number)
+    keys, numbers, malformed = list[bytes](), list[int](), list[Malformed]()
+    for event, text in zip(events, texts, strict=True):
         try:
-            found = list(triples_of(text or "", name, wanted))
+            found = list(triples_of(text or "", names[event], wanted))
         except SyntaxError as error:
-            malformed.append(_malformed(number, error))
+            malformed.append(_malformed(event, error))
             continue
         keys += found
-        events += [number] * (len(found) // 3)
-    terms.events += len(listed)
-    numbers = terms.keys.add(keys).reshape(-1, 3)
-    rows = np.column_stack([np.array(events, np.int64).reshape(-1, 1), numbers])
-    return Read(Triples.of(len(listed), rows), malformed)
+        numbers += [event] * (len(found) // 3)
+    rows = terms.keys.add(keys).reshape(-1, 3)
+    return np.column_stack([np.array(numbers, np.int64).reshape(-1, 1), rows]), malformed
 
 
 def triples_of(text: str, name: str, wanted: set[bytes] | None) -> Iterator[bytes]:
     """The keys of the terms of a graph, three a triple; those of the wanted predicates alone, where these are given."""
     ox = oxigraph()
-    blank = _Blanks(name)
+    key = KeyOfTerm(name)
     for quad in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
         # Those that nobody wants are looked at as well: how blank nodes are numbered must not hang on what is wanted.
-        subject, predicate, object = (key_of(_term(one, blank)) for one in (quad.subject, quad.predicate, quad.object))
+        subject, predicate, object = key(quad.subject), key(quad.predicate), key(quad.object)
         if wanted is None or predicate in wanted:
-            yield from (subject, predicate, object)
+            yield subject
+            yield predicate
+            yield object
+
+
+class KeyOfTerm:
+    """The keys of the terms of pyoxigraph in an event, or a file, whose name the labels of its blank nodes get."""
+
+    def __init__(self, name: str) -> None:
+        self.blanks, self.ox = _Blanks(name), oxigraph()
+
+    def __call__(self, term: Any) -> bytes:
+        ox = self.ox
+        kind = type(term)
+        if kind is ox.NamedNode:
+            return f"<{term.value}>".encode()
+        if kind is ox.Literal and term.language is None:
+            datatype = term.datatype.value
+            return f'"{term.value}"'.encode() if datatype == STRING else f'"{term.value}"^^<{datatype}>'.encode()
+        return key_of(_term(term, self.blanks))
 
 
 class _Blanks:
@@ -111,12 +199,12 @@ class _Blanks:
         self.anonymous: dict[str, int] = {}
 
     def label(self, label: str) -> str:
-        if _MADE_UP.fullmatch(label):
+        if MADE_UP.fullmatch(label):
             label = f"-{self.anonymous.setdefault(label, len(self.anonymous))}"
         return f"{label}.{self.name}"
 
 
-_MADE_UP = re.compile(r"[0-9a-f]{24,32}")
+MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # labels that the parser gives to blank nodes without one
 
 
 def _term(term: Any, blank: _Blanks) -> RdfTerm:
@@ -137,12 +225,19 @@ def _term(term: Any, blank: _Blanks) -> RdfTerm:
 
 
 def _malformed(event: int, error: SyntaxError) -> Malformed:
+    return Malformed(event, error.lineno or 0, said_by_parser(error))
+
+
+def said_by_parser(error: SyntaxError) -> str:
+    """What pyoxigraph says is wrong, and at which column."""
     text = re.sub(r"^Parser error (at|between) [^:]*: ", "", error.msg or "")
     column = f" at column {error.offset}" if error.offset else ""
-    return Malformed(event, error.lineno or 0, f"{text[:1].lower()}{text[1:]}{column}")
+    return f"{text[:1].lower()}{text[1:]}{column}"
 
 
+@cache
 def oxigraph() -> Any:
+    """pyoxigraph, which is an extra."""
     try:
         import pyoxigraph
     except ImportError:

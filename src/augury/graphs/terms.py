@@ -7,6 +7,7 @@ which are filled once for each of them, see `Worth`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +18,32 @@ import numpy as np
 from augury.clock import Duration, Timestamp, show_timestamp
 from augury.errors import DataError
 from augury.graphs import lexical as lex
-from augury.graphs.keys import Keys
+from augury.graphs.classify import (
+    BLANK,
+    DATATYPE_ENDS,
+    DATATYPES,
+    DATE,
+    DATE_TIME,
+    DURATION,
+    FIVES,
+    HIGH,
+    IRI,
+    LANG,
+    LOW,
+    MEASURED,
+    MONTHS,
+    NUMBER,
+    OTHER,
+    RANK_OF,
+    TENS,
+    TEXT,
+    TIME,
+    TRIPLE,
+    TRUTH,
+    UNSURE,
+    classify,
+)  # fmt: skip
+from augury.graphs.keys import Keys, compiled
 from augury.graphs.literals import literal_value
 from augury.graphs.patterns import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
 from augury.jit import Array
@@ -25,9 +51,6 @@ from augury.model import Iri, Term, Value, show_value
 
 UNBOUND = -1  # the number that stands for no term
 
-# Families: terms of one can be compared with one another. Those up to TIMES have a number.
-NUMBER, TRUTH, DATE_TIME, DATE, TIME, DURATION, MONTHS, TEXT, LANG, OTHER, IRI, BLANK, TRIPLE = range(13)
-MEASURED = MONTHS
 _FAMILIES = {
     "number": NUMBER,
     "boolean": TRUTH,
@@ -183,6 +206,14 @@ def _key(term: RdfTerm) -> str:
             return f"<<{' '.join(f'{len(part)}:{part}' for part in parts)}"
 
 
+def n_triples(term: Iri | Literal) -> str:
+    """A term as N-Triples writes it."""
+    if isinstance(term, Iri):
+        return _key(term)
+    text = re.sub(r'["\\\x00-\x1f\x7f]', lambda found: f"\\u{ord(found[0]):04X}", term.text)
+    return _key(Literal(text, term.datatype, term.language))
+
+
 def term_of_key(key: bytes) -> RdfTerm:
     return _term(key.decode("utf-8", "surrogatepass"))
 
@@ -230,7 +261,7 @@ def term_of(value: Value) -> RdfTerm:
         case Iri():
             return Blank(value.text[2:]) if value.text.startswith("_:") else value
         case Timestamp():
-            return Literal(show_timestamp(value.us).replace(" ", "T") + "Z", lex.DATE_TIME)
+            return Literal(show_timestamp(value.us), lex.DATE_TIME)
         case Duration():
             return Literal(_seconds(value.us), lex.DAY_TIME_DURATION)
         case Term("lang", (str(text), str(tag))):
@@ -249,11 +280,16 @@ def _seconds(us: int) -> str:
 
 def worth_of(keys: Keys, lo: int) -> Worth:
     """What the terms from a number on stand for."""
-    rows = [_worth(term_of_key(key)) for key in keys.all(lo, keys.n)]
-    family, number, exact, rank = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return Worth(
-        np.array(family, np.uint8), np.array(number, float), np.array(exact, np.bool_), np.array(rank, np.uint8)
-    )
+    size = keys.n - lo
+    worth = Worth(np.full(size, UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
+    if compiled():
+        classify(
+            keys.data, keys.ends, lo, keys.n, DATATYPES, DATATYPE_ENDS, RANK_OF, LOW, HIGH, TENS, FIVES, *worth.columns
+        )
+    for row in np.flatnonzero(worth.family == UNSURE).tolist():
+        for column, part in zip(worth.columns, _worth(term_of_key(keys.key(lo + row))), strict=True):
+            column[row] = part
+    return worth
 
 
 def _worth(term: RdfTerm) -> tuple[int, float, bool, int]:
@@ -279,4 +315,4 @@ def _as_float(value: Any) -> tuple[float, bool]:
         number = float(value)
     except OverflowError:
         return (np.inf if value > 0 else -np.inf), False
-    return number, number == value or number != number
+    return (number if isinstance(value, float) else number + 0.0), number == value or number != number

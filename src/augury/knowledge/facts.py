@@ -14,7 +14,7 @@ from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
 from augury.language.read import KNOWN_PREFIXES
 from augury.model import Fact
-from augury.sources import Skipped, SourceFile
+from augury.sources import FORMATS, Skipped, SourceFile
 from augury.sources.cells import PlainCells, time_of
 from augury.sources.heading import FACT_ROLES
 from augury.sources.objects import argument
@@ -125,6 +125,8 @@ def _from_path(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped)
 def _from_source(name: str, source: SourceFile, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     from augury.knowledge.sheets import facts_of_sheets
 
+    if source.path != "-" and not source.remote and FORMATS[source.files()[0].form()].graphs:
+        raise DataError("is RDF, and no table of facts", source.place, "give it with --rdf, or rdf=…")
     found: list[StatementTable] = []
     tables: list[Sheet] = []
     for part in source.parts():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from augury.algebra.nodes import Graph, walk_all
 from augury.algebra.plan import Plan
 from augury.graphs.read import _Blanks, _term, read
 from augury.graphs.terms import Terms, key_of, term_of
@@ -26,7 +27,11 @@ Source = str | Path | Triples
 
 
 def reads_static_graphs(plan: Plan) -> bool:
-    return any(gpm.graphs for query in plan.graph_queries for gpm in query.gpms)
+    """Whether a query, or a rule that stands for one, asks GRAPH."""
+    patterns = (node for rule in plan.rules for pattern in rule.patterns for node in walk_all(pattern))
+    return any(gpm.graphs for query in plan.graph_queries for gpm in query.gpms) or any(
+        isinstance(node, Graph) and node.static for node in patterns
+    )
 
 
 def static_triples(graphs: Sequence[tuple[Source, bool]]) -> FactTable:

@@ -369,6 +369,14 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         plain = tuple(a[1] if isinstance(a, tuple) else a for a in args)
         return s.Call(self._name(items[0]), plain, distinct, self._span(meta))
 
+    def graph(self, meta: Meta, items: list[Any]) -> s.GraphCall:
+        from augury.language.spaseq.graph_atoms import read_graph_atom
+
+        found = read_graph_atom(self._token(items[0]), self.prefixes, self.findings)
+        if found is None:
+            raise _Refused
+        return found
+
     def var(self, meta: Meta, items: list[Any]) -> Var:
         return Var(str(items[0]), self._span(meta))
 

@@ -148,6 +148,8 @@ class Printer:
                 return _POSTFIX, show_value(node.value)
             case s.Name():
                 return _POSTFIX, node.text
+            case s.GraphCall():
+                return _POSTFIX, node.text
             case s.Call():
                 return (
                     _POSTFIX,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from augury.errors import Source
+from augury.language.spaseq import tokens as spaseq
 from augury.language.syntax import Comments
 
 COLON = "\ua789"  # stands for the colon of a prefixed name: same length, so spans stay true
@@ -19,7 +20,22 @@ PIECES = re.compile(
       | (?P<other>\w+|\s+|.)""",
     re.VERBOSE | re.DOTALL,
 )
+INSIDE = "\ue000"  # stands for all characters of GRAPH but its word
+_STREAM = re.compile(r"\s*(<[^<>\s]*>|(?:[A-Za-z_][\w-]*)?:[\w-]+)\s*\{")
 _REST_OF_LINE = re.compile(r"[ \t]*([%#][^\n]*|/\*.*?\*/[ \t]*(?=\n|$))")
+
+
+def _graph(text: str, at: int) -> int | None:
+    """Where `GRAPH <stream> { … }` ends, whose word is before a place; None where it is something else."""
+    opening = _STREAM.match(text, at)
+    if opening is None:
+        return None
+    depth = 0
+    for piece in spaseq.pieces(text, opening.end() - 1):
+        depth += {"{": 1, "}": -1}.get(piece.text, 0) if piece.kind == "sign" else 0
+        if depth == 0:
+            return piece.end
+    return None
 
 
 @dataclass
@@ -48,6 +64,12 @@ def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[Chunk]:
         assert piece is not None, "the last alternative matches anything"
         kind, value = piece.lastgroup, piece.group()
         at = piece.end()
+        graph = _graph(text, at) if value.upper() == "GRAPH" else None
+        if graph is not None:  # its words are SPARQL's, and full stops in it end nothing
+            before += [p.text.strip() for p in spaseq.pieces(text, at, graph, comments=True) if p.kind == "comment"]
+            pieces.append(value + INSIDE * (graph - at))
+            at, seen_code = graph, True
+            continue
         match kind:
             case "comment":
                 before.append(value.strip())

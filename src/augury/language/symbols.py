@@ -93,7 +93,7 @@ def collect_symbols(
 def _add_queries(queries: Iterable[GraphQuery], symbols: Symbols) -> None:
     """A query derives events of its name, and is the only one that does."""
     for query in queries:
-        name, span = query.predicate[0], query.span.part(r"\w+")
+        name, span = query.predicate[0], query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b")
         if name in symbols.heads:
             symbols.findings.add("E203", f"a rule and a query derive `{name}`", symbols.heads[name], Note("the query", span),
                                  hint="give one of them another name; a query is called as its file")  # fmt: skip

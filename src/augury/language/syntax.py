@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.terms import Const, Var, Wild
 from augury.errors import NOWHERE, Span
 
@@ -32,6 +33,14 @@ class Call:
     args: tuple[Node, ...]
     distinct: bool = False
     span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class GraphCall(Call):
+    """`GRAPH <stream> { … }`: the answers of a query as events, with its variables as arguments; `text` is what was written."""
+
+    query: GraphQuery = field(kw_only=True, compare=False, repr=False)
+    text: str = field(kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from lark import UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
 from augury.errors import Findings, Note, Source, Span, misspelt
-from augury.language.statements import COLON, PIECES, Chunk
+from augury.language.statements import COLON, INSIDE, PIECES, Chunk
 
 OPERATORS = (
     "SEQ", "AND", "PAR", "OR", "EQUALS", "MEETS", "DURING", "STARTS", "FINISHES", "WHERE", "WITHIN",
@@ -146,7 +146,7 @@ def next_statement(error: UnexpectedInput, chunk: Chunk) -> int | None:
 def _spot(error: UnexpectedInput, text: str) -> Spot:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         at = error.token.start_pos or 0
-        found = str(error.token).replace(COLON, ":")
+        found = str(error.token).replace(COLON, ":").rstrip(INSIDE)
         return Spot(text, at, at + len(found), found, frozenset(error.accepts or error.expected))
     if isinstance(error, UnexpectedCharacters):
         at = error.pos_in_stream or 0

@@ -31,6 +31,7 @@ from augury.algebra.nodes import (
     Scan,
     Select,
     Spans,
+    Unfold,
     Unless,
     Within,
     bound_vars,
@@ -114,6 +115,12 @@ class World:
                 yield from self._repeat(node)
             case Graph():
                 yield from self._solutions(node)
+            case Unfold():
+                for row in self.rows(node.input):
+                    listed = self.scalars.evaluate(node.of, row.binding, row.labels)
+                    for item in listed if isinstance(listed, tuple) else ():
+                        assert isinstance(item, tuple), "a list of lists"
+                        yield replace(row, binding={**row.binding, **dict(zip(node.binds, item, strict=True))})
             case Run():
                 yield from Runs(self, node).rows()
             case _:
@@ -126,7 +133,10 @@ class World:
             (event,) = row.parts
             for solution in patterns.solutions(gpm, event):
                 terms = {variable: solution.get(name) for name, variable in node.binds}
-                binding = {v: None if term is None else key_from(term) for v, term in terms.items()}
+                others = {v: value for v, value in row.binding.items() if v != node.text}
+                binding = others | {v: None if term is None else key_from(term) for v, term in terms.items()}
+                if node.event:
+                    binding[node.event] = event.id
                 yield replace(row, binding=binding)
 
     def _instant(self, node: Instant) -> int:

@@ -11,7 +11,8 @@ Each `?` is read both ways, and each reading is a rule. An absence is looked for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -22,6 +23,7 @@ from augury.algebra.graph_queries import (
     Construct,
     EventCount,
     Expression,
+    Gpm,
     GraphQuery,
     Item,
     Operand,
@@ -32,10 +34,12 @@ from augury.algebra.graph_queries import (
     Tumbling,
     Use,
     may_bind,
+    own,
     readings,
     surely_binds,
 )
 from augury.algebra.nodes import (
+    Collect,
     Compare,
     Condition,
     Either,
@@ -50,35 +54,44 @@ from augury.algebra.nodes import (
     Rule,
     Run,
     Scan,
+    Total,
+    Unfold,
 )
 from augury.algebra.nodes import Select as Where
-from augury.algebra.plan import Attribute, Plan
+from augury.algebra.plan import Attribute, Plan, rule_reads
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Timestamp
+from augury.queries.match_rows import MatchRows
 from augury.queries.term_aggregates import TermAggregate
-from augury.queries.term_functions import AsValue, Computed, FirstBound, Holds, Meets, SameWindow
+from augury.queries.term_functions import (
+    AsValue,
+    Computed,
+    Constructed,
+    FirstBound,
+    Holds,
+    Meets,
+    SameWindow,
+    WindowEnd,
+)
 
 LINKS: dict[str, Link] = {",": "NEXT", ";": "THEN", ":": "SEQ"}
 _TRUE = Const(True)
-
-
-class NotLowered(Exception):
-    """A query that rules cannot say yet, and why."""
+# Of the text of a pattern: literals and IRIs, which stay as they are, and variables.
+_TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+""")
 
 
 def lowered(plan: Plan) -> Plan:
-    """The plan with rules for its queries; those that rules cannot say stay."""
-    rules, functions, declared, left = list(plan.rules), dict(plan.functions), dict(plan.declared), []
+    """The plan with rules for its queries. One whose answers come after their ends, and that others read, stays."""
+    rules, functions, declared, left = list(plan.rules), dict(plan.functions), dict(plan.declared), list[GraphQuery]()
+    read = {type for rule in plan.rules for type in rule_reads(rule)} | {t for q in plan.graph_queries for t in q.reads}
     aggregates = dict(plan.aggregates)
     for query in plan.graph_queries:
-        lowering = _Lowering(query, plan.tick or SECOND)
-        try:
-            made = lowering.rules()
-        except NotLowered:
+        if query.settles_late and query.predicate in read:
             left.append(query)
             continue
-        rules += made
+        lowering = _Lowering(query, plan.tick or SECOND)
+        rules += lowering.rules()
         functions |= lowering.functions
         aggregates |= lowering.aggregates
         declared.update({stream.type: (Attribute("graph", "string"),) for stream in query.streams})
@@ -92,21 +105,22 @@ def lowered(plan: Plan) -> Plan:
     )
 
 
-def why_not_lowered(query: GraphQuery) -> str:
-    """What of a query rules cannot say; empty where they say all of it."""
-    try:
-        _Lowering(query, SECOND).rules()
-    except NotLowered as reason:
-        return str(reason)
-    return ""
-
-
 @dataclass(frozen=True)
 class _Known:
     """What a match has bound so far: for each variable the value that it has, and which have one for sure."""
 
     values: Mapping[str, Expr] = field(default_factory=dict)
     surely: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """What must be absent: before the steps of these numbers, and after the last one; what was known there; the times of steps."""
+
+    between: list[tuple[int, Item, _Known]]
+    after: tuple[Item, ...]
+    known: _Known
+    times: list[Expr]
 
 
 class _Lowering:
@@ -116,7 +130,7 @@ class _Lowering:
         self.query, self.tick = query, tick
         self.functions: dict[str, Function] = {}
         self.aggregates: dict[str, AggregateFunction] = {}
-        self.operands: dict[Operand, str] = {}
+        self.operands: dict[object, str] = {}
         self.made: list[Rule] = []
         self.timed = isinstance(query.window, Tumbling) or any(
             item.quantifier in "!?" for item in query.items if item.quantifier
@@ -125,12 +139,6 @@ class _Lowering:
 
     def rules(self) -> list[Rule]:
         query = self.query
-        if isinstance(query.window, EventCount):
-            raise NotLowered("WITHIN … EVENTS")
-        if query.rows.group_by:
-            raise NotLowered("GROUP BY")
-        if isinstance(query.answer, Construct):
-            raise NotLowered("CONSTRUCT")
         for number, reading in enumerate(readings(query.items)):
             self._reading(number, reading)
         return self.made
@@ -162,10 +170,11 @@ class _Lowering:
 
     def operand(self, operand: Operand) -> str:
         """The type of the events that an operand makes, with an argument for each variable, and more: see `_arguments`."""
-        if operand in self.operands:
-            return self.operands[operand]
+        alike: object = self._form(operand) if isinstance(operand, Use) else operand
+        if alike in self.operands:
+            return self.operands[alike]
         name = operand.name if isinstance(operand, Use) else str(len(self.operands))
-        type = self.operands[operand] = self._name(name)
+        type = self.operands[alike] = self._name(name)
         branches = _branches(operand)
         for number, branch in enumerate(branches):
             values, body = self._branch(branch)
@@ -179,6 +188,26 @@ class _Lowering:
             )
         return type
 
+    def _graph(self, gpm: Gpm, text: str, binds: tuple[tuple[str, str], ...], event: str | None = None) -> Node:
+        """The solutions of a GPM in the events of its streams."""
+        scans = [Scan(f"<{iri}>", (Var(text),), gpm.span) for iri in gpm.streams]
+        return _either(
+            [Graph(s, text, gpm.pattern, binds, self.visible, event, bool(gpm.graphs), gpm.span) for s in scans]
+        )
+
+    def _form(self, use: Use) -> object:
+        """What a GPM makes, whatever its variables are called: equal ones are one type."""
+        gpm, names = self.query.gpm(use.name), dict[str, str]()
+        if '"""' in gpm.pattern or "'''" in gpm.pattern:
+            return use
+
+        def renamed(found: re.Match[str]) -> str:
+            token = found[0]
+            return names.setdefault(token[1:], f"?{len(names)}") if token[0] in "?$" else token
+
+        pattern = _TOKENS.sub(renamed, gpm.pattern)
+        return pattern, tuple(names[v] for v in gpm.variables), gpm.streams
+
     def _branch(self, branch: tuple[str, ...]) -> tuple[dict[str, Expr], Node]:
         """What GPMs make together at one time, and the value of each variable."""
         query, values, surely = self.query, dict[str, Expr](), frozenset[str]()
@@ -189,14 +218,9 @@ class _Lowering:
                 v: v if v not in values or (v in surely and v in gpm.certain) else f"{v}#{number}"
                 for v in gpm.variables
             }
-            scans: list[Node] = [Scan(f"<{iri}>", (Var("#text"),), gpm.span) for iri in gpm.streams]
-            source = scans[0]
-            for scan in scans[1:]:
-                source = Either(source, scan, gpm.span)
+            text = f"#text {number}"
             binds = tuple((v, names[v]) for v in gpm.variables)
-            here: Node = Label(
-                f"at {number}", Graph(source, "#text", gpm.pattern, binds, self.visible, gpm.span), gpm.span
-            )
+            here: Node = Label(f"at {number}", self._graph(gpm, text, binds), gpm.span)
             open_ones = [v for v in gpm.variables if v in values and names[v] != v]
             if open_ones:
                 given = [*(values[v] for v in open_ones), *(Var(names[v]) for v in open_ones)]
@@ -229,19 +253,17 @@ class _Lowering:
         if not apart and not any(filters):
             return ()
         before = [v for v in known.values if v in asked | apart]
-        own = [v for v in names if v in asked | apart and known.values.get(v) != Var(names[v])]
-        args = [*(known.values[v] for v in before), *(Var(names[v]) for v in own)]
+        mine = [v for v in names if v in asked | apart and known.values.get(v) != Var(names[v])]
+        args = [*(known.values[v] for v in before), *(Var(names[v]) for v in mine)]
         if not args:
             args, before = [Const(None)], ["none"]
         if len(branches) > 1:
             args.append(Var(f"#way {number}"))
-        return (self._true(Meets((*before, *own), len(before), filters), args),)
+        return (self._true(Meets((*before, *mine), len(before), filters), args),)
 
     # Sequences
 
     def _reading(self, number: int, reading: Reading) -> None:
-        if reading.absent:
-            raise NotLowered("an absence at the end")
         query = self.query
         parts: list[Part] = []
         results: list[Result] = []
@@ -252,21 +274,25 @@ class _Lowering:
         for place, step in enumerate(reading.steps):
             gaps += [(place, item, known) for item in step.absent]
             before = known
-            part, known, own = self._step(place, step, known, results, times)
+            part, known, each = self._step(place, step, known, results, times)
             parts.append(part)
             if step.repeats:
-                aggregates[step.number] = (place, {**before.values, **own})
-        values = self._aggregated(known.values, aggregates, results)
+                aggregates[step.number] = (place, {**before.values, **each})
+        if query.rows.group_by:
+            values = dict(known.values)
+            values |= self._all_iterations(reading, aggregates, results)
+        else:
+            values = self._aggregated(known.values, aggregates, results)
         run = Run(
             tuple(parts),
             query.partition,
             self._among(reading),
             tuple(results),
-            () if query.window is None else (query.window.length,),  # type: ignore[union-attr]
+            () if query.window is None or isinstance(query.window, EventCount) else (query.window.length,),
             where=tuple(self._windowed(times)),
             span=query.span,
         )
-        self._answer(number, run, values, gaps, times)
+        self._answer(number, run, values, _Gaps(gaps, reading.absent, known, times))
 
     def _step(
         self, place: int, step: Step, known: _Known, results: list[Result], times: list[Expr]
@@ -280,7 +306,7 @@ class _Lowering:
             names[v] = value.name if joins and isinstance(value, Var) else f"{v}#{place}"
         scan = Scan(self.operand(operand), self._arguments(operand, names, str(place)), step.item.span)
         where = self._meets(operand, known, names, str(place))
-        own = tuple(sorted(name for v, name in names.items() if known.values.get(v) != Var(name)))
+        each_own = tuple(sorted(name for v, name in names.items() if known.values.get(v) != Var(name)))
         extra = tuple(a.name for a in scan.args[len(names) :] if isinstance(a, Var))
         part = Part(
             Label(f"step {place}", scan, scan.span),
@@ -288,7 +314,7 @@ class _Lowering:
             LINKS[step.between],
             1,
             None if step.repeats else 1,
-            tuple(sorted((*own, *extra))) if step.repeats else (),
+            tuple(sorted((*each_own, *extra))) if step.repeats else (),
             where,
             span=step.item.span,
         )
@@ -309,8 +335,8 @@ class _Lowering:
                 each[v] = self._first_bound(known.values[v], Var(name))
         if self.timed:
             times.append(last(f"#time {place}"))
-            if place == 0 and step.repeats:
-                results.append(Result("#first time", 0, Aggregate("first", (Var("#time 0"),))))
+            if step.repeats:
+                results.append(Result(f"#begin {place}", place, Aggregate("first", (Var(f"#time {place}"),))))
         return part, _Known(values, known.surely | sure), each
 
     def _among(self, reading: Reading) -> tuple[Scan, ...]:
@@ -347,8 +373,7 @@ class _Lowering:
                 return
             case Tumbling():
                 origin = window.origin.us if isinstance(window.origin, Timestamp) else window.origin
-                first = Var("#first time") if times[0] == Var("#last #time 0") else times[0]
-                yield self._true(SameWindow(window.length, self.tick, origin), (first, times[-1]))
+                yield self._true(SameWindow(window.length, self.tick, origin), (self._first_time(times), times[-1]))
             case _:
                 assert_never(window)
 
@@ -376,17 +401,69 @@ class _Lowering:
             found[aggregate.name] = Var(f"#{name}")
         return found
 
-    def _answer(
-        self, number: int, run: Run, values: dict[str, Expr], gaps: list[tuple[int, Item, _Known]], times: list[Expr]
-    ) -> None:
+    def _all_iterations(
+        self, reading: Reading, iterations: Mapping[int, tuple[int, Mapping[str, Expr]]], results: list[Result]
+    ) -> dict[str, Expr]:
+        """What each variable that is an iteration's own was in all iterations of the repetition that is grouped."""
+        item, found = self.query.rows.item, dict[str, Expr]()
+        if item is not None:
+            place, each = iterations[item]
+            for v in sorted(own(reading, place, self.query).may):
+                results.append(Result(f"#all {v}", place, Aggregate("list", (each[v],))))
+                found[f"#all {v}"] = Var(f"#all {v}")
+        return found
+
+    def _grouped(self, number: int, body: Node, values: Mapping[str, Expr], place: int) -> None:
+        """The rule of a query with GROUP BY: a match has many rows, or one graph of them."""
+        query, rows = self.query, self.query.rows
+        lists = [v for v in values if v.startswith("#all ")]
+        names = [v for v in values if v not in lists]
+        columns = query.answer.columns if isinstance(query.answer, Select) else ()
+        function = MatchRows(
+            (*names, *(v.removeprefix("#all ") for v in lists)),
+            len(lists),
+            tuple((c.name, _text(c.expression)) for c in rows.group_by),
+            tuple((a.name, TermAggregate(a.function, a.distinct, a.separator), _text(a.of)) for a in query.aggregates),
+            tuple((c.name, _text(c.expression)) for c in columns),
+            tuple(h.text for h in rows.having),
+            tuple((o.key.text, o.descending) for o in rows.order_by),
+            rows.limit,
+            query.answer.template if isinstance(query.answer, Construct) else (),
+        )
+        binds = tuple(f"#row {c.name}" for c in columns) or ("#graph",)
+        unfolded = Unfold(body, self._call(function, [values[v] for v in (*names, *lists)]), binds, query.span)
+        label = self._name(f"reading {number}")
+        if isinstance(query.answer, Construct):
+            rule = Rule(label, query.predicate[0], (Var("#graph"),), unfolded, span=query.span, since="END")
+        else:
+            args = tuple(self._call(AsValue(), (Var(v),)) for v in binds)
+            rule = Rule(label, query.name, args, unfolded, span=query.span)
+        self._add(rule, place)
+
+    def _add(self, rule: Rule, place: int = 0) -> None:
+        """A rule that answers; with the number of events inside its match, where the window counts them, and when it has
+        waited for what must be absent, as long as its match."""
+        window = self.query.window
+        if place:
+            assert isinstance(window, Sliding | Tumbling)
+            rule = replace(rule, until=Var(f"#after {place}"), delay=window.length)
+        if isinstance(window, EventCount):
+            few = Compare("<=", Var("#events"), Const(window.count))
+            rule = replace(rule, collects=self._counted(), having=(few,))
+        self.made.append(rule)
+
+    def _answer(self, number: int, run: Run, values: dict[str, Expr], gaps: _Gaps) -> None:
         """The rule that gives the answer; where something must be absent, by way of a type for matches without that."""
         query, label = self.query, self._name(f"reading {number}")
         body: Node = run
-        if gaps:
-            body, values = self._without(number, run, values, gaps, times)
+        if gaps.between or gaps.after or isinstance(query.window, EventCount):
+            body, values = self._without(number, run, values, gaps)
+        place = len(gaps.times) if gaps.after else 0
+        if query.rows.group_by:
+            self._grouped(number, body, values, place)
+            return
         found, where = dict(values), list[Condition]()
-        assert isinstance(query.answer, Select)
-        for column in query.answer.columns:
+        for column in query.answer.columns if isinstance(query.answer, Select) else ():
             if column.expression is not None:
                 found[column.name] = self._expression(column.expression, found)
         for having in query.rows.having:
@@ -394,35 +471,81 @@ class _Lowering:
             where.append(self._true(Holds(names, having.text), [found[v] for v in names] or [Const(None)]))
         if query.rows.limit == 0:
             where.append(Compare("=", Const(1), Const(2)))
-        args = tuple(self._call(AsValue(), (found.get(c.name, Const(None)),)) for c in query.answer.columns)
-        body = Where(body, tuple(where), query.span) if where else body
-        self.made.append(Rule(label, query.name, args, body, span=query.span))
+        match query.answer:
+            case Select():
+                args = tuple(self._call(AsValue(), (found.get(c.name, Const(None)),)) for c in query.answer.columns)
+                body = Where(body, tuple(where), query.span) if where else body
+                rule = Rule(label, query.name, args, body, span=query.span)
+            case Construct():
+                names = tuple(dict.fromkeys(t[1:] for line in query.answer.template for t in line if t.startswith("?")))
+                graph = Constructed(tuple(n for n in names if n in found), query.answer.template)
+                text = self._call(graph, [found[n] for n in graph.names] or [Const(None)])
+                where.append(Compare("!=", text, Const("")))
+                body = Where(body, tuple(where), query.span)
+                rule = Rule(label, query.predicate[0], (text,), body, span=query.span, since="END")
+            case _:
+                assert_never(query.answer)
+        self._add(rule, place)
 
-    def _without(
-        self, number: int, run: Run, values: dict[str, Expr], gaps: list[tuple[int, Item, _Known]], times: list[Expr]
-    ) -> tuple[Node, dict[str, Expr]]:
+    def _counted(self) -> tuple[Collect, ...]:
+        """How many events of the declared streams lie inside a match, where its window says so."""
+        query = self.query
+        if not isinstance(query.window, EventCount):
+            return ()
+        if not query.partition:
+            pattern = _either([Scan(stream.type, (Wild(),)) for stream in query.streams])
+            return (Collect(pattern, "#match", totals=(Total("#events", Aggregate("count", ())),)),)
+        patterns: list[Node] = []
+        for gpm in query.gpms:
+            if set(query.partition) <= set(gpm.variables):
+                patterns.append(self._graph(gpm, "#text", tuple((v, v) for v in query.partition), "#event"))
+        total = Total("#events", Aggregate("count", (Var("#event"),), distinct=True))
+        return (Collect(_either(patterns), "#match", totals=(total,)),)
+
+    def _without(self, number: int, run: Run, values: dict[str, Expr], gaps: _Gaps) -> tuple[Node, dict[str, Expr]]:
         """Matches of a run as events with all that is asked of them, and nothing of what must be absent."""
         type, given = self._name(f"match {number}"), dict[str, Expr]()
         for v, value in values.items():
             given[f"{v}"] = value
-        for place, _, known in gaps:
-            given[f"#after {place}"], given[f"#before {place}"] = times[place - 1], self._begins(run, place, times)
-            for v, value in known.values.items():
-                given[f"{v}@{place}"] = value
-        self.made.append(Rule(type, type, tuple(given.values()), run, span=self.query.span))
-        body: Node = Label("#match", Scan(type, tuple(map(Var, given)), self.query.span), self.query.span)
-        absences: list[Condition] = []
-        for count, (place, item, known) in enumerate(gaps):
-            absences.append(self._absence(f"!{count}", place, item, known))
-        return Where(body, tuple(absences), self.query.span), {v: Var(v) for v in values}
+        times, absences, span = gaps.times, list[Condition](), self.query.span
+        for place, item, known in gaps.between:
+            given[f"#after {place}"], given[f"#before {place}"] = times[place - 1], self._begins(place, times)
+            given |= {f"{v}@{place}": value for v, value in known.values.items()}
+            absences.append(self._absence(f"!{len(absences)}", place, item, known))
+        if gaps.after:
+            place = len(times)
+            given["#first"], given[f"#after {place}"] = self._first_time(times), times[-1]
+            given |= {f"{v}@{place}": value for v, value in gaps.known.values.items()}
+            absences += [
+                self._absence(f"!end {i}", place, item, gaps.known, last=True) for i, item in enumerate(gaps.after)
+            ]
+        self.made.append(Rule(type, type, tuple(given.values()), run, span=span))
+        names = tuple(map(Var, given))
+        if gaps.after:  # it waits until nothing can come any more
+            waits = self._name(f"wait {number}")
+            bound = self._call(self._bound(), (Var("#first"),))
+            self.made.append(Rule(waits, waits, names, Scan(type, names, span), span=span, until=bound))
+            type = waits
+        body: Node = Label("#match", Scan(type, names, span), span)
+        return Where(body, tuple(absences), span) if absences else body, {v: Var(v) for v in values}
 
-    def _begins(self, run: Run, place: int, times: list[Expr]) -> Expr:
+    def _bound(self) -> WindowEnd:
+        """Up to when something must be absent after a match, by its first time."""
+        window = self.query.window
+        assert isinstance(window, Sliding | Tumbling), "an absence at the end has a window of time"
+        origin = None
+        if isinstance(window, Tumbling):
+            origin = window.origin.us if isinstance(window.origin, Timestamp) else window.origin or 0
+        return WindowEnd(window.length, self.tick, origin)
+
+    def _first_time(self, times: list[Expr]) -> Expr:
+        return self._begins(0, times)
+
+    def _begins(self, place: int, times: list[Expr]) -> Expr:
         """The time of the first event of a step."""
-        if times[place] == Var(f"#time {place}"):
-            return times[place]
-        raise NotLowered("an absence before a repetition")
+        return times[place] if times[place] == Var(f"#time {place}") else Var(f"#begin {place}")
 
-    def _absence(self, number: str, place: int, item: Item, known: _Known) -> Condition:
+    def _absence(self, number: str, place: int, item: Item, known: _Known, last: bool = False) -> Condition:
         operand, names = item.operand, dict[str, str]()
         sure = surely_binds(operand, self.query)
         seen = _Known({v: Var(f"{v}@{place}") for v in known.values}, known.surely)
@@ -432,10 +555,21 @@ class _Lowering:
         time = Var(f"#time {number}")
         where = (
             Compare(">", time, Var(f"#after {place}")),
-            Compare("<", time, Var(f"#before {place}")),
+            *(() if last else (Compare("<", time, Var(f"#before {place}")),)),
             *self._meets(operand, seen, names, number),
         )
         return NoneInside("#match", Where(scan, where, item.span), (), item.span)
+
+
+def _text(expression: Expression | None) -> str | None:
+    return None if expression is None else expression.text
+
+
+def _either(nodes: Sequence[Node]) -> Node:
+    found = nodes[0]
+    for node in nodes[1:]:
+        found = Either(found, node, node.span)
+    return found
 
 
 def _branches(operand: Operand) -> list[tuple[str, ...]]:

@@ -14,11 +14,13 @@ from augury.columns.dictionary import Dictionary
 from augury.errors import RunError
 from augury.graphs.evaluate import Expressions
 from augury.graphs.parse import read_expression
-from augury.graphs.patterns import Exists, Expression
+from augury.graphs.patterns import Blank, Exists, Expression, Literal, RdfTerm
+from augury.graphs.read import _Blanks, oxigraph
+from augury.graphs.read import _term as _read_term
 from augury.graphs.solutions import Table
 from augury.graphs.terms import UNBOUND, key_of, term_of_key, value_of_term
 from augury.jit import Array
-from augury.model import Value
+from augury.model import Iri, Value
 from augury.queries.coded_terms import CodedTerms, coded_terms
 
 
@@ -74,7 +76,7 @@ class AsValue(TermFunction):
 
     def __call__(self, *args: Value) -> Value:
         (key,) = args
-        return None if key is None else value_of_term(term_of_key(str(key).encode("utf-8", "surrogatepass")))
+        return None if key is None else value_of_term(_term(str(key)))
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
         coded = coded_terms(dictionary)
@@ -144,6 +146,67 @@ class Holds(TermFunction):
 
 
 @dataclass(frozen=True)
+class Constructed:
+    """The graph that a template makes of terms, as lines of N-Triples in order; the empty text where there is none.
+
+    A triple with something unbound, or that RDF does not allow, is left out; blank nodes are numbered as they come.
+    """
+
+    names: tuple[str, ...]
+    template: tuple[tuple[str, str, str], ...]
+
+    def __call__(self, *args: Value) -> str:
+        given = dict(zip(self.names, args, strict=False))
+        return graph_text(self.template, [{n: _term(str(key)) for n, key in given.items() if key is not None}])
+
+
+def graph_text(template: Sequence[tuple[str, str, str]], rows: Sequence[dict[str, RdfTerm]]) -> str:
+    """The graph that a template makes of rows, together."""
+    names: dict[object, Blank] = {}
+    lines: set[str] = set()
+    for number, row in enumerate(rows):
+        for triple in template:
+            terms: list[RdfTerm | None] = []
+            for text in triple:
+                term = row.get(text[1:]) if text.startswith("?") else constant_of(text)
+                if isinstance(term, Blank):
+                    key: object = (number, text) if text.startswith("_:") else term
+                    term = names.setdefault(key, Blank(f"b{len(names)}"))
+                terms.append(term)
+            subject, predicate, object_ = terms
+            if None not in terms and not isinstance(subject, Literal) and isinstance(predicate, Iri):
+                lines.add(" ".join(_written(t) for t in (subject, predicate, object_)) + " .")
+    return "\n".join(sorted(lines))
+
+
+@cache
+def constant_of(text: str) -> RdfTerm:
+    """A term of a template, as N-Triples has it."""
+    if text.startswith("_:"):
+        return Blank(text[2:])
+    found = list(oxigraph().parse(f"<urn:s> <urn:p> {text} .".encode(), oxigraph().RdfFormat.N_TRIPLES))
+    return _read_term(found[0].object, _Blanks("template"))
+
+
+def _written(term: RdfTerm | None) -> str:
+    ox = oxigraph()
+    match term:
+        case Iri():
+            return str(ox.NamedNode(term.text))
+        case Blank():
+            return f"_:{term.label}"
+        case Literal():
+            if term.language:
+                return str(ox.Literal(term.text, language=term.language))
+            return str(ox.Literal(term.text, datatype=ox.NamedNode(term.datatype)))
+    raise RunError("a triple inside a triple, which a graph does not have")
+
+
+def _term(key: str) -> RdfTerm:
+    return term_of_key(key.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True)
 class SameWindow:
     """Whether two times lie in one tumbling window, whose length is in microseconds; a tick of a logical clock is so many."""
 
@@ -158,6 +221,23 @@ class SameWindow:
         if self.origin is not None and a < origin:
             return False
         return (a - origin) // length == (b - origin) // length  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class WindowEnd:
+    """The last time at which something may still follow a match: its first time and the length of its window, or the end of
+    the tumbling window that it lies in, where there is an origin."""
+
+    length: int
+    tick: int
+    origin: int | None
+
+    def __call__(self, first: Value) -> Value:
+        at = first.us if isinstance(first, Timestamp) else first
+        assert isinstance(at, int)
+        length = self.length if isinstance(first, Timestamp) else self.length // self.tick
+        end = at + length if self.origin is None else at - (at - self.origin) % length + length - 1
+        return Timestamp(end) if isinstance(first, Timestamp) else end
 
 
 def key_text(term: Any) -> str:

@@ -1,4 +1,4 @@
-"""Answers as tables, JSON lines, CSV, Parquet and Arrow: one file a format, all written from columns.
+"""Answers as tables, JSON lines, CSV, Parquet, Arrow and SPARQL results: one file a format, all written from columns.
 
 `Answers` is what they are written from. The engine makes it of its columns; `answers_of` makes it of a list of events.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TextIO
 
-from augury.sinks import arrow, csv, jsonl, parquet, pretty
+from augury.sinks import arrow, csv, jsonl, parquet, pretty, sparql_json
 from augury.sinks.answers import Answers, Part, answers_of, known_output, ordered
 from augury.sinks.destination import opened, write_text
 from augury.sinks.jsonl import event_as_json
@@ -17,11 +17,11 @@ from augury.sinks.parquet import check_folder, make_folder
 from augury.sinks.tabular import Tabular
 from augury.sinks.values import Column, column_of
 
-Format = Literal["table", "jsonl", "csv", "parquet", "arrow"]
-FORMATS: tuple[Format, ...] = ("table", "jsonl", "csv", "parquet", "arrow")
+Format = Literal["table", "jsonl", "csv", "parquet", "arrow", "sparql-json"]
+FORMATS: tuple[Format, ...] = ("table", "jsonl", "csv", "parquet", "arrow", "sparql-json")
 ENDINGS: dict[str, Format] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow",
-    ".table": "table", ".txt": "table",
+    ".table": "table", ".txt": "table", ".srj": "sparql-json",
 }  # fmt: skip
 
 __all__ = [
@@ -51,6 +51,9 @@ def write(
                     file.write(data)
             case "csv":
                 for data in csv.lines(answers, trace):
+                    file.write(data)
+            case "sparql-json":
+                for data in sparql_json.lines(answers):
                     file.write(data)
             case "table":
                 for line in pretty.lines(answers, width, trace):

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.model import Event, to_json
@@ -20,8 +21,21 @@ from augury.sinks.texts import data_of, joined, json_texts, quoted, times
 def event_as_json(
     event: Event, clock: Clock, op: str | None = None, plan: Plan | None = None, trace: bool = True
 ) -> dict[str, Any]:
-    """The JSON form of a derived event, with `op` first where changes are asked for, and attributes by name with a plan."""
+    """The JSON form of a derived event, with `op` first where changes are asked for, and attributes by name with a plan.
+
+    A graph event is written in the form in which they come in.
+    """
     args = [to_json(a) for a in event.args]
+    stream = stream_of(event.type)
+    if stream is not None:
+        return {
+            **({"op": op} if op else {}),
+            "stream": stream,
+            "time": clock.show(event.end),
+            "graph": args[0],
+            "id": event.id,
+            **({"trace": list(event.trace)} if trace else {}),
+        }
     return {
         **({"op": op} if op else {}),
         "type": event.type,
@@ -51,6 +65,11 @@ def _lines(piece: Piece, names: dict[str, int], clock: Clock) -> Any:
     """As `json.dumps(event_as_json(…), ensure_ascii=False)` writes each of them."""
     texts = [json_texts(column) for column in piece.columns]
     op = f'"op": "{piece.part.op}", ' if piece.part.op else ""
+    stream = stream_of(piece.part.type)
+    if stream is not None:
+        time = times(piece.end, clock)
+        shown = quoted(time) if clock.kind == "timestamp" else time
+        return _ended([f'{{{op}"stream": {_text(stream)}, "time": ', shown, ', "graph": ', texts[0]], piece)
     pieces: list[Any] = [f'{{{op}"type": {_text(piece.part.type)}, "args": [']
     for i, text in enumerate(texts):
         pieces += [", ", text] if i else [text]
@@ -61,6 +80,11 @@ def _lines(piece: Piece, names: dict[str, int], clock: Clock) -> Any:
     for key, time in (("start", piece.start), ("end", piece.end)):
         shown = times(time, clock)
         pieces += [f', "{key}": ', quoted(shown) if clock.kind == "timestamp" else shown]
+    return _ended(pieces, piece)
+
+
+def _ended(pieces: list[Any], piece: Piece) -> Any:
+    """Lines that end with the id and the trace."""
     pieces += [', "id": ', quoted(piece.ids)]
     if piece.trace is not None:
         pieces += [', "trace": [', pc.binary_join(_quoted_lists(piece.trace), ", "), "]"]

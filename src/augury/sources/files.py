@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import io
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from augury.algebra.plan import Plan
 from augury.errors import DataError
-from augury.sources import csv, jsonl, parquet
+from augury.sources import csv, jsonl, named_graphs, parquet
 from augury.sources.heading import NAMES, Names
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
@@ -25,6 +26,8 @@ COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 @dataclass(frozen=True)
 class SourceFile:
     """`path` or `type=path`; `-` is standard input, whose form is guessed from its first character.
+
+    The type of graph events is their stream, `<http://example.org/stock>=path`.
 
     A folder, or a pattern such as `logs/*.csv`, is all files of one form in it. `names` are the columns, or keys, that
     hold what is no attribute; `nulls` are spellings of null in CSV; `shown` is what the source is called where it is not
@@ -37,9 +40,13 @@ class SourceFile:
     nulls: tuple[str, ...] = ()
     shown: str = ""
     live: bool = False  # standard input is read as it comes
+    time_predicate: str = ""  # of triples that say when a graph event is
 
     @staticmethod
-    def parse(text: str, time: str = "time", nulls: tuple[str, ...] = ()) -> SourceFile:
+    def parse(text: str, time: str = "time", nulls: tuple[str, ...] = (), time_predicate: str = "") -> SourceFile:
+        stream = re.match(r"(<[^<>]+>)=", text)
+        if stream is not None:
+            return SourceFile(text[stream.end() :], stream[1], Names(time=time), nulls, time_predicate=time_predicate)
         name, equals, path = text.partition("=")
         if equals and name.replace("_", "a").isalnum() and not Path(text).exists():
             return SourceFile(path, name, Names(time=time), nulls)
@@ -105,6 +112,8 @@ class SourceFile:
         if not path.is_dir():
             return [self]
         inside = [p for p in sorted(path.rglob("*")) if p.is_file() and is_data(p) and not _hidden(p, path)]
+        tables = [p for p in inside if not FORMATS[SourceFile(str(p)).form()].graphs]
+        inside = tables or inside  # beside tables, RDF is knowledge
         if not inside:
             hint = f"it needs files named {listed(usual_endings(), 'or')}"
             raise DataError("is a directory without data", self.place, hint)
@@ -253,14 +262,21 @@ def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[s
 
 
 def read(
-    path: str | Path, *, type: str | None = None, time: str = "time", null: str | Iterable[str] = ()
+    path: str | Path,
+    *,
+    type: str | None = None,
+    time: str = "time",
+    null: str | Iterable[str] = (),
+    time_predicate: str = "",
 ) -> SourceFile:
     """A file, a folder or a pattern with events or facts, as the command line reads it, for `run`, `push` and `facts`.
 
     `type` is that of all its events, `time` the column that holds their time, `null` how null is written in CSV. It is read
-    when it is used; it is a stream of Arrow itself, so that `pandas` or Polars can look at it.
+    when it is used; it is a stream of Arrow itself, so that `pandas` or Polars can look at it. `time_predicate` is that of
+    the triples that say when the named graphs of N-Quads, TriG and JSON-LD are.
     """
-    found = SourceFile(str(path), type, Names(time=time), (null,) if isinstance(null, str) else tuple(null))
+    nulls = (null,) if isinstance(null, str) else tuple(null)
+    found = SourceFile(str(path), type, Names(time=time), nulls, time_predicate=time_predicate)
     if not found.remote and found.path != "-":
         found.check()
     return found
@@ -282,6 +298,7 @@ class Format:
     read: Callable[[Any, SourceFile, Plan | None], Iterator[Sheet | Items]]
     beginnings: tuple[bytes, ...] = ()  # by which standard input is known
     binary: bool = False
+    graphs: bool = False  # whether it is RDF, which holds graph events, and no rows
 
 
 def _csv(stream: Any, source: SourceFile, plan: Plan | None) -> Iterator[Sheet]:
@@ -294,6 +311,14 @@ def _plain(read: Callable[[Any, str], Iterator[Any]]) -> Callable[[Any, SourceFi
     return lambda stream, source, plan: read(stream, source.place)
 
 
+def _graphs(stream: Any, source: SourceFile, plan: Plan | None) -> Iterator[Sheet]:
+    form = FORMATS[source.form()].title
+    if source.type is None:
+        hint = f"name the stream of its events: --events '<http://example.org/stock>={source.path}'"
+        raise DataError(f"is {form}, whose graphs are events, but of which stream is not said", source.place, hint)
+    return named_graphs.read(stream, source.place, form, source.time_predicate)
+
+
 FORMATS: dict[str, Format] = {
     row.name: row
     for row in (
@@ -301,17 +326,21 @@ FORMATS: dict[str, Format] = {
         Format("jsonl", "JSON lines", (".jsonl", ".ndjson", ".json"), _plain(jsonl.read), (b"{", b"[")),
         Format("parquet", "Parquet", (".parquet",), _plain(parquet.read), (b"PAR1",), binary=True),
         Format("arrow", "Arrow", (".arrow", ".feather", ".ipc"), _plain(parquet.read_arrow), (b"ARROW1",), binary=True),
+        Format("nquads", "N-Quads", (".nq",), _graphs, graphs=True),
+        Format("trig", "TriG", (".trig",), _graphs, graphs=True),
+        Format("jsonld", "JSON-LD", (".jsonld",), _graphs, graphs=True),
     )
 }
 ENDINGS: dict[str, str] = {ending: row.name for row in FORMATS.values() for ending in row.endings}
 
 
-def titles() -> list[str]:
-    return [row.title for row in FORMATS.values()]
+def titles(graphs: bool = False) -> list[str]:
+    """What the formats of tables are called, or those of graphs."""
+    return [row.title for row in FORMATS.values() if row.graphs == graphs]
 
 
 def usual_endings() -> list[str]:
-    return [row.endings[0] for row in FORMATS.values()]
+    return [row.endings[0] for row in FORMATS.values() if not row.graphs]
 
 
 def listed(words: Sequence[str], last: str) -> str:

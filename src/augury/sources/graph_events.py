@@ -7,12 +7,23 @@ N-Triples or Turtle.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from augury.algebra.graph_queries import stream_type
-from augury.errors import DataError, RunError, brief
+from augury.columns.column import Coded, Column, coded
+from augury.errors import DataError, brief
+from augury.graphs.patterns import Literal, Needs
+from augury.graphs.read import oxigraph, read, said_by_parser
+from augury.graphs.terms import Terms, n_triples, term_of
+from augury.model import Iri
+from augury.sources.cells import ArrowCells, Cells, ColumnCells
 from augury.sources.heading import Names
+from augury.sources.types import value_of
+
+NOTHING_NEEDED = Needs()
 
 GRAPH_FORM = '{"stream": "http://example.org/stock", "time": 3, "graph": "<http://e/a> <http://e/price> 5 ."}'
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"{}|^`\\\x00-\x20]*")
@@ -23,37 +34,101 @@ def is_graph_event(item: Mapping[str, Any], names: Names, type: str | None) -> b
     return type is None and names.type not in item and "stream" in item and item.get(names.op) != "revoke"
 
 
-def as_plain(item: Mapping[str, Any], names: Names, known: frozenset[str] | set[str]) -> dict[str, Any]:
-    """A graph event in the form of other events. The graphs of streams that are `known` are read, to see whether they are RDF."""
+def as_plain(item: Mapping[str, Any], names: Names) -> dict[str, Any]:
+    """A graph event in the form of other events."""
     stream, graph = item["stream"], item.get("graph")
     if not isinstance(stream, str) or not _IRI.fullmatch(stream):
         hint = "write it without angle brackets" if isinstance(stream, str) and stream.startswith("<") else GRAPH_FORM
         raise DataError(f"the stream of a graph event is an IRI, not {brief(stream)}", hint=hint)
     if "graph" not in item:
         raise DataError("a graph event has a graph", hint=GRAPH_FORM)
+    if isinstance(graph, list | tuple):
+        graph = graph_text(graph)
     if not isinstance(graph, str):
         raise DataError(f"the graph of a graph event is text, not {brief(graph)}", hint="N-Triples or Turtle")
     if names.start in item or names.end in item:
         raise DataError("a graph event has one time, no start and end", hint=GRAPH_FORM)
-    type = stream_type(stream)
-    if type in known:
-        check_graph(graph)
     rest = {key: value for key, value in item.items() if key not in ("stream", "graph")}
-    return {**rest, names.type: type, "args": [graph]}
+    return {**rest, names.type: stream_type(stream), "args": [graph]}
+
+
+def graph_columns(named: Mapping[str, Cells], names: Names) -> tuple[dict[str, Cells], list[Cells]]:
+    """Columns of graph events in the form of other events: their type beside the rest, and the graph as the only argument.
+
+    What is wrong with one of them is for `as_plain` to say.
+    """
+    streams = coded(named["stream"].plain())
+    if "graph" not in named or names.start in named or names.end in named or (streams.index < 0).any():
+        raise DataError("no graph events", hint=GRAPH_FORM)
+    if not all(isinstance(stream, str) and _IRI.fullmatch(stream) for stream in streams.values):
+        raise DataError("the stream of a graph event is an IRI", hint=GRAPH_FORM)
+    types = ColumnCells(Coded([stream_type(str(stream)) for stream in streams.values], streams.index))
+    rest = {key: cells for key, cells in named.items() if key not in ("stream", "graph")}
+    return {names.type: types, **rest}, [named["graph"]]
+
+
+def is_stream(type: str) -> bool:
+    """Whether events of a type are graph events, by its name."""
+    return type.startswith("<") and type.endswith(">")
+
+
+def check_graphs(cells: Cells, column: Column) -> None:
+    """Raises DataError where one of many graphs is no text, or malformed; which one it is, is seen one by one."""
+    if isinstance(cells, ArrowCells) and pa.types.is_string(cells.array.type) and not cells.array.null_count:
+        texts = cells.array
+    else:
+        if not isinstance(column, Coded) or (column.index < 0).any() or set(map(type, column.values)) - {str}:
+            raise DataError("the graph of a graph event is text", hint="N-Triples or Turtle")
+        texts = column.values
+    found = read(texts, Terms(), NOTHING_NEEDED).malformed
+    if found:
+        raise DataError(str(found[0]))
+
+
+def graph_text(triples: Sequence[Any]) -> str:
+    """A graph as N-Triples, from triples of Python.
+
+    A text that begins as a term of N-Triples does, `<http://e/a>`, `_:x` or `"5"@en`, is that term; else a subject or a
+    predicate is an IRI, and an object the literal of its value.
+    """
+    lines: list[str] = []
+    for triple in triples:
+        if not isinstance(triple, list | tuple) or len(triple) != 3:
+            raise DataError(f"a triple has a subject, a predicate and an object, not {brief(triple)}", hint=GRAPH_FORM)
+        subject, predicate, object = triple
+        lines.append(f"{_name(subject)} {_name(predicate)} {_object(object)} .\n")
+    return "".join(lines)
+
+
+def _name(part: Any) -> str:
+    if isinstance(part, str) and (_IRI.fullmatch(part) or part.startswith(("<", "_:"))):
+        return part if part.startswith(("<", "_:")) else f"<{part}>"
+    if isinstance(part, Iri):
+        return part.text if part.text.startswith("_:") else f"<{part.text}>"
+    raise DataError(f"the subject and the predicate of a triple are IRIs, not {brief(part)}")
+
+
+def _object(part: Any) -> str:
+    if isinstance(part, str) and part.startswith(("<", "_:", '"')):
+        return part
+    if isinstance(part, Iri):
+        return _name(part)
+    try:
+        term = term_of(value_of(part))
+    except DataError:
+        raise DataError(f"the object of a triple is a term of RDF, not {brief(part)}") from None
+    if not isinstance(term, Literal):
+        raise DataError(f"the object of a triple is a term of RDF, not {brief(part)}")
+    return n_triples(term)
 
 
 def check_graph(text: str) -> None:
     """Raises DataError where a text is neither N-Triples nor Turtle."""
-    try:
-        import pyoxigraph as ox
-    except ImportError:
-        raise RunError("graph events need pyoxigraph", hint="pip install 'augury[rdf]'") from None
+    ox = oxigraph()
     try:
         for _ in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
             pass
     except SyntaxError as error:
-        said = re.sub(r"^Parser error (at|between) [^:]*: ", "", error.msg or "")
         place = f"line {error.lineno} of the graph" if error.lineno else "the graph"
-        raise DataError(
-            f"malformed RDF in {place}: {said[:1].lower()}{said[1:]}", hint="a graph is N-Triples or Turtle"
-        ) from None
+        said = said_by_parser(error)
+        raise DataError(f"malformed RDF in {place}: {said}", hint="a graph is N-Triples or Turtle") from None

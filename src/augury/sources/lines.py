@@ -3,8 +3,8 @@
 {"type": "wind", "args": ["l1", 12.5], "time": 3}      the literals {"type": "  ", "args": ["  ",  ], "time":  }
 {"type": "wind", "args": ["l2", 13.5], "time": 4}      and between them the values of a text, a text, a float and an int
 
-A line that is any different (other keys, another order or spacing, null, an escape, an int where others have floats) is
-for the parser of JSON, with all lines around it.
+A line that is any different (other keys, another order or spacing, null, an escape of a character by its number, an int
+where others have floats) is for the parser of JSON, with all lines around it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from augury.jit import Array, Kernel
 from augury.sources.cells import ArrowCells, Cells, ColumnCells
 
 MAKES_NO_ARRAYS = True
-_TOKEN = re.compile(rb'"[^"\\\x00-\x1f]*"|-?[0-9][0-9.eE+-]*|[\[\]{},:]')
+_TOKEN = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9][0-9.eE+-]*|[\[\]{},:]')
 _SPACE = re.compile(rb"[ \t]*")
 _DIGITS = 18  # of an integer that surely has 64 bits
 _INT, _FLOAT = 1, 2
 _QUOTE, _BACKSLASH, _ZERO, _NINE, _MINUS, _PLUS, _POINT = b'"\\09-+.'
+# What stands behind a backslash, and what the two are; 0 where they are for the parser of JSON
+_ESCAPES = np.zeros(256, np.uint8)
+_ESCAPES[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def columns_of(data: bytes) -> Columns | None:
     buffer, width = np.frombuffer(data, np.uint8), len(shape.keys)
     begins, stops, numbers = (np.empty((width, data.count(b"\n")), np.int64) for _ in range(3))
     kinds = np.zeros(width, np.int64)
-    rows = scan(buffer, shape.literals, shape.ends, shape.texts, begins, stops, numbers, kinds)
+    rows = scan(buffer, shape.literals, shape.ends, shape.texts, begins, stops, numbers, kinds, _ESCAPES)
     if rows < 0:
         return None
     named: dict[str, Cells] = {}
@@ -64,7 +67,8 @@ def columns_of(data: bytes) -> Columns | None:
         if kinds[at] == _INT:
             cells = ColumnCells(numbers[at])
         else:
-            texts = _gathered(buffer, begins[at], stops[at])
+            escapes = numbers[at] if shape.texts[at] else np.zeros(rows, np.int64)
+            texts = _gathered(buffer, begins[at], stops[at], escapes)
             if shape.texts[at]:
                 cells = ArrowCells(texts)
             else:
@@ -89,12 +93,15 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _gathered(buffer: Array, begins: Array, stops: Array) -> pa.StringArray:
-    """Parts of a text as an array of Arrow."""
+def _gathered(buffer: Array, begins: Array, stops: Array, escapes: Array) -> pa.StringArray:
+    """Parts of a text as an array of Arrow; `escapes` says how many characters of each are written as two."""
     offsets = np.zeros(len(begins) + 1, np.int32)
-    np.cumsum(stops - begins, out=offsets[1:])
+    np.cumsum(stops - begins - escapes, out=offsets[1:])
     found = np.empty(int(offsets[-1]), np.uint8)
-    gather(buffer, begins, offsets, found)
+    if escapes.any():
+        unescape(buffer, begins, stops, found, _ESCAPES)
+    else:
+        gather(buffer, begins, offsets, found)
     return pa.StringArray.from_buffers(len(begins), pa.py_buffer(offsets), pa.py_buffer(found))
 
 
@@ -124,7 +131,7 @@ def _shape(line: bytes) -> Shape | None:
             if token[:1] != b'"' or at + 1 == len(tokens) or tokens[at + 1][0] != b":":
                 return None
             key = token[1:-1].decode()
-            if key in seen:
+            if key in seen or "\\" in key:
                 return None
             seen.add(key)
             at += 2
@@ -181,10 +188,11 @@ def _end_of_space(line: bytes, at: int) -> int:
 
 @Kernel
 def scan(
-    data: Array, literals: Array, ends: Array, texts: Array, begins: Array, stops: Array, numbers: Array, kinds: Array
-) -> int:
-    """Finds the values of lines of one shape, and reads those that are integers. How many lines there are; -1 where one
-    is of another shape."""
+    data: Array, literals: Array, ends: Array, texts: Array, begins: Array, stops: Array, numbers: Array, kinds: Array,
+    escapes: Array,
+) -> int:  # fmt: skip
+    """Finds the values of lines of one shape, reads those that are integers, and counts the escapes of texts into `numbers`.
+    How many lines there are; -1 where one is of another shape."""
     n, at, row, values = len(data), 0, 0, len(texts)
     while at < n:
         first = 0
@@ -201,10 +209,17 @@ def scan(
                 break
             begins[value, row] = at
             if texts[value]:
+                escaped = 0
                 while at < n and data[at] != _QUOTE:
-                    if data[at] == _BACKSLASH or data[at] < 32:
+                    if data[at] < 32:
                         return -1
+                    if data[at] == _BACKSLASH:
+                        at += 1
+                        if at == n or escapes[data[at]] == 0:
+                            return -1
+                        escaped += 1
                     at += 1
+                numbers[value, row] = escaped
             else:
                 minus = at < n and data[at] == _MINUS
                 if minus:
@@ -251,3 +266,19 @@ def gather(data: Array, begins: Array, offsets: Array, found: Array) -> None:
         begin = begins[row] - offsets[row]
         for at in range(offsets[row], offsets[row + 1]):
             found[at] = data[begin + at]
+
+
+@Kernel
+def unescape(data: Array, begins: Array, stops: Array, found: Array, escapes: Array) -> None:
+    """Copies parts of an array one behind the other, and writes what is escaped as it is."""
+    to = 0
+    for row in range(len(begins)):
+        at, stop = begins[row], stops[row]
+        while at < stop:
+            byte = data[at]
+            if byte == _BACKSLASH:
+                at += 1
+                byte = escapes[data[at]]
+            found[to] = byte
+            to += 1
+            at += 1

@@ -19,7 +19,7 @@ from augury.columns.column import Array
 from augury.errors import DataError, brief, nearest
 from augury.model import Event, HistoryItem, Revocation, Value
 from augury.sources.cells import MISSING, Cells, PlainCells, declared, time_of
-from augury.sources.graph_events import as_plain, is_graph_event
+from augury.sources.graph_events import as_plain, check_graph, graph_columns, is_graph_event, is_stream
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import History
 from augury.sources.sheet import Items, Sheet
@@ -35,13 +35,15 @@ _SHAPES = 256  # of objects that are worth a look each
 def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: str | None = None) -> HistoryItem:
     """An event or a revocation from a Python object or the JSON form; `type` is that of an object that names none."""
     if isinstance(item, Event):
-        return replace(item, args=_converted(item.type, item.args, plan))
+        args = _converted(item.type, item.args, plan)
+        _check_graph(item.type, args, plan)
+        return replace(item, args=args)
     if isinstance(item, Revocation):
         return item
     if not isinstance(item, Mapping):
         raise DataError(f"not an event: {brief(item)}", hint=f"an event is {FORM}")
     if is_graph_event(item, names, type):
-        item = as_plain(item, names, {name for name, _ in plan.event_types})
+        item = as_plain(item, names)
     name = item.get(names.type, type)
     # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
     declared = plan.declared.get(name, ()) if isinstance(name, str) else ()
@@ -58,8 +60,17 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
         raise DataError("an event has a type", hint=FORM)
     _text(name, names.type)
     args = args_of(item, name, plan, names)
+    _check_graph(name, args, plan)
     start, end = _interval(item, clock, names)
     return Event(name, args, start, end, id, known=since)
+
+
+def _check_graph(type: str, args: tuple[Value, ...], plan: Plan) -> None:
+    """Raises DataError where the graph of an event that some query reads is no RDF."""
+    if is_stream(type) and len(args) == 1 and is_known(type, plan):
+        if not isinstance(args[0], str):
+            raise DataError(f"the graph of a graph event is text, not {brief(args[0])}", hint="N-Triples or Turtle")
+        check_graph(args[0])
 
 
 def _text(given: Any, column: str) -> str | None:
@@ -206,6 +217,8 @@ def _sheet(
     named: Mapping[str, Cells], listed: Sequence[Cells] | None, length: int, names: Names, type: str | None
 ) -> tuple[Sheet, ObjectHeading]:
     """Columns by the keys of objects, and by the places in their `args`."""
+    if listed is None and is_graph_event(named, names, type):
+        named, listed = graph_columns(named, names)
     columns = {**named, **{_listed(i): cells for i, cells in enumerate(listed or ())}}
     heading = ObjectHeading(
         tuple(columns),

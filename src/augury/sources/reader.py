@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan, Predicate
 from augury.clock import Clock, Timestamp, read_timestamp
 from augury.columns.column import Array, coded
 from augury.errors import DataError, RunError, brief, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources.blocks import uncollected
-from augury.sources.cells import MISSING, TextCells
+from augury.sources.cells import MISSING, ColumnCells, TextCells
 from augury.sources.files import SourceFile
+from augury.sources.graph_events import check_graphs, is_stream
 from augury.sources.heading import NAMES, EventHeading, Names, declares_type
 from augury.sources.history import Batch, History
 from augury.sources.objects import FORM, Irregular, by_shape, interval, item_from, of_events
@@ -71,6 +73,8 @@ class EventTypes:
         """What is wrong with a type that the program does not know; None where it is passed over."""
         if name in self.arities:
             return None
+        if stream_of(name) is not None and not self.strict:
+            return None  # streams are often numbered, and one that nobody reads is no slip
         close = (nearest if self.strict else misspelt)(name, sorted(self.arities))
         if close is None and not self.strict:
             return None
@@ -218,7 +222,11 @@ class Reader:
             found.length = len(items)
             return found
         if all(issubclass(kind, Event | Revocation) for kind in kinds):
-            return of_events(items.objects, self.plan, self.row)
+            found = of_events(items.objects, self.plan, self.row)
+            for (name, _), batch in found.batches.items():
+                for column in batch.columns if self._has_graphs(name) else ():
+                    check_graphs(ColumnCells(column), column)
+            return found
         raise Irregular
 
     def sheet(self, sheet: Sheet, names: Names = NAMES, type: str | None = None) -> History:
@@ -313,7 +321,11 @@ class Reader:
                 raise Irregular
             own = heading.own(name, self.plan)
             cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
-            columns = [(c if rows is None else c.some(rows)).column(a, self.plan.prefixes) for c, a in cells]
+            chosen = [(c if rows is None else c.some(rows), a) for c, a in cells]
+            columns = [c.column(a, self.plan.prefixes) for c, a in chosen]
+            if self._has_graphs(name):
+                for (graphs, _), column in zip(chosen, columns, strict=True):
+                    check_graphs(graphs, column)
             parts = [
                 None if (t := times.get(n)) is None else t if rows is None else t[rows]
                 for n in (names.time, names.start, names.end)
@@ -327,6 +339,10 @@ class Reader:
             batch.rows = order if rows is None else order[rows]
             history.batches[name, len(columns)] = batch
         return history
+
+    def _has_graphs(self, type: str) -> bool:
+        """Whether events of a type are graph events that some query reads."""
+        return is_stream(type) and type in self.known.arities
 
     def _types(self, sheet: Sheet, heading: EventHeading) -> tuple[list[str | None], Array]:
         """The types of the rows, and which of them each row has."""

@@ -111,9 +111,12 @@ def timestamp_of_text(text: Column) -> Column:
 
     Of what `datetime.fromisoformat` takes, a fraction of an hour or a minute (`10:00.5`) is not supported.
     """
+    return F.when(text.rlike(_USUAL_TIME), _usual_time(text)).otherwise(_unusual_time(stripped(text)))
+
+
+def _usual_time(text: Column) -> Column:
     whole = F.when(text.endswith("Z"), text).otherwise(F.concat(text, F.lit("Z")))
-    usual = F.unix_micros(whole.try_cast("timestamp"))
-    return F.when(text.rlike(_USUAL_TIME), usual).otherwise(_unusual_time(stripped(text)))
+    return F.unix_micros(whole.try_cast("timestamp"))
 
 
 def _unusual_time(text: Column) -> Column:
@@ -121,7 +124,7 @@ def _unusual_time(text: Column) -> Column:
         return F.regexp_extract(text, _ISO, number)
 
     def number(at: int) -> Column:
-        return F.coalesce(F.nullif(group(at), F.lit("")).try_cast("bigint"), F.lit(0).cast("bigint"))
+        return F.coalesce(group(at).try_cast("bigint"), F.lit(0).cast("bigint"))
 
     def micros(first: int) -> Column:
         fraction = F.substring(F.rpad(group(first + 3), 6, "0"), 1, 6).try_cast("bigint")
@@ -130,7 +133,7 @@ def _unusual_time(text: Column) -> Column:
 
     calendar = F.concat_ws("-", group(1), group(3), group(4)).try_cast("date")
     first_monday = F.date_trunc("week", F.concat(group(5), F.lit("-01-04")).try_cast("timestamp_ntz")).cast("date")
-    week = F.coalesce(F.nullif(group(8), F.lit("")).try_cast("int"), F.lit(1)) - 1 + (number(7).cast("int") - 1) * 7
+    week = F.coalesce(group(8).try_cast("int"), F.lit(1)) - 1 + (number(7).cast("int") - 1) * 7
     weekly = F.date_add(first_monday, week)
     in_year = (number(7) >= 1) & (F.weekofyear(weekly) == number(7))
     day = F.when(group(1) != "", calendar).when(in_year & (group(5) != "0000"), weekly)
@@ -175,10 +178,9 @@ def time_of_text(text: Column, calendar: bool, numbers: bool) -> Column:
     """Text as a point of time: ISO 8601 on the calendar clock, or microseconds where `numbers` may be times; else a tick."""
     if not calendar:
         return int_of_text(text)
-    read = timestamp_of_text(text)
     digits = stripped(text).rlike(r"\A-*[0-9]+\z")
-    return F.when(text.rlike(_USUAL_TIME), read).otherwise(
-        F.when(digits, int_of_text(text) if numbers else None).otherwise(read)
+    return F.when(text.rlike(_USUAL_TIME), _usual_time(text)).otherwise(
+        F.when(digits, int_of_text(text) if numbers else None).otherwise(_unusual_time(stripped(text)))
     )
 
 

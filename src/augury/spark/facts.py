@@ -33,6 +33,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     bound_vars,
     conditions,
@@ -354,7 +355,7 @@ def _sure(node: Node) -> Iterator[Scan]:
         case Label() | Select() | Within() | Join():
             for part in inputs(node):
                 yield from _sure(part)
-        case Instant() | Every() | Either() | Graph() | Repeat() | Run():
+        case Either() | Every() | Graph() | Instant() | Repeat() | Run() | Unfold():
             pass
         case _:
             assert_never(node)

@@ -159,13 +159,22 @@ class FileReader:
             stream = reader.text(path)
             lasting = self.task.settings.longest is not None
             return jsonl.Lines(
-                source, self.plan, jsonl.lines_of(stream), self.strict, None, lasting, numbers, first
+                source,
+                self.plan,
+                jsonl.lines_of(stream, self.plan, source.names),
+                self.strict,
+                None,
+                lasting,
+                numbers,
+                first,
             ).sources
         assert there is not None
         if not texts:
             return []
         seen = jsonl.seen(self.spark, paths, source, self.plan)
-        return jsonl.Lines(source, self.plan, jsonl.lines_of(there), self.strict, seen, True, numbers, first).sources
+        return jsonl.Lines(
+            source, self.plan, jsonl.lines_of(there, self.plan, source.names), self.strict, seen, True, numbers, first
+        ).sources
 
     def _parquet(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
         paths = self._paths(source, files)

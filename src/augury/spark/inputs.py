@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from augury.algebra.graph_queries import stream_type
 from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.clock import Clock, Kind
 from augury.compiled import Compiled
@@ -37,6 +38,7 @@ from augury.spark.spelling import looks_misspelt
 
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
 PROBLEM, PATH, ROW = "augury problem", "augury path", "augury row"
+_WRONG = "augury wrong"  # what is wrong with a row, once its times and values are read
 OBSERVED = "augury_observed_"  # and a number: what a stream tells of the rows that it left out
 _numbers = itertools.count()
 _SQL = {
@@ -192,12 +194,17 @@ def _check_session() -> None:
         ) from error
 
 
+STREAM, GRAPH = "stream", "graph"  # the columns of graph events
+
+
 def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
     """The DataFrames of a program by type. One DataFrame of all types has a column that names the type."""
     _check_session()
     plan = program.plan
     known = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
+        if names.type not in events.columns and {STREAM, GRAPH} <= set(events.columns):
+            events = _graph_events(events, names)
         if names.type not in events.columns:
             hint = f'give DataFrames by type, {{"{known[0]}": df}}, or name the column: type="…"'
             raise DataError(f"the events have no column `{names.type}`", hint=hint)
@@ -213,6 +220,10 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
     for name, frame in events.items():
         if not is_frame(frame):
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
+        if stream_type(name) in known:  # a stream by its IRI alone
+            name = stream_type(name)
+        if name in known and GRAPH in frame.columns:
+            frame = _with_text(frame)
         if name not in known and (close := misspelt(name, known)):
             raise DataError(f"unknown event type `{name}`", hint=f"did you mean `{close}`?")
         heading = EventHeading(tuple(frame.columns), names, name)
@@ -220,6 +231,23 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
         part = _part(heading, name, frame, plan)
         found.append(Source(frame, (part,), names, prefixes=plan.prefixes))
     return found
+
+
+def _graph_events(frame: DataFrame, names: Names) -> DataFrame:
+    """Graph events of many streams: the type of each is that of its stream."""
+    type = F.concat(F.lit("<"), F.col(STREAM), F.lit(">")).alias(names.type)
+    return _with_text(frame).select(type, *(F.col(c) for c in frame.columns if c != STREAM))
+
+
+def _with_text(frame: DataFrame) -> DataFrame:
+    """Graph events whose graphs are texts. An array of triples, each three terms as N-Triples writes them, becomes one."""
+    kind = frame.schema[GRAPH].dataType
+    if not isinstance(kind, T.ArrayType):
+        return frame
+    triple = kind.elementType
+    places: list[Any] = list(triple.names) if isinstance(triple, T.StructType) else [0, 1, 2]
+    lines = F.transform(F.col(GRAPH), lambda t: F.concat_ws(" ", *(t[p] for p in places), F.lit(".")))
+    return frame.withColumn(GRAPH, F.concat_ws("\n", lines))
 
 
 def _mixed(name: str, frame: DataFrame, plan: Plan, names: Names) -> list[Part]:
@@ -345,8 +373,13 @@ def _misread(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -
 
 @dataclass(frozen=True)
 class _Row:
-    """What is made of a row: when it was, whether it takes an event back, of which type it is, and what is wrong with it."""
+    """What is made of a row: when it was, whether it takes an event back, of which type it is, and what is wrong with it.
 
+    What takes much to say, times that are text and what is wrong, are columns of the frame: Spark writes an expression out
+    wherever it is used, and to plan and compile a dozen copies takes longer than to read a million rows.
+    """
+
+    frame: DataFrame
     start: Column
     end: Column
     code: Column
@@ -385,11 +418,10 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
         columns.append(revokes.alias("revoke"))
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
     if on_error is None:
-        return source.frame.select(*columns, row.problem.alias("problem"), given.alias("row"), path.alias("path"))
-    frame = source.frame
+        return row.frame.select(*columns, row.problem.alias("problem"), given.alias("row"), path.alias("path"))
+    frame = row.frame
     if frame.isStreaming and PROBLEM in fields:
-        frame = _observed(frame.withColumn("augury wrong", row.problem), F.col("augury wrong"), row.unknown, source)
-        return frame.where(F.col("`augury wrong`").isNull() if on_error == "skip" else F.lit(True)).select(*columns)
+        frame = _observed(frame, row.problem, row.unknown, source)
     return (frame.where(row.problem.isNull()) if on_error == "skip" else frame).select(*columns)
 
 
@@ -423,6 +455,9 @@ def _row(source: Source, reading: Reading) -> _Row:
         c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`", source.numbers)
         for c in there
     }
+    texts = {c: f"augury time {c}" for c in there if isinstance(fields[c], T.StringType)}
+    frame = source.frame.select("*", *(read[c].alias(name) for c, name in texts.items()))
+    read |= {c: F.col(f"`{name}`") for c, name in texts.items()}
     start = F.coalesce(*(read[c] for c in dict.fromkeys((said[0], *there))))
     end = F.coalesce(*(read[c] for c in dict.fromkeys((said[1], *there))))
     wrong: list[tuple[Column, Column]] = []
@@ -453,13 +488,15 @@ def _row(source: Source, reading: Reading) -> _Row:
     if PROBLEM in fields:
         found = F.col(f"`{PROBLEM}`")
         problem = F.when(found.isNotNull(), found).otherwise(problem)
+    frame, problem = frame.withColumn(_WRONG, problem), F.col(f"`{_WRONG}`")
     unknown = F.lit(False) if type is None else code.isNull() & type.isNotNull() & ~revokes & problem.isNull()
-    return _Row(start, end, code, revokes, unknown, problem)
+    return _Row(frame, start, end, code, revokes, unknown, problem)
 
 
 def unknown_types(source: Source, reading: Reading) -> DataFrame:
     """The types of a mixed source that the program does not know, once for each of their events."""
-    return source.frame.where(_row(source, reading).unknown).select(F.col(f"`{source.names.type}`").alias("type"))
+    row = _row(source, reading)
+    return row.frame.where(row.unknown).select(F.col(f"`{source.names.type}`").alias("type"))
 
 
 def _given(text: Column) -> Column:

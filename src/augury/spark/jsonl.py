@@ -23,11 +23,12 @@ from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.sources.files import SourceFile
+from augury.sources.heading import Names
 from augury.sources.objects import args_of
 from augury.sources.reader import EventTypes
 from augury.sources.reader import first_time as earliest
 from augury.spark.conversions import CONVERSIONS, first_problem, from_json, is_decimal, literal_map, misread_json
-from augury.spark.inputs import PATH, PROBLEM, ROW, Part, Source
+from augury.spark.inputs import PATH, PROBLEM, ROW, STREAM, Part, Source
 
 _TYPED = {"int": "bigint", "float": "double", "bool": "boolean"}  # types of JSON that Spark reads strictly
 _END = "augury end"  # a key that stands after the line: what is not closed, or closed twice, does not reach it
@@ -391,10 +392,20 @@ def _arguments(plan: Plan, source: SourceFile) -> Any:
 # Before events are read
 
 
-def lines_of(frame: DataFrame) -> DataFrame:
-    """The lines that say something, with their files."""
+def reads_graphs(plan: Plan) -> bool:
+    """Whether a program reads graph events, whose types are those of their streams."""
+    return any(name.startswith("<") for name, _ in plan.event_types)
+
+
+def lines_of(frame: DataFrame, plan: Plan, names: Names) -> DataFrame:
+    """The lines that say something, with their files. One of a graph event is given the type that its stream has."""
     line = F.col("value")
     plain = F.when(line.startswith("\ufeff"), F.substr(line, F.lit(2))).otherwise(line)
+    if reads_graphs(plan):
+        stream, typed = F.get_json_object(plain, f"$.{STREAM}"), F.get_json_object(plain, f"$['{names.type}']")
+        key = F.lit('{"' + names.type + '": "<')
+        named = F.concat(key, stream, F.lit('>", '), F.regexp_replace(plain, r"^\s*\{", ""))
+        plain = F.when(stream.isNotNull() & typed.isNull(), named).otherwise(plain)
     return frame.where(line.rlike(r"\S")).select(plain.alias("value"), F.col("_metadata.file_path").alias(PATH))
 
 
@@ -424,13 +435,16 @@ def seen(
     }
     most = max((n for ns in arities.values() for n in ns), default=0)
     roles = {"id": names.id, "op": names.op, "start": names.start, "end": names.end}
-    fields = ", ".join(f"`{key}` string" for key in (names.type, *roles.values()))
+    graphs = reads_graphs(plan)
+    fields = ", ".join(f"`{key}` string" for key in (names.type, *roles.values(), *([STREAM] if graphs else [])))
     frame = (
         spark.read.schema(f"{fields}, args array<{'variant' if most else 'string'}>")
         .options(**_OPTIONS)
         .json(list(paths))
     )
     type = F.col(f"`{names.type}`")
+    if graphs:
+        type = F.coalesce(type, F.concat(F.lit("<"), F.col(STREAM), F.lit(">")))
     if source.type is not None:
         type = F.coalesce(type, F.lit(source.type))
     listed = F.col("args").isNotNull()

@@ -17,7 +17,7 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.rule_terms import just_windows
 from augury.algebra.stages import Stage, Stages, needed
-from augury.compiled import Compiled, check_clock, refuse_queries
+from augury.compiled import Compiled, check_clock, refuse_late
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
@@ -86,7 +86,8 @@ class Pipeline:
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
     ) -> None:
-        refuse_queries(program, "Spark")
+        refuse_late(program, "Spark", any_of_them=True)
+        program = replace(program, plan=program.lowered)
         refuse_windows(program.plan)
         self.settings, self.execution = settings or Settings(), execution or Execution()
         self.names = self.execution.names

@@ -13,6 +13,7 @@ from augury.engine.saved import packed, unpacked
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import ABOVE, DIRECT, entailing
 from augury.knowledge.knowledge_base import Knowledge
+from augury.knowledge.static_triples import STATIC_TRIPLES, reads_static_graphs
 from augury.model import Fact
 
 _KIND = "facts"
@@ -45,7 +46,7 @@ class Shipped:
     def asked(self, plan: Plan) -> Facts:
         """The facts that a stage asks for: what others ask for is no concern of it."""
         asked = static_calls(plan)
-        wanted = {*ENTAILING, *plan.queries}
+        wanted = {*ENTAILING, *plan.queries, *([STATIC_TRIPLES] if reads_static_graphs(plan) else ())}
         return Facts(t for t in self.facts.statement_tables if t.predicate in asked or t.facts.name in wanted)
 
     def knowledge(self, plan: Plan, clock: Clock) -> Knowledge | None:

@@ -48,6 +48,9 @@ class Operator(ABC):
     kind = "operator"
     is_input = False  # whether its rows are events that came from outside
     holds_events = False  # whether its rows are events, which are asked no further what they were made of
+    stays = (
+        False  # whether its rows stay as long as what was derived of them: that is less than to write down their inputs
+    )
 
     def __init__(self, circuit: Circuit, inputs: tuple[View, ...], out: View, rule: str) -> None:
         self.circuit, self.inputs, self.out, self.rule = circuit, inputs, out, rule

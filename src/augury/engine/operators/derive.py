@@ -10,6 +10,7 @@ import numpy as np
 from augury.algebra.rule_terms import start_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
+from augury.clock import Timestamp
 from augury.columns.conditions import Context
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import LONGEST, Frame, View, frame_of
@@ -53,6 +54,7 @@ class Derived(Operator):
         self.supports: list[Links] = []  # from an event to its derivations, rule by rule
         self.kept_inputs: dict[int, tuple[Part, ...]] = {}  # of events whose derivations are beyond the horizon
         self.loops: list[tuple[Links, Derive]] = []  # rules from this set into itself, over one join
+        self.late = False  # whether events may be given only after their ends
         self.rederive: Rederive
         super().__init__(circuit, (), View(table), "")
 
@@ -183,6 +185,20 @@ class Derived(Operator):
         """As its rules have it; within a recursion, nothing that ends at or before the frontier changes."""
         return min([frontier + 1, *(since.get(id(links.child), frontier + 1) for links in self.supports)])
 
+    def given_at(self) -> Array:
+        """When each event is given: with its end, or once what its derivation waited for has ended."""
+        table = self.out.table
+        if not self.late:
+            return table.data[END, : table.n]
+        found = np.full(table.n, FAR, np.int64)
+        for links in self.supports:
+            child, body = links.child, self.circuit.maker(links.child).inputs[0].table
+            rows = np.flatnonzero(child.alive[: child.n])
+            np.minimum.at(found, child.data[RIGHT, rows], body.data[END, child.data[LEFT, rows]])
+        found[found == FAR] = -FAR  # its derivation is certain, and forgotten
+        found[list(self.kept_inputs)] = -FAR
+        return np.maximum(found, table.data[END, : table.n])
+
     def held_back(self, horizon: Horizon) -> tuple[Array, int]:
         """Which events are not final yet, though they end before the frontier; and up to which end others are."""
         table = self.out.table
@@ -288,13 +304,18 @@ class Derive(Operator):
         args: tuple[Expr, ...],
         covers: tuple[str, ...] = (),
         since: Expr | Literal["END"] | None = None,
+        until: Expr | None = None,
+        delay: int = 0,
     ) -> None:
         self.events, self.args, self.covers, self.since = events, args, covers, since
+        self.until, self.delay = until, circuit.clock.length(delay) if delay else 0
+        events.late = events.late or bool(delay)
         super().__init__(circuit, (body,), View(Table(0, circuit.tables)), rule)
         events.supports.append(Links(events.out.table, self.out.table, RIGHT))
         self.plain = (
             not covers
             and since is None
+            and until is None
             and all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args)
         )
 
@@ -351,6 +372,11 @@ class Derive(Operator):
         ok = (start > -LONGEST) & (end < LONGEST)
         for _ in range(int((~ok).sum())):
             context.report(self.rule, "a time beyond 60 bits", {})
+        if self.until is not None:
+            codes, computed = context.values(self.until, frame, self.rule)
+            times = [context.dictionary.decode(code) for code in codes.tolist()]
+            end = np.array([t.us if isinstance(t, Timestamp) else t for t in times], np.int64)
+            ok &= computed
         if self.since is not None:
             start, timely = starts(context, self.since, frame, start, end, self.rule)
             ok &= timely
@@ -375,6 +401,17 @@ class Derive(Operator):
     def sources(self, rows: Array) -> Ways:
         left = self.out.table.data[LEFT, rows]
         return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
+
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        if self.circuit.maker(self.inputs[0].table).stays:
+            table = self.out.table
+            derived = keep[id(self.events.out.table)][table.data[RIGHT, : table.n]]
+            keep[id(table)] |= derived & table.alive[: table.n].astype(bool)
+        super().keep_parents(keep)
+
+    def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
+        """What is given only after its end ended that much earlier."""
+        return super().unsettled(since, frontier) - self.delay
 
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         """A derivation that is certain is not looked at again."""

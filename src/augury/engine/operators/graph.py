@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from augury.algebra.nodes import Graph
-from augury.columns.column import Coded, Column, values_of
+from augury.algebra.nodes import Graph, Scan
+from augury.algebra.terms import Var
+from augury.columns.column import Coded, Column, some, values_of
 from augury.columns.frame import Frame, View
+from augury.engine.events import Events
 from augury.engine.operators.map import Map
 from augury.errors import DataError
 from augury.graphs.dataset import NO_DATASET, Dataset
@@ -22,7 +24,7 @@ from augury.graphs.solve import Solving
 from augury.graphs.terms import Terms
 from augury.jit import Array
 from augury.knowledge.static_triples import STATIC_TRIPLES
-from augury.model import Iri
+from augury.model import Iri, Value
 from augury.queries.coded_terms import CodedTerms, coded_terms
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class Solve(Map):
     """ΔG = the solutions of a graph pattern in Δevents, for all events of a step at once."""
 
     kind = "graph"
+    stays = True
 
     def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Graph) -> None:
         self.node, self.pattern = node, read_pattern(node.pattern)
@@ -68,12 +71,17 @@ class Solve(Map):
         graph = EventGraph(triples, coded.terms)
         solutions = Solving(coded.terms, graph, self._dataset(), len(frame)).final(self.pattern)
         rows = frame.take(solutions.event)
-        vars = {
+        vars = {v: codes for v, codes in rows.vars.items() if v != self.node.text}
+        vars |= {
             variable: coded.codes(solutions.columns[name])
             if name in solutions.columns
             else np.full(len(rows), 1, np.int64)
             for name, variable in self.node.binds
         }
+        if self.node.event is not None:
+            names = [self._name(frame, number) for number in range(len(frame))]
+            ids = self.circuit.tables.dictionary.encode_all(names)
+            vars[self.node.event] = ids[solutions.event]
         return replace(rows, vars=vars)
 
     def rebuild(self) -> None:
@@ -82,8 +90,7 @@ class Solve(Map):
 
     def _read(self, frame: Frame, coded: CodedTerms) -> Triples:
         """The triples of events that some pattern may need."""
-        decode, texts = self.circuit.tables.dictionary.decode, frame.vars[self.node.text]
-        given = [decode(code) for code in texts.tolist()]
+        given = self._texts(frame)
         for number, text in enumerate(given):
             if not isinstance(text, str):
                 raise DataError(f"the graph of event {self._name(frame, number)} is no text")
@@ -92,6 +99,17 @@ class Solve(Map):
             line = f", line {wrong.line}" if wrong.line else ""
             raise DataError(f"malformed RDF in event {self._name(frame, wrong.event)}{line}: {wrong.message}")
         return found.triples
+
+    def _texts(self, frame: Frame) -> list[Value]:
+        codes = frame.vars.get(self.node.text)
+        if codes is not None:
+            decode = self.circuit.tables.dictionary.decode
+            return [decode(code) for code in codes.tolist()]
+        events, scan = self.circuit.maker(self.inputs[0].table), self.node.input
+        assert isinstance(scan, Scan) and isinstance(events, Events)
+        place = next(i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name == self.node.text)
+        parts = [some(chunk.columns[place], at) for chunk, at in events.pieces(frame.left)]
+        return [value for part in parts for value in values_of(part)]
 
     def _dataset(self) -> Dataset:
         """The static graphs that the pattern may read, with all their triples."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Condition
+from augury.algebra.nodes import Condition, Unfold
 from augury.algebra.terms import Expr
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import LONGEST, Frame, View, frame_of, store
@@ -97,6 +97,26 @@ class Map(Operator):
         for label in self.labels:
             frame.labels[label] = (frame.start, frame.end)
         return context.select(self.where, frame, self.rule)
+
+
+class Unfolded(Map):
+    """A row for each item of a list of lists."""
+
+    kind = "unfold"
+
+    def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Unfold) -> None:
+        self.node = node
+        super().__init__(circuit, source, out, rule)
+
+    def mapped(self, frame: Frame) -> Frame:
+        context = self.circuit.context
+        codes, ok = context.values(self.node.of, frame, self.rule)
+        lists = [context.dictionary.decode(code) if fine else () for code, fine in zip(codes.tolist(), ok, strict=True)]
+        items = [(row, item) for row, listed in enumerate(lists) if isinstance(listed, tuple) for item in listed]
+        found = frame.take(np.array([row for row, _ in items], np.int64))
+        for place, name in enumerate(self.node.binds):
+            found.vars[name] = context.dictionary.encode_all([item[place] for _, item in items])  # type: ignore[index]
+        return found
 
 
 class Union(Operator):

@@ -20,6 +20,7 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -51,7 +52,9 @@ class Head:
     about: Mapping[str, str]
 
 
+@cache
 def augury_version() -> str:
+    """Asked once: to look it up takes milliseconds, as long as a small snapshot."""
     try:
         return version("augury")
     except PackageNotFoundError:

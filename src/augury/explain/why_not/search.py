@@ -90,7 +90,7 @@ class Search:
             case n.Scan() | n.Instant() | n.Every():
                 blank = Near(Row(0, 0), 1)
                 return [] if self.world.fitting(node) else [blank.but(self.words.missing(node, self.world))]
-            case n.Graph():
+            case n.Graph() | n.Unfold():
                 return [] if self.world.rows(node) else self.best(node.input)
             case n.Label():
                 return [self._labelled(near, node.label) for near in self.best(node.input)]

@@ -19,6 +19,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    Unfold,
     Within,
     conditions,
     inputs,
@@ -151,7 +152,19 @@ def _unlengthened(node: Node) -> Iterator[Scan]:
             return
         case Repeat() if node.count > 1:
             return
-        case Either() | Every() | Graph() | Instant() | Join() | Label() | Repeat() | Run() | Select() | Within():
+        case (
+            Either()
+            | Every()
+            | Graph()
+            | Instant()
+            | Join()
+            | Label()
+            | Repeat()
+            | Run()
+            | Select()
+            | Unfold()
+            | Within()
+        ):
             for part in inputs(node):
                 yield from _unlengthened(part)
         case _:

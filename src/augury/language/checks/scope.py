@@ -87,7 +87,10 @@ def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None 
     found = [v for v in occurrences(terms) if v.name.isidentifier()]  # a result of a run is no variable of the program
     counts = Counter(v.name for v in found)
     for variable in found:
-        if counts[variable.name] == 1 and not variable.name.startswith("_") and variable.name not in (reported or ()):
+        in_graph = variable.span.text.startswith("?")  # where a variable may just hold a pattern together
+        if counts[variable.name] == 1 and not (
+            variable.name.startswith("_") or variable.name in (reported or ()) or in_graph
+        ):
             findings.add("W303", f"`{variable.name}` occurs once", variable.span,
                          hint=f"write `_` or `_{variable.name}` where any value will do")  # fmt: skip
 

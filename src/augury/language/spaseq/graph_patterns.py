@@ -114,13 +114,13 @@ def unknown_functions(functions: Iterable[str], words: Sequence[Piece], span: Sp
 # Filters
 
 
-def join_filters(patterns: list[Pattern], matched: Collection[str], prologue: Prologue) -> tuple[Gpm, ...] | None:
+def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...] | None:
     """The GPMs, each with the filters that are asked of the join with what came before."""
     findings = prologue.findings
     before = len(findings.errors)
     found = []
     for pattern in patterns:
-        others = frozenset(v for p in patterns if p is not pattern and p.name in matched for v in p.bindings.may)
+        others = frozenset(v for p in patterns if p is not pattern for v in p.bindings.may)
         gpm = _gpm(pattern, others, prologue)
         if gpm is not None:
             found.append(gpm)
@@ -134,6 +134,7 @@ def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | 
     findings = prologue.findings
     kept = without(pattern.words, joined)
     _check_scope(pattern, joined, others, findings)
+    _check_minus(pattern, others, findings)
     filters = [_filter(clause, pattern, prologue) for clause in joined]
     text = normal(kept, prologue, pattern.span)
     if text is None:
@@ -200,6 +201,16 @@ def _check_scope(pattern: Pattern, joined: list[Clause], others: frozenset[str],
                 _hidden(clause, piece, pattern, findings)
             elif name not in inside and not _bound_inside(pattern, clause, name):
                 _unbound(piece, pattern, own | others, findings)
+
+
+def _check_minus(pattern: Pattern, others: frozenset[str], findings: Findings) -> None:
+    """Reports variables inside MINUS that look as if they were those of another GPM."""
+    for clause in clauses(pattern.words, "MINUS"):
+        for piece in clause.pieces:
+            name = piece.text[1:]
+            if piece.kind == "var" and name in others - pattern.bindings.may and findings.sound(pattern.place(piece)):
+                findings.add("E254", f"`{piece.text}` is of another GPM, which MINUS does not see", pattern.place(piece),
+                             hint="if it is meant for itself, give it a name of its own")  # fmt: skip
 
 
 def _inside_exists(clause: Clause) -> tuple[str, ...]:

@@ -25,10 +25,10 @@ from augury.algebra.graph_queries import (
     uses,
 )
 from augury.clock import MAX_TIME, UNITS, Timestamp, read_timestamp
-from augury.errors import NOWHERE, Findings, Note, Span, nearest
+from augury.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern
-from augury.language.spaseq.query_checks import check_query
+from augury.language.spaseq.query_checks import check_sequence, warn_of
 from augury.language.spaseq.query_rows import Expressions, read_keys, read_rows
 from augury.language.spaseq.sparql_parser import NotSparql, template_triples
 from augury.language.spaseq.sparql_text import Prologue, normal
@@ -42,7 +42,7 @@ def query_of(tree: t.QueryTree, name: str, findings: Findings) -> GraphQuery | N
     before = len(findings.errors)
     query = _Query(tree, name, findings).translate()
     if query is not None and len(findings.errors) == before:
-        check_query(query, tree, findings)
+        warn_of(query, findings)
     return query if len(findings.errors) == before else None
 
 
@@ -58,17 +58,19 @@ class _Query:
         patterns = self._patterns(streams)
         items = self._items(patterns)
         window, partition, datasets = self._window(), self._partition(), self._datasets()
-        if items is None or not streams or len(patterns) < len(self.tree.defines):
+        names = {define.name.text for define in self.tree.defines}
+        if items is None or not streams or len(patterns) < len(self.tree.defines) or len(names) < len(patterns):
             return None
         used = {use.name for item in items for use in uses(item.operand)}
-        bound = {use.name for item in items if item.quantifier != "!" for use in uses(item.operand)}
-        gpms = join_filters([p for p in patterns if p.name in used], bound, self.prologue)
+        gpms = join_filters([p for p in patterns if p.name in used], self.prologue)
         if gpms is None:
             return None
         shape = GraphQuery(
             self.name, streams, items, gpms, Select(()), window, partition, datasets, span=self.tree.span
         )
-        return self._answered(shape)
+        before = len(self.findings.errors)
+        check_sequence(shape, self.tree, self.findings)
+        return self._answered(shape) if len(self.findings.errors) == before else None
 
     def _prologue(self) -> Prologue:
         prologue = Prologue(self.findings)
@@ -106,7 +108,7 @@ class _Query:
             elif iri is not None:
                 found[clause.name.text] = Stream(clause.name.text, iri, clause.name.span)
         if not declared:
-            self.findings.add("E258", "the query reads no stream", _word(self.tree.span),
+            self.findings.add("E258", "the query reads no stream", t.first_word(self.tree.span),
                               hint="declare one: FROM STREAM S1 <http://…>")  # fmt: skip
         return tuple(found.values())
 
@@ -183,7 +185,7 @@ class _Query:
     def _items(self, patterns: list[Pattern]) -> tuple[Item, ...] | None:
         if len(self.tree.sequences) != 1:
             if not self.tree.sequences:
-                self.findings.add("E258", "the query has no SEQ", _word(self.tree.span),
+                self.findings.add("E258", "the query has no SEQ", t.first_word(self.tree.span),
                                   hint="say in which order the GPMs match: SEQ(A, B; C)")  # fmt: skip
             for again in self.tree.sequences[1:]:
                 self.findings.add(
@@ -197,9 +199,9 @@ class _Query:
                 if name.text not in known:
                     sound = False
                     self._unknown("GPM", name, known, f"define it: DEFINE GPM {name.text} ON … {{ … }}")
-        self._unused()
         if not sound:
             return None
+        self._unused()
         return tuple(
             Item(_operand(item.operand), item.quantifier, item.separator, item.span)
             for item in self.tree.sequences[0].items
@@ -230,7 +232,7 @@ class _Query:
                                   Note("the other one", seen[define.name.text]))  # fmt: skip
             seen.setdefault(define.name.text, define.name.span)
             for name in define.streams:
-                if name.text not in declared:
+                if declared and name.text not in declared:
                     self._unknown("stream", name, declared, f"declare it: FROM STREAM {name.text} <http://…>")
             on = tuple(dict.fromkeys(iris[n.text] for n in define.streams if n.text in iris))
             pattern = read_pattern(define, on, self.prologue)
@@ -252,7 +254,7 @@ class _Query:
             case t.SelectClause():
                 answer = self._select(self.tree.answer, shape, expressions)
             case t.ConstructClause():
-                answer = self._construct(self.tree.answer)
+                answer = self._construct(self.tree.answer, expressions)
         rows = read_rows(self.tree.modifiers, keys, expressions)
         if answer is None or rows is None:
             return None
@@ -277,9 +279,10 @@ class _Query:
     def _matched(self, gpm: Gpm, shape: GraphQuery) -> bool:
         return any(use.name == gpm.name for item in shape.items if item.quantifier != "!" for use in uses(item.operand))
 
-    def _construct(self, clause: t.ConstructClause) -> Construct | None:
+    def _construct(self, clause: t.ConstructClause, expressions: Expressions) -> Construct | None:
         span = clause.template.span
-        template = normal(list(pieces(span.source.text, span.start, span.end)), self.prologue, span)
+        words = list(pieces(span.source.text, span.start, span.end))
+        template = normal(words, self.prologue, span)
         stream = f"urn:augury:{self.name}" if clause.into is None else self._iri(clause.into)
         if template is None or stream is None:
             return None
@@ -294,13 +297,10 @@ class _Query:
                 "E250", "the template constructs nothing", span, hint="write a triple: { ?s a <http://…> }"
             )
             return None
+        for piece in words:
+            if piece.kind == "var":
+                expressions.sees(piece.text[1:], Span(span.source, piece.start, piece.end))
         return Construct(tuple(triples), stream)
-
-
-def _word(span: Span) -> Span:
-    """The word that a query begins with."""
-    found = span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b")
-    return found if found != NOWHERE else span
 
 
 def _names(operand: t.OperandText) -> Iterable[t.Name]:

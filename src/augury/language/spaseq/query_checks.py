@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from augury.algebra.graph_queries import (
     Alternative,
     Both,
-    Construct,
     GraphQuery,
     Item,
     Operand,
@@ -18,17 +17,18 @@ from augury.algebra.graph_queries import (
     readings,
     surely_binds,
 )
+from augury.clock import Kind, Timestamp
 from augury.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
+from augury.language.spaseq.query_tree import first_word
 from augury.language.spaseq.tokens import pieces
 
 
-def check_query(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> None:
+def check_sequence(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> None:
+    """What does not need the answer: it would only give errors that follow from these."""
     _check_ends(query, findings)
     _check_filters(query, findings)
     _check_partition(query, tree, findings)
-    _check_template(query, tree, findings)
-    _warn(query, findings)
 
 
 def _check_ends(query: GraphQuery, findings: Findings) -> None:
@@ -54,12 +54,23 @@ def _check_filters(query: GraphQuery, findings: Findings) -> None:
             gpm = query.gpm(use.name)
             for condition in gpm.filters:
                 for name in condition.variables:
-                    if name not in seen and name not in gpm.variables:
+                    if name in seen or name in gpm.variables:
+                        continue
+                    if name in _absent(query):
+                        findings.add("E301", f"nothing binds `?{name}`", _variable(condition.span, name),
+                                     hint="it is of a GPM with `!`, which is not there in a match")  # fmt: skip
+                    else:
                         findings.add("E254", f"`?{name}` has no value yet when `{gpm.name}` is matched",
                                      _variable(condition.span, name), Note("matched here", use.span),
                                      hint="a FILTER sees the GPMs that come before its own in SEQ; write it in the later one")  # fmt: skip
         if item.quantifier != "!":
             before.update(may_bind(item.operand, query))
+
+
+def _absent(query: GraphQuery) -> set[str]:
+    """The variables of GPMs with `!` alone."""
+    found = {v for item in query.items if item.quantifier == "!" for v in may_bind(item.operand, query)}
+    return found - {v for item in query.items if item.quantifier != "!" for v in may_bind(item.operand, query)}
 
 
 def _before(operand: Operand, seen: frozenset[str], query: GraphQuery) -> Iterator[tuple[Use, frozenset[str]]]:
@@ -97,25 +108,26 @@ def _check_partition(query: GraphQuery, tree: t.QueryTree, findings: Findings) -
                              hint="every GPM that is matched must have it, and not only in an OPTIONAL or one side of a UNION or `|`")  # fmt: skip
 
 
-def _check_template(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> None:
-    if not isinstance(query.answer, Construct) or not isinstance(tree.answer, t.ConstructClause):
+def check_origin(query: GraphQuery, clock: Kind, findings: Findings) -> None:
+    """Windows that tumble from a time begin at one of the clock."""
+    window = query.window
+    if not isinstance(window, Tumbling) or window.origin is None:
         return
-    span = tree.answer.template.span
-    bound = {v for item in query.items if item.quantifier != "!" for v in may_bind(item.operand, query)}
-    bound |= {key.name for key in query.rows.group_by}
-    for piece in pieces(span.source.text, span.start, span.end):
-        if piece.kind == "var" and piece.text[1:] not in bound:
-            close = nearest(piece.text[1:], bound)
-            findings.add("E301", f"nothing binds `{piece.text}`", Span(span.source, piece.start, piece.end),
-                         hint=f"did you mean `?{close}`?" if close else "a GPM of the sequence must have it")  # fmt: skip
+    if clock == "timestamp" and isinstance(window.origin, int):
+        findings.add("E601", f"the windows begin at {window.origin}, but times are timestamps", window.span,
+                     hint='write a time: FROM "2026-01-31T10:00:00Z"')  # fmt: skip
+    elif clock == "logical" and isinstance(window.origin, Timestamp):
+        findings.add("E601", f"the windows begin at {window.origin}, but times are those of a logical clock", window.span,
+                     hint="write a time point: FROM 5")  # fmt: skip
 
 
-def _warn(query: GraphQuery, findings: Findings) -> None:
+def warn_of(query: GraphQuery, findings: Findings) -> None:
+    """What is allowed, and hardly meant."""
     if query.window is None and len(query.items) > 1:
         findings.add("W304", "the query has no WITHIN, so that it remembers every event for ever",
-                     query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"), hint="give it a window: WITHIN 30 MINUTES")  # fmt: skip
+                     first_word(query.span), hint="give it a window: WITHIN 30 MINUTES")  # fmt: skip
     for item, after in zip(query.items, query.items[1:], strict=False):
-        if item.quantifier == "!" and _directly(item, after):
+        if item.quantifier == "!" and _directly(item, after) and not query.partition:
             findings.add("W321", f"{item.span.quoted} is always absent: nothing lies between events that are contiguous", item.span,
                          hint="let the item after it stand behind `;` or `:`")  # fmt: skip
 

@@ -84,6 +84,8 @@ def _cause(spot: Spot) -> tuple[str, str | None]:
 
 
 def _expected(spot: Spot) -> str:
+    if "WHERE" in spot.expected:
+        return "WHERE { … }"
     kinds = spot.expected - (_ALWAYS_POSSIBLE if len(spot.expected) > 2 else set())
     named = list(dict.fromkeys(_NAMED.get(kind, kind.replace("_", " ")) for kind in sorted(kinds)))
     return ", ".join(named[:-1]) + (" or " if len(named) > 1 else "") + named[-1]

@@ -11,6 +11,7 @@ from augury.algebra.plan import Attribute
 from augury.errors import Findings, Note, Source
 from augury.language.spaseq.query_algebra import query_of
 from augury.language.spaseq.query_reader import read_query
+from augury.language.spaseq.query_tree import first_word
 
 SPASEQ = "spaseq"
 
@@ -36,8 +37,8 @@ def read_queries(sources: Iterable[Source], findings: Findings) -> tuple[GraphQu
         if query is None:
             findings.unread.add(name)
         elif name in found:
-            findings.add("E203", f"two queries are called `{name}`", query.span.part(r"\w+"),
-                         Note("the other one", found[name].span.part(r"\w+")), hint="a query is called as its file")  # fmt: skip
+            findings.add("E203", f"two queries are called `{name}`", first_word(query.span),
+                         Note("the other one", first_word(found[name].span)), hint="a query is called as its file")  # fmt: skip
         else:
             found[name] = query
     return tuple(found.values())
@@ -67,7 +68,7 @@ def _report_cycle(queries: list[GraphQuery], findings: Findings) -> None:
         way.append(before)
     shown = [f"{q.name} reads {q_before.predicate[0]}" for q, q_before in zip(way, [*way[1:], way[0]], strict=True)]
     findings.add("E257", "the query reads what it constructs" if len(way) == 1 else "queries construct what they read, round and round",
-                 way[0].span.part(r"\w+"), Note("the way round: " + ", ".join(shown)),
+                 first_word(way[0].span), Note("the way round: " + ", ".join(shown)),
                  hint="construct into a stream of its own")  # fmt: skip
 
 

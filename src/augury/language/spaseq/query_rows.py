@@ -54,7 +54,7 @@ class Expressions:
     def column(self, part: t.Name | t.Sparql, place: str) -> Column | None:
         """`?v`, or `(expression AS ?v)`; a key of GROUP BY may go without a name."""
         if isinstance(part, t.Name):
-            return Column(part.text, None, part.span) if self._sees(part.text, part.span) else None
+            return Column(part.text, None, part.span) if self.sees(part.text, part.span) else None
         words = _words(part.span)
         inner = words[1:-1] if words[0].text == "(" else words
         named = len(inner) > 2 and inner[-2].is_word("AS") and inner[-1].kind == "var"
@@ -83,7 +83,7 @@ class Expressions:
     def order(self, key: t.Key) -> Order | None:
         if isinstance(key.expression, t.Name):
             name = key.expression
-            found = Expression(f"?{name.text}", (name.text,), name.span) if self._sees(name.text, name.span) else None
+            found = Expression(f"?{name.text}", (name.text,), name.span) if self.sees(name.text, name.span) else None
         else:
             found = self.condition(key.expression)
         return None if found is None else Order(found, key.direction == "DESC")
@@ -107,7 +107,7 @@ class Expressions:
         unknown_functions(functions, words, span, self.prologue)
         for piece in plain:
             if piece.kind == "var" and MADE not in piece.text:
-                self._sees(piece.text[1:], _at(span, piece))
+                self.sees(piece.text[1:], _at(span, piece))
         if len(self.prologue.findings.errors) > before:
             return None
         return Expression(text.text, variables(plain), span)
@@ -183,7 +183,7 @@ class Expressions:
                          hint="an aggregate ranges over the iterations of the `+` that binds its variables")  # fmt: skip
         return items[0] if items else None
 
-    def _sees(self, name: str, span: Span) -> bool:
+    def sees(self, name: str, span: Span) -> bool:
         self.used.append((name, span))
         if name in self.bound or name in self.named:
             return True

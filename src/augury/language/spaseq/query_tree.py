@@ -187,3 +187,8 @@ class QueryTree:
     modifiers: tuple[Modifier, ...] = ()
     comments: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
     span: Span = _SPAN
+
+
+def first_word(query: Span) -> Span:
+    """The word that says what a query is: SELECT or CONSTRUCT."""
+    return query.part(r"\b(?P<it>SELECT|CONSTRUCT)\b")

@@ -19,6 +19,8 @@ from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves
+from augury.engine.operators.runs.number_tests import number_tests
+from augury.engine.operators.runs.seeking import Seeking
 from augury.engine.operators.runs.sight import Members, Question, Sight, once
 from augury.errors import RunError
 from augury.jit import Array
@@ -63,6 +65,11 @@ class Edges(Operator):
         asked = [(result.part, result.aggregate) for result in run.results]
         asked += [(m.target, a) for m in self.moves for q in m.later for _, a in q.hidden if isinstance(a, Aggregate)]
         self.carried = Carried(self.sight, kept_along(run, asked, self.sight))
+        self.seeking = [
+            Seeking(self.moves[i], i, moments, self.longest, self._met, number_tests(self.moves[i], self.sight))
+            for i in sorted(moves.sought)
+        ]
+        self.sought = sum(seeking.bit for seeking in self.seeking)
         self._clear()
 
     def make_links(self) -> list[Links | None]:
@@ -77,6 +84,9 @@ class Edges(Operator):
         self.room = np.empty((3, 1024), np.int64)
         self.latest = np.empty(len(self.run.parts) + 1, np.int64)
         self.carried.clear()
+        self.chain_of, self.chained, self.chain_count = np.full(16, -1, np.int64), 0, 0
+        for seeking in self.seeking:
+            seeking.clear()
 
     def relink(self, lost: Array, stale: Array, new: Array) -> tuple[Array, Array, Array]:
         """Takes in moments that are gone, that facts have changed for, and that are new. Moves of edges that are new, and
@@ -85,7 +95,7 @@ class Edges(Operator):
         self.moments.index.extend()
         data = self.moments.out.table.data
         self._edge_room()
-        targets, follow = new, np.empty((2, 0), np.int64)
+        targets, follow, late = new, np.empty((2, 0), np.int64), NONE
         if len(new):
             self.lasts = max(self.lasts, int((data[END, new] - data[START, new]).max()))
             late = new[self._late(new)]
@@ -95,10 +105,67 @@ class Edges(Operator):
         if behind or len(stale):
             targets = np.unique(np.concatenate([new, *behind, stale]))
             targets = targets[self.moments.out.table.alive[targets].astype(bool)]
-        if not len(targets) and not follow.shape[1]:
-            return np.empty((2, 0), np.int64), np.empty((2, 0), np.int64), targets
-        search = len(targets) > len(new) or follow.shape[1] > 0
-        return (*self._relink(targets, follow, search), targets)
+        queue, cut = np.empty((2, 0), np.int64), np.empty((2, 0), np.int64)
+        if len(targets) or follow.shape[1]:
+            search = len(targets) > len(new) or follow.shape[1] > 0
+            queue, cut = self._relink(targets, follow, search)
+        if self.seeking:
+            queue, cut, sought = self._seek(lost, stale, new, late, queue, cut)
+            if len(sought):
+                targets = np.unique(np.concatenate([targets, sought]))
+        return queue, cut, targets
+
+    def _seek(
+        self, lost: Array, stale: Array, new: Array, late: Array, queue: Array, cut: Array
+    ) -> tuple[Array, Array, Array]:
+        """What moves to the soonest one find now, as edges: `queue` and `cut` with what they have more, and their ends."""
+        data = self.moments.out.table.data
+        self._chain(new)
+        lasting = new[data[END, new] > data[START, new]]
+        changed = np.unique(np.concatenate([lost, stale, late, lasting]))
+        ends = [NONE]
+        for seeking in self.seeking:
+            seeking.room(self.chain_count)
+            fresh, pairs = seeking.search(new, changed, self.chain_of, self.lasts)
+            self.touched, seeking.touched = self.touched + seeking.touched, 0
+            if not (len(changed) or pairs.shape[1]):
+                continue
+            size = self.count + pairs.shape[1]
+            if size > self.edges.shape[1]:
+                self.edges = grown(self.edges, 2 * size, self.count)
+            given = np.concatenate([pairs, np.zeros((1, pairs.shape[1]), np.int64)])
+            again = fresh if len(changed) else NONE
+            known = self.count + 1 if len(again) else 1
+            more, fewer = np.empty((2, pairs.shape[1] + 1), np.int64), np.empty((2, known), np.int64)
+            self.count, added, gone = k.rewire(
+                again, seeking.bit, given, self.edges, self.count, self.into, self.out_of, more, fewer
+            )
+            queue = np.concatenate([queue, more[:, :added]], axis=1)
+            cut = np.concatenate([cut, fewer[:, :gone]], axis=1)
+            if len(changed):
+                ends += [self.edges[k.TO, more[0, :added]], self.edges[k.TO, fewer[0, :gone]]]
+        reached = np.concatenate(ends)
+        alive = self.moments.out.table.alive
+        return np.ascontiguousarray(queue), np.ascontiguousarray(cut), reached[alive[reached].astype(bool)]
+
+    def link_all(self, alive: Array) -> None:
+        """Finds all edges, where none is known."""
+        data = self.moments.out.table.data
+        self.lasts = int((data[END, alive] - data[START, alive]).max())
+        self._relink(alive, np.empty((2, 0), np.int64), False)
+        if self.seeking:
+            nothing = np.empty((2, 0), np.int64)
+            self._seek(NONE, NONE, alive, NONE, nothing, nothing)
+
+    def _chain(self, new: Array) -> None:
+        """Numbers the chains of new moments."""
+        n = self.moments.out.table.n
+        if len(self.chain_of) < n:
+            self.chain_of = grown(self.chain_of, len(self.moments.out.table.alive), self.chained)
+        self.chain_of[self.chained : n] = -1
+        self.chained = n
+        index = self.moments.index
+        self.chain_count = k.chains_of(new, index.prev, index.after, self.chain_of, self.chain_count)
 
     def _edge_room(self) -> None:
         if len(self.into) < self.moments.out.table.n:
@@ -164,7 +231,16 @@ class Edges(Operator):
         known = self.count + 1 if search else 1
         queue, cut = np.empty((2, given.shape[1] + known), np.int64), np.empty((2, known), np.int64)
         self.count, added, lost = k.relink(
-            targets if search else NONE, given, search, self.edges, self.count, self.into, self.out_of, queue, cut
+            targets if search else NONE,
+            given,
+            search,
+            self.sought,
+            self.edges,
+            self.count,
+            self.into,
+            self.out_of,
+            queue,
+            cut,
         )
         return np.ascontiguousarray(queue[:, :added]), np.ascontiguousarray(cut[:, :lost])
 
@@ -177,6 +253,8 @@ class Edges(Operator):
         there = {one: (data[field, pairs[0]] >= 0, data[field, pairs[1]] >= 0) for one, field in fields.items()}
         cache: Numbers = {}
         for number, move in enumerate(self.moves):
+            if self.sought & (1 << number):
+                continue
             kind = k.NEIGHBOUR if move.link == "NEXT" else 2 << move.target
             fits = ((pairs[2] & kind) != 0) & there[alike[move.source]][0] & there[alike[move.target]][1]
             compared = self._compared(move, pairs, cache)
@@ -363,7 +441,9 @@ class Edges(Operator):
         wanted = np.ones(table.n, bool)
         if self.longest < k.EVER:
             wanted = table.data[START, : table.n] >= since - self.longest
-        if not self.leads.any() and lasts is not None:  # a neighbour that is settled shuts out what comes behind it
+        if (
+            not (self.leads.any() or self.sought) and lasts is not None
+        ):  # a neighbour that is settled shuts out what comes behind it
             index.extend()
             shut = np.zeros(table.n, np.uint8)
             k.shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
@@ -373,4 +453,7 @@ class Edges(Operator):
     def remembers(self, horizon: Horizon) -> bool:
         if self.longest < k.EVER or not self.moves:
             return False
-        return bool(self.leads.any()) or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
+        return (
+            bool(self.leads.any() or self.sought)
+            or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
+        )

@@ -396,8 +396,7 @@ class Greedy(Edges):
         self._edge_room()
         self._make_room()
         if len(alive):
-            self.lasts = int((moments.data[END, alive] - moments.data[START, alive]).max())
-            self._relink(alive, np.empty((2, 0), np.int64), False)
+            self.link_all(alive)
             self._begin(alive)
             for moment, bound in self.after_closed.items():
                 self.given[moment] = max(bound, int(self.given[moment]))

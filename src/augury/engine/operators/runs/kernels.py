@@ -169,10 +169,11 @@ def lies_before(first: int, n: int, after: Array, late: Array) -> None:
 
 @Kernel
 def relink(
-    targets: Array, given: Array, search: bool, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
-) -> tuple[int, int, int]:
+    targets: Array, given: Array, search: bool, sought: int, edges: Array, n: int, into: Array, out: Array, queue: Array,
+    cut: Array,
+) -> tuple[int, int, int]:  # fmt: skip
     """Puts edges (from, to, moves) among those there are; all that lead to the targets are given, other ones may be.
-    Without `search` all are new.
+    Without `search` all are new. Moves in `sought` are left as they are.
 
     Returns how many edges there are, how many have moves that are new (`queue`: edge, moves) and how many lost some (`cut`).
     """
@@ -181,9 +182,9 @@ def relink(
         e = into[targets[i]]
         while e >= 0:
             cut[0, known] = e
-            cut[1, known] = edges[BITS, e]
+            cut[1, known] = edges[BITS, e] & ~sought
             known += 1
-            edges[BITS, e] = 0
+            edges[BITS, e] &= sought
             e = edges[INTO, e]
     first = n  # edges from here on are new
     for i in range(given.shape[1]):
@@ -211,7 +212,7 @@ def relink(
     lost = 0
     for i in range(known):
         e, old = cut[0, i], cut[1, i]
-        new = edges[BITS, e]
+        new = edges[BITS, e] & ~sought
         if new & ~old:
             queue[0, added] = e
             queue[1, added] = new & ~old
@@ -220,6 +221,237 @@ def relink(
             cut[0, lost] = e
             cut[1, lost] = old & ~new
             lost += 1
+    return n, added, lost
+
+
+# Searches of THEN
+
+S_AT, S_FOUND, S_NEXT = 0, 1, 2  # of a moment: how far it has looked, the least end found, the next that waits
+NOT_WAITING = -2
+FOUND = 1 << 61  # marks an edge for a while
+
+
+@Kernel
+def chains_of(new: Array, prev: Array, after: Array, chain_of: Array, count: int) -> int:
+    """Numbers the chains of new moments; how many there are then."""
+    for i in range(len(new)):
+        here = new[i]
+        if chain_of[here] >= 0:
+            continue
+        while prev[here] >= 0 and chain_of[here] < 0:
+            here = prev[here]
+        number = chain_of[here]
+        last = new[i]
+        while number < 0 and last >= 0:  # none before it has one
+            number = chain_of[last]
+            last = after[last]
+        if number < 0:
+            number = count
+            count += 1
+        while here >= 0 and here != new[i]:
+            chain_of[here] = number
+            here = after[here]
+        chain_of[new[i]] = number
+    return count
+
+
+@Kernel
+def seekers(
+    changed: Array, data: Array, alive: Array, prev: Array, source: int, state: Array, longest: int, found: Array, marks: Array
+) -> tuple[int, int]:  # fmt: skip
+    """The moments before others that may find something else now; how many, and how many it looked at."""
+    count = touched = 0
+    for i in range(len(changed)):
+        x = changed[i]
+        start, least = data[START, x], data[END, x] - longest
+        here = prev[x]
+        while here >= 0:
+            touched += 1
+            if data[END, here] < least:
+                break
+            if (
+                alive[here]
+                and not marks[here]
+                and data[source, here] >= 0
+                and data[END, here] < start
+                and state[S_FOUND, here] >= start
+            ):
+                marks[here] = 1
+                found[count] = here
+                count += 1
+            here = prev[here]
+    return count, touched
+
+
+@Kernel
+def waiting(chains: Array, state: Array, heads: Array, alive: Array, found: Array) -> int:
+    """Takes the moments that wait out of their chains; how many there are."""
+    count = 0
+    for i in range(len(chains)):
+        here = heads[chains[i]]
+        heads[chains[i]] = -1
+        while here >= 0:
+            after = state[S_NEXT, here]
+            state[S_NEXT, here] = NOT_WAITING
+            if alive[here]:
+                found[count] = here
+                count += 1
+            here = after
+    return count
+
+
+@Kernel
+def wait(sources: Array, state: Array, chain_of: Array, heads: Array) -> None:
+    """Puts moments that do not know yet among those that wait in their chains."""
+    for i in range(len(sources)):
+        m = sources[i]
+        if state[S_AT, m] >= -1 and state[S_NEXT, m] == NOT_WAITING:
+            state[S_NEXT, m] = heads[chain_of[m]]
+            heads[chain_of[m]] = m
+
+
+@Kernel
+def candidates(
+    sources: Array, portion: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
+    pairs: Array, done: Array,
+) -> tuple[int, int]:  # fmt: skip
+    """The next moments that may be what moments look for, up to `portion` for each: (from, to). How many, and looked at.
+
+    `done` is 1 where there is no more for now, 2 where nothing that comes can matter; then the place is -2.
+    """
+    n = touched = 0
+    for i in range(len(sources)):
+        m = sources[i]
+        here = after[state[S_AT, m] if state[S_AT, m] >= 0 else m]
+        given, last = 0, state[S_AT, m]
+        while here >= 0 and given < portion:
+            touched += 1
+            last_seen = here
+            if alive[here] and data[START, here] > data[END, m]:
+                if data[END, here] > state[S_FOUND, m] + lasts or data[END, here] - data[START, m] > longest:
+                    last = -2
+                    break
+                if data[START, here] <= state[S_FOUND, m] and data[target, here] >= 0:
+                    pairs[0, n] = m
+                    pairs[1, n] = here
+                    n += 1
+                    given += 1
+            last = last_seen
+            here = after[here]
+        state[S_AT, m] = last
+        if last == -2:
+            done[i] = 2
+        elif here < 0:
+            done[i] = 1
+    return n, touched
+
+
+@Kernel
+def find_numbers(
+    sources: Array, at: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
+    tests: Array, numbers: Array, agree: Array, codes: Array, pairs: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Looks on from moments until each knows what it looks for, or there is no more, where that is said by numbers.
+
+    A test is (comparison, row of `numbers`, of the target, row, of the target); a row of `numbers` has one for each moment.
+    `agree` are rows of `codes` that must be equal: of the source, of the target. How far it came, the pairs, and looked at.
+    """
+    n = touched = 0
+    for i in range(at, len(sources)):
+        m, began = sources[i], n
+        place, least = state[S_AT, m], state[S_FOUND, m]
+        here = after[place if place >= 0 else m]
+        full = False
+        while here >= 0:
+            touched += 1
+            if alive[here] and data[START, here] > data[END, m]:
+                if data[END, here] > least + lasts or data[END, here] - data[START, m] > longest:
+                    place = -2
+                    break
+                if data[START, here] <= least and data[target, here] >= 0:
+                    held = True
+                    for g in range(agree.shape[0]):
+                        held = held and codes[agree[g, 0], m] == codes[agree[g, 1], here]
+                    for t in range(tests.shape[0]):
+                        if not held:
+                            break
+                        x = numbers[tests[t, 1], here if tests[t, 2] else m]
+                        y = numbers[tests[t, 3], here if tests[t, 4] else m]
+                        op = tests[t, 0]
+                        if op == 0:
+                            held = x < y
+                        elif op == 1:
+                            held = x <= y
+                        elif op == 2:
+                            held = x > y
+                        elif op == 3:
+                            held = x >= y
+                        elif op == 4:
+                            held = x == y
+                        else:
+                            held = x != y
+                    if held:
+                        if n == pairs.shape[1]:
+                            full = True
+                            break
+                        pairs[0, n] = m
+                        pairs[1, n] = here
+                        n += 1
+                        least = min(least, data[END, here])
+            place = here
+            here = after[here]
+        if full:
+            return i, began, touched
+        state[S_AT, m], state[S_FOUND, m] = place, least
+    return len(sources), n, touched
+
+
+@Kernel
+def rewire(
+    sources: Array, mask: int, given: Array, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
+) -> tuple[int, int, int]:
+    """Puts edges (from, to) that go by the move of a mask among those there are; of the sources, all of them are given.
+
+    Returns how many edges there are, how many have moves that are new (`queue`) and how many lost some (`cut`).
+    """
+    known = added = lost = 0
+    for i in range(len(sources)):
+        e = out[sources[i]]
+        while e >= 0:
+            if edges[BITS, e] & mask:
+                cut[0, known] = e
+                known += 1
+            e = edges[OUT, e]
+    for i in range(given.shape[1]):
+        a, x = given[0, i], given[1, i]
+        e = out[a]
+        while e >= 0 and edges[TO, e] != x:
+            e = edges[OUT, e]
+        if e < 0:
+            e = n
+            n += 1
+            edges[FROM, e] = a
+            edges[TO, e] = x
+            edges[BITS, e] = 0
+            edges[INTO, e] = into[x]
+            edges[OUT, e] = out[a]
+            into[x] = e
+            out[a] = e
+        if not edges[BITS, e] & mask:
+            queue[0, added] = e
+            queue[1, added] = mask
+            added += 1
+        edges[BITS, e] |= mask | FOUND
+        given[2, i] = e
+    for i in range(known):
+        e = cut[0, i]
+        if not edges[BITS, e] & FOUND:
+            edges[BITS, e] &= ~mask
+            cut[0, lost] = e
+            cut[1, lost] = mask
+            lost += 1
+    for i in range(given.shape[1]):
+        edges[BITS, given[2, i]] &= ~FOUND
     return n, added, lost
 
 

@@ -37,16 +37,20 @@ class Moves:
         self.all = tuple(self._all(views))
         count = len(run.parts)
         asks = [bool(m.questions or m.later or m.agree or m.agree_later) for m in self.all]
-        seq = {m.target for m in self.all if m.link == "SEQ"}
-        asking = {m.target for m, asked in zip(self.all, asks, strict=True) if m.link == "THEN" and asked} | seq
-        choosy = [m.link == "THEN" and m.target in asking for m in self.all]
+        # Moves to the soonest that two events alone decide are looked for one by one; see `seeking.py`.
+        alone = [m.link == "THEN" and not (m.later or m.agree_later) for m in self.all]
+        self.sought = [i for i, m in enumerate(self.all) if alone[i] and (m.questions or m.agree)]
+        rest = [i for i in range(len(self.all)) if i not in self.sought]
+        seq = {self.all[i].target for i in rest if self.all[i].link == "SEQ"}
+        asking = {self.all[i].target for i in rest if self.all[i].link == "THEN" and asks[i]} | seq
+        choosy = [i in rest and m.link == "THEN" and m.target in asking for i, m in enumerate(self.all)]
         self.choosy = sum(1 << i for i, one in enumerate(choosy) if one)  # moves to the soonest that an answer leaves
         self.chosen = self.choosy | sum(1 << i for i, m in enumerate(self.all) if m.later or m.agree_later)
         self.next = any(m.link == "NEXT" for m in self.all)
         # What leads to a part by moves that are no NEXT: 1 what no other moment of it lies behind, 2 all.
         self.leads = np.zeros(count, np.int64)
-        for move, all_lead in zip(self.all, choosy, strict=True):
-            if move.link != "NEXT":
+        for number, (move, all_lead) in enumerate(zip(self.all, choosy, strict=True)):
+            if move.link != "NEXT" and number in rest:
                 kind = 2 if all_lead or move.link == "SEQ" else 1
                 self.leads[move.target] = max(int(self.leads[move.target]), kind)
         self.starts = tuple(

@@ -274,8 +274,7 @@ class Partials(Edges):
         self._make_room()
         alive = np.flatnonzero(moments.alive[: moments.n])
         if len(alive):
-            self.lasts = int((moments.data[END, alive] - moments.data[START, alive]).max())
-            self._relink(alive, np.empty((2, 0), np.int64), False)
+            self.link_all(alive)
         k.thread(table.data, 0, table.n, table.alive, self.heads, self.chain, self.kids)
 
     # What a row is made of

@@ -1,0 +1,199 @@
+"""What terms stand for, by a kernel over their keys: IRIs, texts, booleans, times, and numbers that are not too long.
+
+A float is the one nearest to what is written: digits up to 2^53 and a power of ten up to 10^22 are floats themselves, so that
+their product, or quotient, is rounded once. All else is left to `lexical.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from augury.graphs.keys import same_bytes
+from augury.graphs.lexical import DATE_TIME as XSD_DATE_TIME
+from augury.graphs.lexical import INTEGERS, RANKS
+from augury.graphs.patterns import BOOLEAN
+from augury.jit import Array, Kernel, helper
+
+MAKES_NO_ARRAYS = True
+# Families: terms of one can be compared with one another. Those up to MEASURED have a number.
+NUMBER, TRUTH, DATE_TIME, DATE, TIME, DURATION, MONTHS, TEXT, LANG, OTHER, IRI, BLANK, TRIPLE = range(13)
+MEASURED = MONTHS
+UNSURE = 255
+_LT, _GT, _QUOTE, _UNDERSCORE, _MINUS, _PLUS, _POINT, _ZERO, _NINE, _T, _F, _Z, _COLON, _ONE = b'<>"_-+.09TfZ:1'
+_LARGEST = 1 << 53
+_DIGITS, _POWER = 18, 22
+_MILLION = 1_000_000
+
+TENS = 10.0 ** np.arange(_POWER + 1)
+FIVES = 5 ** np.arange(_POWER + 1, dtype=np.int64)
+_KNOWN = [*RANKS, BOOLEAN, XSD_DATE_TIME]
+DATATYPES = np.frombuffer("".join(_KNOWN).encode(), np.uint8)
+DATATYPE_ENDS = np.cumsum([0, *(len(name) for name in _KNOWN)])
+RANK_OF = np.array([RANKS.get(name, 4 + (name != BOOLEAN)) for name in _KNOWN])
+_FAR = 1 << 62
+LOW, HIGH = (
+    np.array([fallback if (limit := INTEGERS.get(name, (None, None))[side]) is None else max(-_FAR, min(_FAR, limit)) for name in _KNOWN])
+    for side, fallback in ((0, -_FAR), (1, _FAR))
+)  # fmt: skip
+
+
+@helper
+def _datatype(keys: Array, begin: int, end: int, datatypes: Array, datatype_ends: Array) -> int:
+    """The number of a datatype; -1 where it is not known."""
+    for i in range(len(datatype_ends) - 1):
+        first = datatype_ends[i]
+        if datatype_ends[i + 1] - first == end - begin and same_bytes(keys, begin, datatypes, first, end - begin):
+            return i
+    return -1
+
+
+@helper
+def _digits(keys: Array, at: int, count: int) -> int:
+    """A number of so many digits; -1 where it is none."""
+    found = 0
+    for i in range(at, at + count):
+        if keys[i] < _ZERO or keys[i] > _NINE:
+            return -1
+        found = found * 10 + int(keys[i]) - _ZERO
+    return found
+
+
+@helper
+def _days(year: int, month: int, day: int) -> int:
+    """Days since the epoch; far away where there is no such day."""
+    leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
+    length = 31
+    if month == 2:
+        length = 29 if leap else 28
+    elif month == 4 or month == 6 or month == 9 or month == 11:
+        length = 30
+    if year < 1 or month < 1 or month > 12 or day < 1 or day > length:
+        return -_FAR
+    if month <= 2:  # the year begins in March
+        year, month = year - 1, month + 12
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
+
+
+@helper
+def _moment(keys: Array, begin: int, end: int) -> int:
+    """Microseconds since the epoch of `2026-01-31T10:00:00.5+01:00`; far away where it is not of this shape."""
+    size = end - begin
+    if size < 19 or keys[begin + 4] != _MINUS or keys[begin + 7] != _MINUS or keys[begin + 10] != _T:
+        return -_FAR
+    if keys[begin + 13] != _COLON or keys[begin + 16] != _COLON:
+        return -_FAR
+    days = _days(_digits(keys, begin, 4), _digits(keys, begin + 5, 2), _digits(keys, begin + 8, 2))
+    hour, minute, second = _digits(keys, begin + 11, 2), _digits(keys, begin + 14, 2), _digits(keys, begin + 17, 2)
+    if days == -_FAR or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
+        return -_FAR
+    found = (((days * 24 + hour) * 60 + minute) * 60 + second) * _MILLION
+    at = begin + 19
+    if at < end and keys[at] == _POINT:
+        at += 1
+        unit, first = _MILLION // 10, at
+        while at < end and _ZERO <= keys[at] <= _NINE:
+            found += unit * (int(keys[at]) - _ZERO)
+            unit //= 10
+            at += 1
+        if at == first or at - first > 6:
+            return -_FAR
+    if at == end or (at + 1 == end and keys[at] == _Z):
+        return found  # type: ignore[no-any-return]
+    if at + 6 != end or keys[at + 3] != _COLON or (keys[at] != _PLUS and keys[at] != _MINUS):
+        return -_FAR
+    hours, minutes = _digits(keys, at + 1, 2), _digits(keys, at + 4, 2)
+    if hours < 0 or minutes < 0 or minutes > 59 or hours * 60 + minutes > 14 * 60:
+        return -_FAR
+    shift = (hours * 60 + minutes) * 60 * _MILLION
+    return found - shift if keys[at] == _PLUS else found + shift  # type: ignore[no-any-return]
+
+
+@Kernel
+def classify(
+    keys: Array, ends: Array, lo: int, hi: int, datatypes: Array, datatype_ends: Array, rank_of: Array, low: Array, high: Array,
+    tens: Array, fives: Array, family: Array, number: Array, exact: Array, rank: Array,
+) -> None:  # fmt: skip
+    """What the terms `lo` up to `hi` stand for; the family is UNSURE where that is for others to say."""
+    for i in range(lo, hi):
+        begin, end, row = ends[i], ends[i + 1], i - lo
+        number[row], exact[row], rank[row], family[row] = 0.0, True, 0, UNSURE
+        if keys[begin] == _LT:
+            family[row] = TRIPLE if keys[begin + 1] == _LT else IRI
+            continue
+        if keys[begin] == _UNDERSCORE:
+            family[row] = BLANK
+            continue
+        if keys[end - 1] == _QUOTE:
+            family[row] = TEXT
+            continue
+        if keys[end - 1] != _GT:
+            family[row] = LANG
+            continue
+        stop = end - 2
+        while keys[stop] != _QUOTE:
+            stop -= 1
+        datatype = _datatype(keys, stop + 4, end - 1, datatypes, datatype_ends)
+        at = begin + 1
+        if datatype < 0 or at == stop:
+            continue
+        kind = rank_of[datatype]
+        if kind == 5:
+            found = _moment(keys, at, stop)
+            if abs(found) <= _LARGEST:
+                family[row], number[row], exact[row] = DATE_TIME, found / 1e6, found % fives[6] == 0
+            continue
+        if kind == 4:
+            if stop - at == 1 and _ZERO <= keys[at] <= _ONE:
+                family[row], number[row] = TRUTH, float(int(keys[at]) - _ZERO)
+            elif (
+                stop - at == 4
+                and keys[at] == 116
+                and keys[at + 1] == 114
+                and keys[at + 2] == 117
+                and keys[at + 3] == 101
+            ):
+                family[row], number[row] = TRUTH, 1.0
+            continue
+        minus = keys[at] == _MINUS
+        if minus or keys[at] == _PLUS:
+            at += 1
+        digits, first, power = 0, at, 0
+        while at < stop and at - first <= _DIGITS and _ZERO <= keys[at] <= _NINE:
+            digits = digits * 10 + int(keys[at]) - _ZERO
+            at += 1
+        count = at - first
+        if at < stop and keys[at] == _POINT and kind > 0:
+            at += 1
+            first = at
+            while at < stop and count + at - first <= _DIGITS and _ZERO <= keys[at] <= _NINE:
+                digits = digits * 10 + int(keys[at]) - _ZERO
+                at += 1
+            power = first - at
+            count -= power
+        if count == 0 or count > _DIGITS:
+            continue
+        if at < stop and keys[at] | 32 == 101 and kind > 1:  # e or E
+            at += 1
+            less = at < stop and keys[at] == _MINUS
+            if at < stop and (less or keys[at] == _PLUS):
+                at += 1
+            if stop - at > 3 or at == stop:
+                continue
+            shift = _digits(keys, at, stop - at)
+            if shift < 0:
+                continue
+            power += -shift if less else shift
+            at = stop
+        if at != stop or digits > _LARGEST or abs(power) > _POWER:
+            continue
+        found = -digits if minus else digits
+        if kind == 0 and (found < low[datatype] or found > high[datatype]):
+            continue
+        family[row], rank[row] = NUMBER, kind
+        number[row] = found * tens[power] if power >= 0 else found / tens[-power]
+        if minus and digits == 0 and kind < 2:
+            number[row] = 0.0
+        elif minus and digits == 0:
+            number[row] = -0.0
+        if power < 0 and kind == 1:
+            exact[row] = digits % fives[-power] == 0

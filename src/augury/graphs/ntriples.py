@@ -1,0 +1,517 @@
+"""Plain lines of N-Triples as triples of numbers, for a whole column of texts: a kernel over their bytes.
+
+What is not plain is left to the parser, with the whole text that it stands in: escapes, prefixes, IRIs with other characters than
+those of ASCII that surely stand in one, and all that is malformed. A term is looked at closely when it is new; one that
+is known is well-formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from augury.columns.kernels.hashing import NUMBER
+from augury.columns.table import capacity, grown
+from augury.graphs.keys import add_key, find_key, hash_of, put_key, same_bytes
+from augury.graphs.patterns import RDF, STRING
+from augury.graphs.terms import Terms
+from augury.jit import Array, Kernel, helper
+
+MAKES_NO_ARRAYS = True
+_FEW = 16  # triples of an event that are compared with one another
+_GUESSES = 8  # predicates of an event that are expected to be those of the event before
+_TOGETHER = 512  # terms that are looked up together
+_PORTION = _TOGETHER * 32  # bytes of texts that are read before their terms are looked up
+_CHECKED = -1  # no hash: a term that nobody wants
+NOT_PLAIN = -1
+DONE, NO_ROOM, NO_NAMES = 0, 1, 2
+# The state of a scan: how many terms and triples there are, whether some may be twice, the next event; the last one is not used
+TERMS, TRIPLES, REPEATED, EVENT, UNUSED = range(5)
+
+# What a byte may be, as bits
+_SPACE, _IN_IRI, _LETTER, _DIGIT, _HEX, _PATH, _HOST, _IN_TEXT = (1 << i for i in range(8))
+
+
+def _classes() -> Array:
+    """For each byte what it may be."""
+    found = np.zeros(256, np.uint8)
+    for bit, characters in (
+        (_SPACE, " \t\r\n"),
+        (_IN_IRI, "".join(chr(c) for c in range(33, 127) if chr(c) not in '<>"{}|^`\\')),
+        (_LETTER, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+        (_DIGIT, "0123456789"),
+        (_HEX, "0123456789abcdefABCDEF"),
+        (_PATH, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.~!$&'()*+,;=:@/"),
+        (_HOST, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-"),
+    ):
+        for c in characters.encode():
+            found[c] |= bit
+    for c in range(32, 256):
+        if c not in b'"\\\x7f':
+            found[c] |= _IN_TEXT
+    return found
+
+
+CLASSES = _classes()
+_LT, _GT, _QUOTE, _AT, _CARET, _DOT, _HASH, _COLON, _UNDERSCORE, _SLASH, _PERCENT, _QUESTION, _MINUS = b'<>"@^.#:_/%?-'
+_LF, _CR, _TAB, _BLANK = b"\n\r\t "
+_STRING = np.frombuffer(f"^^<{STRING}>".encode(), np.uint8)
+_RDF = np.frombuffer(f"^^<{RDF}".encode(), np.uint8)
+
+
+@helper
+def _begins(data: Array, at: int, end: int, text: Array) -> bool:
+    """Whether a text stands at a place."""
+    return end - at >= len(text) and same_bytes(data, at, text, 0, len(text))
+
+
+@helper
+def _after_space(data: Array, at: int, end: int, classes: Array) -> int:
+    """Where spaces, ends of lines and comments end."""
+    while at < end:
+        if classes[data[at]] & _SPACE:
+            at += 1
+        elif data[at] == _HASH:
+            while at < end and data[at] != _LF and data[at] != _CR:
+                at += 1
+        else:
+            break
+    return at
+
+
+@helper
+def _iri_end(data: Array, at: int, end: int, classes: Array) -> int:
+    """Where an IRI ends that begins with `<` here; NOT_PLAIN where it has what no plain one has."""
+    at += 1
+    while at < end and classes[data[at]] & _IN_IRI:
+        at += 1
+    return at + 1 if at < end and data[at] == _GT else NOT_PLAIN
+
+
+@helper
+def _is_plain_iri(data: Array, begin: int, end: int, classes: Array) -> bool:
+    """Whether what stands between `<` and `>` is surely an IRI: a scheme, a host and a port or none, a path, a query, a fragment."""
+    at, last = begin + 1, end - 1
+    if not classes[data[at]] & _LETTER:
+        return False
+    while at < last and (
+        classes[data[at]] & (_LETTER | _DIGIT) or data[at] == 43 or data[at] == _MINUS or data[at] == _DOT
+    ):
+        at += 1
+    if at >= last or data[at] != _COLON:
+        return False
+    at += 1
+    if at + 1 < last and data[at] == _SLASH and data[at + 1] == _SLASH:
+        at += 2
+        first = at
+        while at < last and classes[data[at]] & _HOST:
+            at += 1
+        if at == first:
+            return False
+        if at < last and data[at] == _COLON:
+            at += 1
+            first = at
+            while at < last and classes[data[at]] & _DIGIT:
+                at += 1
+            if at == first:
+                return False
+        if at < last and data[at] != _SLASH and data[at] != _QUESTION and data[at] != _HASH:
+            return False
+    elif at >= last or not classes[data[at]] & (_LETTER | _DIGIT):
+        return False
+    part = 0  # of path, query, fragment
+    while at < last:
+        byte = data[at]
+        if classes[byte] & _PATH:
+            at += 1
+        elif byte == _PERCENT:
+            if at + 2 >= last or not classes[data[at + 1]] & _HEX or not classes[data[at + 2]] & _HEX:
+                return False
+            at += 3
+        elif byte == _QUESTION and part == 0:
+            part = 1
+            at += 1
+        elif byte == _HASH and part < 2:
+            part = 2
+            at += 1
+        else:
+            return False
+    return True
+
+
+@helper
+def _label_end(data: Array, at: int, end: int, classes: Array) -> int:
+    """Where a blank node ends that begins with `_` here, and is of letters and digits, with a space behind it."""
+    if at + 2 >= end or data[at + 1] != _COLON:
+        return NOT_PLAIN
+    at += 2
+    first = at
+    while at < end and classes[data[at]] & (_LETTER | _DIGIT):
+        at += 1
+    return at if at > first and at < end and classes[data[at]] & _SPACE else NOT_PLAIN
+
+
+@helper
+def _tag_end(data: Array, at: int, end: int, classes: Array) -> int:
+    """Where a language ends that begins with `@` here: two or three letters, and two more behind a hyphen or none."""
+    at += 1
+    first = at
+    while at < end and classes[data[at]] & _LETTER:
+        at += 1
+    if at - first < 2 or at - first > 3:
+        return NOT_PLAIN
+    if at < end and data[at] == _MINUS:
+        at += 1
+        first = at
+        while at < end and classes[data[at]] & _LETTER:
+            at += 1
+        if at - first != 2:
+            return NOT_PLAIN
+    if at < end and (data[at] == _MINUS or classes[data[at]] & _DIGIT):
+        return NOT_PLAIN
+    return at
+
+
+@helper
+def _literal_end(data: Array, at: int, end: int, classes: Array) -> int:
+    """Where the text of a literal ends that begins with a quote here, behind the second quote."""
+    at += 1
+    first = at
+    while at < end and classes[data[at]] & _IN_TEXT:
+        at += 1
+    if at >= end or data[at] != _QUOTE:
+        return NOT_PLAIN
+    if at == first and at + 1 < end and data[at + 1] == _QUOTE:  # three quotes begin a long text
+        return NOT_PLAIN
+    return at + 1
+
+
+@helper
+def _term_end(data: Array, at: int, end: int, classes: Array, kind: Array) -> int:
+    """Where a term ends; NOT_PLAIN where it is not plain as far as that is looked at here.
+
+    `kind` is where the last datatype stood at this place of an event, and its length: mostly it is the next one as well.
+    """
+    byte = data[at]
+    if byte == _UNDERSCORE:
+        return _label_end(data, at, end, classes)  # type: ignore[no-any-return]
+    typed = False
+    if byte == _QUOTE:
+        at = _literal_end(data, at, end, classes)
+        if at < 0 or at >= end:
+            return NOT_PLAIN
+        length = kind[1]
+        if 0 < length <= end - at and same_bytes(data, at, data, kind[0], length):
+            return at + length  # type: ignore[no-any-return]
+        if data[at] == _AT:
+            return _tag_end(data, at, end, classes)  # type: ignore[no-any-return]
+        if data[at] != _CARET:
+            return at
+        if at + 2 >= end or data[at + 1] != _CARET:
+            return NOT_PLAIN
+        at += 2
+        typed = True
+    if data[at] != _LT:
+        return NOT_PLAIN
+    found = _iri_end(data, at, end, classes)
+    if typed and found > 0:
+        kind[0], kind[1] = at - 2, found - at + 2
+    return found  # type: ignore[no-any-return]
+
+
+@helper
+def _is_plain(data: Array, begin: int, end: int, classes: Array, rdf: Array) -> bool:
+    """Whether a term whose end is known is surely well-formed."""
+    if data[begin] == _LT:
+        return _is_plain_iri(data, begin, end, classes)  # type: ignore[no-any-return]
+    if data[begin] == _QUOTE and data[end - 1] == _GT:
+        at = _literal_end(data, begin, end, classes)
+        return not _begins(data, at, end, rdf) and _is_plain_iri(data, at + 2, end, classes)
+    return True
+
+
+@helper
+def _written(
+    data: Array, begin: int, end: int, event: int, names: Array, name_ends: Array, keys: Array, first: int
+) -> int:
+    """Writes a key that does not stand in the text behind all others, from `first` on; where it ends.
+
+    A blank node has the name of its event behind its label, a language is in lower case.
+    """
+    at = first
+    for i in range(begin, end):
+        keys[at] = data[i]
+        at += 1
+    if data[begin] == _UNDERSCORE:
+        keys[at] = _DOT
+        at += 1
+        for i in range(name_ends[event], name_ends[event + 1]):
+            keys[at] = names[i]
+            at += 1
+        return at
+    i = at - 1
+    while keys[i] != _AT:
+        if keys[i] >= 65 and keys[i] <= 90:
+            keys[i] = keys[i] + 32
+        i -= 1
+    return at
+
+
+@helper
+def _key_end(data: Array, begin: int, end: int, xsd_string: Array) -> int:
+    """Where the key of a term ends: xsd:string is left out."""
+    if data[begin] == _QUOTE and data[end - 1] == _GT:
+        at = end - len(xsd_string)
+        if at > begin and _begins(data, at, end, xsd_string):
+            return at
+    return end
+
+
+@Kernel
+def scan_graphs(
+    data: Array, bounds: Array, names: Array, name_ends: Array, keys: Array, ends: Array, buckets: Array, wanted: Array,
+    every: bool, found: Array, plain: Array, guesses: Array, kinds: Array, classes: Array, xsd_string: Array, rdf: Array,
+    asked: Array, drafts: Array, state: Array,
+) -> int:  # fmt: skip
+    """Reads texts from the event on that `state` says; DONE, NO_ROOM for the next one, or NO_NAMES for its blank nodes.
+
+    `found` takes the triples, `plain` says of each text whether it could be read here. Some texts are read at a time: first
+    their terms are found in the bytes, then they are looked up, all together, so that none waits for another. Meanwhile `asked`
+    has the terms, and `drafts` the triples, with the places of terms among `asked`; a term that is known stands there as
+    -1 - its number.
+    """
+    n, count, events, event = state[TERMS], state[TRIPLES], len(bounds) - 1, state[EVENT]
+    while event < events:
+        # The terms of some texts
+        terms, triples, room, status = 0, 0, 0, DONE
+        while event < events:
+            at, end = bounds[event], bounds[event + 1]
+            size = end - at
+            if room and (terms + size // 3 + 2 > asked.shape[1] or room > _PORTION):
+                break
+            more = size
+            if len(name_ends) > 1:
+                more += (size // 4 + 1) * (name_ends[event + 1] - name_ends[event] + 1)
+            if (
+                ends[n] + room + more > len(keys)
+                or n + (room + size) // 3 + 2 > len(ends)
+                or 2 * (n + (room + size) // 3) > len(buckets)
+                or count + triples + size // 8 + 1 > found.shape[1]
+                or size // 3 + 2 > asked.shape[1]
+            ):
+                status = NO_ROOM
+                break
+            room += more
+            first_term, first_triple, good, place = terms, triples, True, 0
+            subject, subject_begin, subject_size = 0, 0, 0
+            at = _after_space(data, at, end, classes)
+            while at < end:
+                # The subject, which mostly is that of the triple before
+                good = False
+                begin = at
+                again = 0 < subject_size <= end - at and same_bytes(data, at, data, subject_begin, subject_size)
+                if again:
+                    stop = at + subject_size
+                elif data[at] == _QUOTE:
+                    break
+                else:
+                    stop = _term_end(data, at, end, classes, kinds[place])
+                    if stop < 0:
+                        break
+                at = _after_space(data, stop, end, classes)
+                # The predicate, which mostly is that of the triple at the same place of the event before
+                if at >= end or data[at] != _LT:
+                    break
+                predicate = guesses[place]
+                length = ends[predicate + 1] - ends[predicate] if predicate >= 0 else 0
+                if 0 < length <= end - at and same_bytes(data, at, keys, ends[predicate], length):
+                    at += length
+                else:
+                    predicate_end = _iri_end(data, at, end, classes)
+                    if predicate_end < 0:
+                        break
+                    h = hash_of(data, at, predicate_end)
+                    b = find_key(data, at, predicate_end, h, keys, ends, buckets)
+                    predicate = buckets[b] & NUMBER if buckets[b] >= 0 else -1
+                    if predicate < 0:
+                        if not _is_plain_iri(data, at, predicate_end, classes):
+                            break
+                        if every:
+                            put_key(data, at, predicate_end, h, keys, ends, n, buckets, b)
+                            predicate = n
+                            n += 1
+                    guesses[place] = predicate
+                    at = predicate_end
+                # The object, and the full stop
+                at = _after_space(data, at, end, classes)
+                if at >= end:
+                    break
+                object_begin, object_end = at, _term_end(data, at, end, classes, kinds[place])
+                place = (place + 1) % len(guesses)
+                if object_end < 0:
+                    break
+                at = _after_space(data, object_end, end, classes)
+                if at >= end or data[at] != _DOT:
+                    break
+                at = _after_space(data, at + 1, end, classes)
+                use = every or (predicate >= 0 and predicate < len(wanted) and wanted[predicate])
+                for which in range(2):
+                    if which == 0 and again:
+                        drafts[1, triples] = subject
+                        continue
+                    if which == 0:
+                        head, tail = begin, stop
+                    else:
+                        head, tail = object_begin, object_end
+                    byte, last = data[head], data[tail - 1]
+                    odd = byte == _UNDERSCORE or (byte == _QUOTE and last != _GT and last != _QUOTE)
+                    if not use:
+                        if not odd:
+                            asked[0, terms], asked[1, terms], asked[2, terms], asked[3, terms] = (
+                                head,
+                                tail,
+                                _CHECKED,
+                                event,
+                            )
+                            terms += 1
+                        continue
+                    if odd:
+                        if byte == _UNDERSCORE and len(name_ends) == 1:
+                            status = NO_NAMES
+                            break
+                        key_end = _written(data, head, tail, event, names, name_ends, keys, ends[n])
+                        h = hash_of(keys, ends[n], key_end)
+                        number = add_key(keys, ends[n], key_end, h, keys, ends, n, buckets)
+                        n += number == n
+                        code = -1 - number
+                    else:
+                        tail = _key_end(data, head, tail, xsd_string)
+                        code = terms
+                        asked[0, terms], asked[1, terms] = head, tail
+                        asked[2, terms] = hash_of(data, head, tail)
+                        terms += 1
+                    drafts[1 + 2 * which, triples] = code
+                if not use:
+                    good = True
+                    continue
+                if status == NO_NAMES:
+                    break
+                subject = drafts[1, triples]
+                if data[begin] == _LT:  # an IRI has an end of its own, a label may be the beginning of another
+                    subject_begin, subject_size = begin, stop - begin
+                else:
+                    subject_size = 0
+                drafts[0, triples], drafts[2, triples] = event, predicate
+                triples += 1
+                good = True
+            if status == NO_NAMES:
+                terms, triples = first_term, first_triple
+                break
+            if not good:
+                terms, triples = first_term, first_triple
+            plain[event] = good
+            event += 1
+        # What they are; of those that nobody wants, whether they are well-formed
+        mask, greatest = len(buckets) - 1, 0
+        for i in range(terms):
+            if asked[2, i] != _CHECKED:
+                asked[3, i] = buckets[asked[2, i] & mask]
+        for i in range(terms):
+            if asked[2, i] != _CHECKED and asked[3, i] >= 0:
+                greatest = max(greatest, keys[ends[asked[3, i] & NUMBER]])
+        state[UNUSED] = greatest
+        for i in range(terms):
+            h, b = asked[2, i], 0
+            if h != _CHECKED:
+                b = find_key(data, asked[0, i], asked[1, i], h, keys, ends, buckets)
+                if buckets[b] >= 0:
+                    asked[3, i] = buckets[b] & NUMBER
+                    continue
+            if _is_plain(data, asked[0, i], asked[1, i], classes, rdf):
+                if h != _CHECKED:
+                    put_key(data, asked[0, i], asked[1, i], h, keys, ends, n, buckets, b)
+                    asked[3, i] = n
+                    n += 1
+            elif h == _CHECKED:
+                plain[asked[3, i]] = False
+            else:
+                asked[3, i] = NOT_PLAIN
+        # The triples
+        first, current = count, -1
+        for i in range(triples):
+            subject, object = drafts[1, i], drafts[3, i]
+            subject = asked[3, subject] if subject >= 0 else -1 - subject
+            object = asked[3, object] if object >= 0 else -1 - object
+            if drafts[0, i] != current:
+                current, first = drafts[0, i], count
+            if subject < 0 or object < 0:
+                plain[current] = False
+            if not plain[current]:
+                count = first
+                continue
+            repeated = False
+            if count - first <= _FEW:
+                for j in range(first, count):
+                    if found[1, j] == subject and found[2, j] == drafts[2, i] and found[3, j] == object:
+                        repeated = True
+            else:
+                state[REPEATED] = 1
+            if not repeated:
+                found[0, count], found[1, count], found[2, count], found[3, count] = (
+                    current,
+                    subject,
+                    drafts[2, i],
+                    object,
+                )
+                count += 1
+        if status != DONE:
+            break
+    state[TERMS], state[TRIPLES], state[EVENT] = n, count, event
+    return status if event < events else DONE
+
+
+def frozen(data: Any) -> Array:
+    """Bytes as an array that nobody writes to: what else is the same is another type to the compiler, and compiled again."""
+    found = np.frombuffer(data, np.uint8)
+    found.flags.writeable = False
+    return found
+
+
+def scan(
+    data: Array, bounds: Array, names: Callable[[], tuple[Array, Array]], terms: Terms, wanted: Array | None
+) -> tuple[Array, Array, bool]:
+    """The triples of texts as rows `event, subject, predicate, object`; whether each text is plain; whether some may be twice.
+
+    `names` gives the names of events, which blank nodes need; `wanted` says by the number of a predicate whether it is.
+    """
+    events, keys = len(bounds) - 1, terms.keys
+    largest = int(np.diff(bounds).max(initial=0))
+    found = np.empty((4, max(16, 2 * events)), np.int64)
+    plain = np.zeros(events, np.uint8)
+    guesses, kinds = np.full(_GUESSES, -1, np.int64), np.zeros((_GUESSES, 2), np.int64)
+    asked, drafts = np.empty((4, _TOGETHER + largest // 3), np.int64), np.empty((4, _TOGETHER + largest // 3), np.int64)
+    state = np.zeros(5, np.int64)
+    name_data, name_ends = frozen(b""), np.zeros(1, np.int64)
+    every, chosen = wanted is None, np.empty(0, np.uint8) if wanted is None else wanted
+    room = _TOGETHER * 64
+    while True:
+        keys.room(room, room)
+        state[TERMS] = keys.n
+        status = scan_graphs(
+            data, bounds, name_data, name_ends, keys.data, keys.ends, keys.buckets, chosen, every, found, plain, guesses,
+            kinds, CLASSES, _STRING, _RDF, asked, drafts, state,
+        )  # fmt: skip
+        keys.grew(int(state[TERMS]))
+        if status == DONE:
+            return found[:, : state[TRIPLES]], plain.astype(bool), bool(state[REPEATED])
+        if status == NO_NAMES:
+            name_data, name_ends = names()
+        event = int(state[EVENT])
+        size = int(bounds[event + 1] - bounds[event])
+        room = _TOGETHER * 64 + 4 * size
+        if len(name_ends) > 1:
+            room += (size // 4 + 1) * int(name_ends[event + 1] - name_ends[event] + 1)
+        if state[TRIPLES] + room // 8 > found.shape[1]:
+            found = grown(found, capacity(int(state[TRIPLES]) + room // 8), int(state[TRIPLES]))

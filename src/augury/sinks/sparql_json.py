@@ -1,0 +1,81 @@
+"""SPARQL results as JSON: a binding for each answer, of the arguments by name, and of its start and end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from augury.graphs.patterns import LANG_STRING, STRING, Blank, Literal, Triple
+from augury.graphs.terms import term_of
+from augury.model import Iri, Value
+from augury.sinks.answers import Answers, Piece
+from augury.sinks.texts import column_texts, times
+
+TIMES = ("start", "end")
+
+
+def lines(answers: Answers) -> Iterator[bytes]:
+    """The answers as bytes, some at a time. What is unbound has no binding."""
+    places = [(name, at) for name, _, at in answers.layout]
+    head = json.dumps({"vars": [*(name for name, _ in places), *(name for name in TIMES)]}, ensure_ascii=False)
+    yield f'{{"head": {head}, "results": {{"bindings": [\n'.encode()
+    first = True
+    for chunk in answers.chunks(trace=False):
+        rows = chunk.mixed([_rows(piece, places, answers) for piece in chunk.pieces]).to_pylist()
+        text = ",\n".join(rows)
+        yield (text if first else f",\n{text}").encode() if text else b""
+        first = first and not rows
+    yield b"\n]}}\n"
+
+
+def _rows(piece: Piece, places: list[tuple[str, dict[str, int]]], answers: Answers) -> object:
+    from augury.sinks.values import text_array
+
+    cells: list[tuple[str, list[str]]] = []
+    for name, at in places:
+        i = at.get(piece.part.type, len(piece.columns))
+        if i < len(piece.columns):
+            found = column_texts(piece.columns[i], _binding, "")
+            said = found.to_pylist() if hasattr(found, "to_pylist") else [found] * len(piece)
+            cells.append((json.dumps(name), [_plain(text) for text in said]))
+    for name, column in zip(TIMES, (piece.start, piece.end), strict=True):
+        said = times(column, answers.clock).to_pylist()
+        kind = "dateTime" if answers.clock.kind == "timestamp" else "integer"
+        datatype = f"http://www.w3.org/2001/XMLSchema#{kind}"
+        cells.append((json.dumps(name), [_literal(str(t).replace(" ", "T"), datatype) for t in said]))
+    return text_array(
+        [
+            "{" + ", ".join(f"{name}: {column[i]}" for name, column in cells if column[i]) + "}"
+            for i in range(len(piece))
+        ]
+    )
+
+
+def _binding(value: Value) -> str:
+    """A value as a term of SPARQL results; the empty text for null."""
+    if value is None:
+        return ""
+    term = term_of(value)
+    match term:
+        case Iri():
+            return json.dumps({"type": "uri", "value": term.text}, ensure_ascii=False)
+        case Blank():
+            return json.dumps({"type": "bnode", "value": term.label}, ensure_ascii=False)
+        case Literal():
+            return _literal(term.text, term.datatype, term.language)
+        case Triple():
+            raise AssertionError("no value is a triple")
+
+
+def _plain(text: str) -> str:
+    """A number, or a truth, of a column that has no others is written as it is; it becomes a term as well."""
+    return _binding(json.loads(text)) if text and not text.startswith("{") else text
+
+
+def _literal(text: str, datatype: str, language: str = "") -> str:
+    found = {"type": "literal", "value": text}
+    if language:
+        found["xml:lang"] = language
+    elif datatype not in (STRING, LANG_STRING):
+        found["datatype"] = datatype
+    return json.dumps(found, ensure_ascii=False)

@@ -1,0 +1,95 @@
+"""Queries over graph streams on Spark: batch and stream say what the engine says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyoxigraph")
+
+from pyspark.sql import DataFrame, SparkSession
+
+import augury
+from augury.model import Event
+from augury.spark import detect, detect_stream
+from tests.spark_session import SPARK
+from tests.spark_session import spark_fixture as spark_fixture
+
+pytestmark = SPARK
+
+QUERY = """
+PREFIX e: <http://e/>
+SELECT ?c ?p1 ?p2
+WITHIN 10 SECONDS
+{partition}
+FROM STREAM S <http://e/s>
+FROM STREAM T <http://e/t>
+WHERE {{
+  SEQ(A; B)
+  DEFINE GPM A ON S {{ ?c e:price ?p1 }}
+  DEFINE GPM B ON S, T {{ ?c e:price ?p2 FILTER(?p2 > ?p1) }}
+}}
+"""
+PRICES = [("s", 1, "x", 5), ("t", 2, "y", 9), ("s", 3, "x", 4), ("t", 4, "x", 6), ("s", 5, "y", 7), ("t", 6, "y", 8)]
+EXPECTED = {("x", 5, 6, 1, 4), ("x", 4, 6, 3, 4), ("y", 7, 8, 5, 6)}
+
+
+def rows() -> list[tuple[str, int, str]]:
+    return [(f"http://e/{stream}", time, f"<http://e/{c}> <http://e/price> {p} .") for stream, time, c, p in PRICES]
+
+
+def compiled(partition: str = "") -> augury.Program:
+    return augury.compile(QUERY.format(partition=partition), language="spaseq", name="up")
+
+
+def short(c: object, p1: object, p2: object, start: int, end: int) -> tuple[object, ...]:
+    return (str(c).strip("<>").rsplit("/", 1)[-1], p1, p2, start, end)
+
+
+def answers(frame: DataFrame) -> set[tuple[object, ...]]:
+    """What a DataFrame of answers has: arguments of any type are JSON."""
+    found = frame.collect()
+    return {
+        short(next(iter(json.loads(r["c"]).values())), *(json.loads(r[p]) for p in ("p1", "p2")), r["start"], r["end"])
+        for r in found
+    }
+
+
+def test_the_engine_says() -> None:
+    session = compiled().session(clock="logical")
+    session.push([Event(f"<{stream}>", (text,), time, time) for stream, time, text in rows()])
+    assert {short(*e.args, e.start, e.end) for e in session.events()} == EXPECTED  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("partition", ["", "PARTITION BY (?c)"])
+def test_batch(spark: SparkSession, partition: str) -> None:
+    frame = spark.createDataFrame(rows(), "stream string, time bigint, graph string")
+    assert answers(detect(compiled(partition), frame, clock="logical")["up"]) == EXPECTED
+
+
+def test_triples_as_arrays(spark: SparkSession) -> None:
+    triples = [(stream, time, [tuple(text.removesuffix(" .").split(" "))]) for stream, time, text in rows()]
+    frame = spark.createDataFrame(
+        [
+            (s, t, [(a, b, f'"{c}"^^<http://www.w3.org/2001/XMLSchema#integer>') for a, b, c in g])
+            for s, t, g in triples
+        ],
+        "stream string, time bigint, graph array<struct<s: string, p: string, o: string>>",
+    )
+    assert answers(detect(compiled(), frame, clock="logical")["up"]) == EXPECTED
+
+
+def test_stream(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "events"
+    folder.mkdir()
+    for number in range(0, len(PRICES), 2):
+        lines = [json.dumps({"stream": s, "time": t, "graph": g}) for s, t, g in rows()[number : number + 2]]
+        (folder / f"{number}.json").write_text("\n".join(lines), encoding="utf-8")
+    frame = spark.readStream.schema("stream string, time bigint, graph string").json(str(folder))
+    found = detect_stream(compiled(), frame, clock="logical", lateness="20s", emit="early")["up"]
+    query = found.writeStream.format("memory").queryName("ups").trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert answers(spark.table("ups")) == EXPECTED
