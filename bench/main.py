@@ -10,7 +10,7 @@ from typing import TypeAlias
 from rich.console import Console
 
 from augury.terminal import say, working
-from bench import charts, compare, extras, files, graph_events, knowledge, paper_r, paper_v, spaseq
+from bench import charts, compare, extras, files, graph_events, knowledge, paper_r, paper_v, payments, spaseq
 from bench.measure import Settings
 from bench.report import as_json, table
 from bench.rows import Row
@@ -22,6 +22,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "R": paper_r.EXPERIMENTS,
     "V": paper_v.EXPERIMENTS,
     "knowledge": knowledge.EXPERIMENTS,
+    "clock": payments.EXPERIMENTS,
     "graphs": graph_events.EXPERIMENTS,
     "spaseq": spaseq.EXPERIMENTS,
     "files": files.EXPERIMENTS,
@@ -53,6 +54,7 @@ TITLES = {
     "enrich": "Events joined with a table of a million rows",
     "near": "Stations within 50 km of events",
     "state": "State that events make and end, one change after the other",
+    "windows": "Windows by the clock, rankings, doubles: payments of 10,000 shops over a month",
     **graph_events.TITLES,
     **spaseq.TITLES,
     **files.TITLES,

@@ -9,6 +9,7 @@ from tests.commands import run
 STATES = """
 fact down(M) <- stop(M).
 fact not down(M) <- go(M).
+alarm(M) <- call(M), down(M).
 idle(M, D) <- s: stop(M), g: go(M), s before g, {s, g} within 1h, D = start(g) - end(s).
 """
 

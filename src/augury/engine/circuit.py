@@ -31,7 +31,7 @@ from augury.columns.frame import LONGEST, View
 from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
-from augury.engine.operators.clock_windows import ClockWindows
+from augury.engine.operators.clocked import ClockWindows
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import Join as JoinOperator

@@ -54,7 +54,7 @@ from augury.columns.frame import Needs, View
 from augury.columns.table import FIELDS, Table
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
-from augury.engine.operators.clock_windows import ClockWindows
+from augury.engine.operators.clocked import ClockWindows
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.derive import Derive
 from augury.engine.operators.graph import Solve

@@ -8,9 +8,12 @@ import numpy as np
 
 from augury.algebra.nodes import Rule
 from augury.algebra.rule_terms import uses_place
+from augury.algebra.terms import Const, Var
 from augury.columns.frame import LONGEST, Frame, View, frame_of, store
+from augury.columns.table import LEFT
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import starts
+from augury.engine.operators.group_totals import in_groups
 from augury.jit import Array
 from augury.model import OrderKey, order_key
 
@@ -18,12 +21,15 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
+_Key = tuple[int, ...]
+
 
 class Ranking(Operator):
     """Of rows with one cover and one value of `per`, those with the first places, over their cover, with their place.
 
-    The rows of each table of the ranking are held with what they are ordered by; a table that a changed row belongs to
-    is put in order anew, once a step, and just what has another place than before is given again.
+    Rows are held by the table of the ranking that they belong to. A table that a changed row belongs to is put in order
+    anew, once a step, and just what has another place than before is given again. Where the first n are asked for by a
+    number, just the rows that may be among them are looked at.
     """
 
     kind = "top"
@@ -31,57 +37,39 @@ class Ranking(Operator):
     def __init__(self, circuit: Circuit, rows: View, out: View, rule: Rule) -> None:
         assert rule.top is not None
         self.head, self.top = rule, rule.top
-        self.tables: dict[OrderKey, dict[int, OrderKey]] = {}  # row → what it is ordered by
-        self.table_of: dict[int, OrderKey] = {}
+        self.tables: dict[_Key, list[Array]] = {}
+        self.given: dict[
+            _Key, dict[int, int]
+        ] = {}  # for each table, the rows that have a place, and what was given for them
+        plain = all(isinstance(a, Var | Const) for a in rule.args) and rule.since in (None, "END")
+        self.few = plain and isinstance(self.top.by, Var) and self.top.count is not None
+        self.counted: set[int] = set()  # rows whose failures, if any, have been reported
         super().__init__(circuit, (rows,), out, rule.label)
 
     def step(self) -> None:
-        touched: dict[OrderKey, None] = {}
+        touched: dict[_Key, None] = {}
         lost = self.losses(0)
         if len(lost):
             self.links[0].kill(lost)  # type: ignore[union-attr]
-        for row in lost.tolist():
-            key = self.table_of.pop(row, None)
-            if key is not None:
-                del self.tables[key][row]
+            for key, rows in self.by_table(lost):
                 touched[key] = None
+                for row in rows.tolist():
+                    self.given.get(key, {}).pop(row, None)
         gained = self.gains(0)
-        if len(gained):
-            touched |= dict.fromkeys(self.enter(gained))
+        for key, rows in self.by_table(gained) if len(gained) else ():
+            self.tables.setdefault(key, []).append(rows)
+            touched[key] = None
         for key in touched:
             self.rank(key)
 
-    def enter(self, rows: Array) -> list[OrderKey]:
-        """Puts rows into the tables of their covers; those whose order cannot be computed are in none."""
-        entered = list[OrderKey]()
-        for row, key, order in self.ordered(rows):
-            self.tables.setdefault(key, {})[row] = order
-            self.table_of[row] = key
-            entered.append(key)
-        return entered
-
-    def ordered(self, rows: Array) -> list[tuple[int, OrderKey, OrderKey]]:
-        """For each row the table it belongs to, and what it is ordered by."""
-        context, decode = self.circuit.context, self.circuit.tables.dictionary.decode
-        context.name_events = self.name_events
+    def by_table(self, rows: Array) -> list[tuple[_Key, Array]]:
+        """Rows by the table of the ranking that they belong to: their cover, and the values of `per`."""
         frame = frame_of(self.inputs[0], rows)
-        start, end = self.cover(frame)
-        by, ok = context.values(self.top.by, frame, self.rule)
-        begins, timely = starts(context, self.head.since, frame, start, end, self.rule)
-        ok &= timely & (start > -LONGEST) & (end < LONGEST)
-        columns: list[Array] = []
-        for arg in (a for a in self.head.args if not uses_place(self.head, a)):
-            codes, computed = context.values(arg, frame, self.rule)
-            columns.append(codes)
-            ok &= computed
-        per = [frame.vars[v] for v in self.top.per]
-        found = list[tuple[int, OrderKey, OrderKey]]()
-        for i in np.flatnonzero(ok).tolist():
-            value = decode(int(by[i]))
-            args = tuple(order_key(decode(int(c[i]))) for c in columns)
-            key = (int(start[i]), int(end[i]), tuple(order_key(decode(int(c[i]))) for c in per))
-            found.append((int(rows[i]), key, (value is None, order_key(value), int(begins[i]), args)))
-        return found
+        canonical = self.circuit.tables.dictionary.canonical
+        keys = [*self.cover(frame), *(canonical(frame.vars[v]) for v in self.top.per)]
+        order, first = in_groups(keys)
+        groups = np.split(order, first[1:])
+        return [(tuple(int(key[some[0]]) for key in keys), rows[some]) for some in groups]
 
     def cover(self, frame: Frame) -> tuple[Array, Array]:
         start, end = frame.start, frame.end
@@ -89,36 +77,103 @@ class Ranking(Operator):
             start, end = np.minimum(start, frame.labels[label][0]), np.maximum(end, frame.labels[label][1])
         return start, end
 
-    def rank(self, key: OrderKey) -> None:
+    # Order
+
+    def rank(self, key: _Key) -> None:
         """Puts a table in order: what was given in another place is taken back, what is new there is given."""
-        table, out, links = self.tables[key], self.out.table, self.links[0]
-        assert links is not None
-        if not table:
-            del self.tables[key]
-        rows = sorted(table, key=lambda row: table[row][2:])
-        rows.sort(key=lambda row: table[row][1], reverse=not self.top.ascending)
-        rows.sort(key=lambda row: table[row][0])
-        self.touched += len(rows)
-        places: dict[int, int] = {}
-        place, last = 0, None
-        for row in rows:
-            place += table[row] != last
-            if self.top.count is not None and place > self.top.count:
-                break
-            places[row], last = place, table[row]
-        before = {row: out_row for row in table for out_row in links.of(row)}
+        rows = np.concatenate(self.tables.get(key, [np.zeros(0, np.int64)]))
+        rows = rows[self.inputs[0].table.alive[rows].astype(bool)]
+        if len(rows):
+            self.tables[key] = [rows]
+        else:
+            self.tables.pop(key, None)
+        places = self.places(rows)
+        before = self.given.pop(key, {})
         field = self.out.vars.get(self.top.place or "")
-        gone = [
-            out_row
+        gone = {
+            row: out_row
             for row, out_row in before.items()
             if row not in places or (field is not None and self.place_at(out_row, field) != places[row])
-        ]
+        }
         if gone:
-            out.kill(np.array(sorted(gone), np.int64))
-        kept = {row for row, out_row in before.items() if out_row not in set(gone)}
-        new = [row for row in rows if row in places and row not in kept]
+            self.out.table.kill(np.array(sorted(gone.values()), np.int64))
+        kept = {row: out_row for row, out_row in before.items() if row not in gone}
+        new = [row for row in places if row not in kept]
         if new:
+            first = self.out.table.n
             self.give(np.array(new, np.int64), [places[row] for row in new])
+            kept |= {row: first + i for i, row in enumerate(new)}
+        if kept:
+            self.given[key] = kept
+
+    def places(self, rows: Array) -> dict[int, int]:
+        """The rows that have a place, in their order, each with it; equal ones share theirs."""
+        count, size = self.top.count, len(rows)
+        look = size if count is None or not self.few else min(size, 4 * count + 16)
+        while True:
+            ordered = self.ordered(self.likely(rows, look))
+            found: dict[int, int] = {}
+            place, last = 0, None
+            for row, order in ordered:
+                place += order != last
+                if count is not None and place > count:
+                    return found
+                found[row], last = place, order
+            if look >= size:
+                return found
+            look = min(size, 8 * look)
+
+    def likely(self, rows: Array, count: int) -> Array:
+        """So many of the rows that come first, and all that are equal to the last of them."""
+        if count >= len(rows):
+            return rows
+        assert isinstance(self.top.by, Var)
+        view, dictionary = self.inputs[0], self.circuit.tables.dictionary
+        numbers = dictionary.numeric(view.table.data[view.vars[self.top.by.name], rows])
+        if numbers is None:
+            return rows
+        at = count - 1 if self.top.ascending else len(rows) - count
+        limit = np.partition(numbers, at)[at]
+        return rows[numbers <= limit] if self.top.ascending else rows[numbers >= limit]
+
+    def ordered(self, rows: Array) -> list[tuple[int, OrderKey]]:
+        """Rows in the order of the ranking, with what they are ordered by. What fails is reported when it comes, once."""
+        context, fresh = self.circuit.context, [] if self.few else [r for r in rows.tolist() if r not in self.counted]
+        self.counted.update(fresh)
+        if self.few or len(fresh) == len(rows):
+            return self.computed(rows)
+        if fresh:
+            self.computed(np.array(fresh, np.int64))
+        report, context.report = context.report, lambda *_: None
+        try:
+            return self.computed(rows)
+        finally:
+            context.report = report
+
+    def computed(self, rows: Array) -> list[tuple[int, OrderKey]]:
+        """Rows in the order of the ranking; without those for which that cannot be computed."""
+        context, decode = self.circuit.context, self.circuit.tables.dictionary.decode
+        context.name_events = self.name_events
+        frame = frame_of(self.inputs[0], rows)
+        self.touched += len(rows)
+        start, end = self.cover(frame)
+        by, ok = context.values(self.top.by, frame, self.rule)
+        begins, timely = starts(context, self.head.since, frame, start, end, self.rule)
+        ok = ok & timely & (start > -LONGEST) & (end < LONGEST)
+        columns: list[Array] = []
+        for arg in (a for a in self.head.args if not uses_place(self.head, a)):
+            codes, computed = context.values(arg, frame, self.rule)
+            columns.append(codes)
+            ok &= computed
+        found = list[tuple[int, OrderKey]]()
+        for i in np.flatnonzero(ok).tolist():
+            value = decode(int(by[i]))
+            args = tuple(order_key(decode(int(c[i]))) for c in columns)
+            found.append((int(rows[i]), (value is None, order_key(value), int(begins[i]), args)))
+        found.sort(key=lambda one: one[1][2:])  # the start that the event will have, then its arguments
+        found.sort(key=lambda one: one[1][1], reverse=not self.top.ascending)
+        found.sort(key=lambda one: one[1][0])  # null last
+        return found
 
     def place_at(self, row: int, field: int) -> object:
         return self.circuit.tables.dictionary.decode(int(self.out.table.data[field, row]))
@@ -130,16 +185,20 @@ class Ranking(Operator):
             frame.vars[self.top.place] = np.array([self.circuit.context.encode(p) for p in places], np.int64)
         store(frame, self.out)
 
+    # What it keeps
+
     def rebuild(self) -> None:
         super().rebuild()
-        self.tables, self.table_of = {}, {}
-        table = self.inputs[0].table
+        self.tables, self.given = {}, {}
+        self.counted = set(np.flatnonzero(self.inputs[0].table.alive[: self.inputs[0].table.n]).tolist())
+        table, out = self.inputs[0].table, self.out.table
         rows = np.flatnonzero(table.alive[: table.n])
-        if len(rows):
-            context = self.circuit.context
-            report, context.report = context.report, lambda *_: None  # what fails was counted when it came
-            self.enter(rows)
-            context.report = report
+        for key, some in self.by_table(rows) if len(rows) else ():
+            self.tables[key] = [some]
+        given = np.flatnonzero(out.alive[: out.n])
+        held = dict(zip(out.data[LEFT, given].tolist(), given.tolist(), strict=True))
+        for key, some in self.by_table(out.data[LEFT, given]) if len(given) else ():
+            self.given[key] = {row: held[row] for row in some.tolist()}
 
     def wants(self, port: int, horizon: Horizon) -> Array:
         """The rows of tables in which a place may still change."""
