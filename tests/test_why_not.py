@@ -17,7 +17,9 @@ from augury.clock import SECOND, Clock, Kind
 from augury.errors import AuguryError, DataError, RunError
 from augury.explain.why_not import CAPPED, UNTOLD, Miss, misses_as_json, show_misses, why_not
 from augury.knowledge.facts import facts_from
+from augury.knowledge.timeline import as_statements, timeline
 from augury.meaning import evaluate
+from augury.meaning.evaluator import made
 from augury.meaning.static import Static
 from augury.model import Event, Fact, HistoryItem, give_ids, show_value
 from augury.notation import read_event, show_event
@@ -51,7 +53,11 @@ class Finished:
         facts_varying = varying(plan, self.facts)
         self.rules = [placed(rule, facts_varying, self.retention, unbounded) for rule in plan.rules]
         self.scalars = Scalars(plan.functions, plan.aggregates, self.clock)
-        self.static = Static(plan.clauses, self.facts, self.scalars, lambda *_: None)
+        by_type: dict[tuple[str, int], list[Event]] = {}
+        for event in self.events:
+            by_type.setdefault((event.type, len(event.args)), []).append(event)
+        known = list(timeline([*made(plan, by_type), *as_statements(self.facts)])) if plan.made else self.facts
+        self.static = Static(plan.clauses, known, self.scalars, lambda *_: None)
 
     def ask(self, atom: str) -> list[Miss]:
         settings = (self.clock, self.static, self.scalars)
@@ -536,7 +542,7 @@ def test_what_is_too_much_is_capped(program: str, failed: str) -> None:
 # Laws
 
 
-SPECS = reference_cases()
+SPECS = [case for case in reference_cases() if not case.queries]
 
 
 @pytest.mark.parametrize("case", SPECS, ids=[f"{Path(c.path).stem}: {c.name}" for c in SPECS])

@@ -173,6 +173,9 @@ class Words:
             lines.append(f"it is {self.interval(event.start, event.end)}, not {self.interval(*asked.interval)}")
         if event.end > now:
             lines.append(f"not yet: the clock is at {self.clock.show(now)}, it ends at {self.clock.show(event.end)}")
+        if not lines and rule.top is not None:
+            count = "ALL" if rule.top.count is None else rule.top.count
+            lines.append(f"TOP {count} BY {show(rule.top.by)}: as many others come before it, or it has another place")
         return lines or [UNTOLD]
 
     def uncomputed(self, rule: n.Rule, row: Row) -> list[str]:
