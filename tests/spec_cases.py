@@ -8,6 +8,7 @@ from pathlib import Path
 
 from augury.algebra.nodes import Run, walk
 from augury.algebra.plan import Plan
+from augury.errors import RunError
 from augury.testing import Case, read_specs
 
 FOLDER = Path(__file__).parent / "specs"
@@ -35,3 +36,14 @@ def reference_cases() -> tuple[Case, ...]:
 def chooses(plan: Plan) -> bool:
     """Whether a run is chosen in a program: its answers are final once something has ended it, and maybe never."""
     return any(isinstance(n, Run) and n.which != "ALL" for rule in plan.rules for n in walk(rule.body))
+
+
+def refused_on_spark(plan: Plan) -> bool:
+    """Whether Spark refuses a program: it makes no windows by the clock in which nothing is collected."""
+    from augury.spark.pipeline import refuse_windows
+
+    try:
+        refuse_windows(plan)
+    except RunError:
+        return True
+    return False

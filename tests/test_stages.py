@@ -31,7 +31,7 @@ from tests.functions import FUNCTIONS
 from tests.programs import STRATEGIES, example, flat
 from tests.run_programs import write_run, write_run_telling
 from tests.spark_local import HEARTBEAT, Emit, Local, Streamed
-from tests.spec_cases import all_cases, chooses
+from tests.spec_cases import all_cases, chooses, refused_on_spark
 from tests.test_differential import asked, compiled, once
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
@@ -220,6 +220,8 @@ def suitable(case: Case) -> Told:
     told = told_of(case)
     if any(query.settles_late for query in told.program.plan.graph_queries):
         pytest.skip("on Spark no answer comes after its end")
+    if refused_on_spark(told.program.plan):
+        pytest.skip("on Spark there are no windows by the clock in which nothing is collected")
     if not told.history:
         pytest.skip("without an event there is no clock and no DataFrame")
     contents: dict[str, OrderKey] = {}

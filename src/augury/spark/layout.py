@@ -199,7 +199,7 @@ class _Scope:
             case Moment():
                 if self.clock.kind == "logical":
                     return "int"
-                return "duration" if expr.which == "duration" else "timestamp"
+                return "duration" if expr.which in ("duration", "length") else "timestamp"
             case Aggregate():
                 if expr.function in ("min", "max", "first", "last", "sum", "mode", "nth", "arg_max", "arg_min"):
                     arg = expr.args[0] if expr.args else None

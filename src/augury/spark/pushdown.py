@@ -268,6 +268,8 @@ class _Scope:
                 return self.values.get(expr.name)
             case Moment() if expr.label in self.labels:
                 on_calendar = self.clock.kind == "timestamp"
+                if expr.which == "length":
+                    return None  # it is asked where the events are
                 if expr.which == "duration":
                     return _Value(F.try_subtract(self.end, self.start), "duration" if on_calendar else "int")
                 return _Value(self.start if expr.which == "start" else self.end, "timestamp" if on_calendar else "int")

@@ -245,9 +245,11 @@ class _Types:
                     case "logical":
                         return _NUMBER
                     case "timestamp":
-                        return frozenset({"duration" if expr.which == "duration" else "timestamp"})
+                        return frozenset({"duration" if expr.which in ("duration", "length") else "timestamp"})
                     case _:
-                        return frozenset({"number", "duration" if expr.which == "duration" else "timestamp"})
+                        return frozenset(
+                            {"number", "duration" if expr.which in ("duration", "length") else "timestamp"}
+                        )
             case Build():
                 for arg in expr.args:
                     self._kinds(arg, scope)
