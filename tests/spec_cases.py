@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from augury.algebra.nodes import Run, walk
+from augury.algebra.nodes import Every, Run, walk
 from augury.algebra.plan import Plan
 from augury.errors import RunError
 from augury.testing import Case, read_specs
@@ -36,6 +36,11 @@ def reference_cases() -> tuple[Case, ...]:
 def chooses(plan: Plan) -> bool:
     """Whether a run is chosen in a program: its answers are final once something has ended it, and maybe never."""
     return any(isinstance(n, Run) and n.which != "ALL" for rule in plan.rules for n in walk(rule.body))
+
+
+def has_clock_windows(plan: Plan) -> bool:
+    """Whether a program has windows by the clock: up to an event that is far away, the reference lists all of them."""
+    return any(isinstance(n, Every) for rule in plan.rules for n in walk(rule.body))
 
 
 def refused_on_spark(plan: Plan) -> bool:

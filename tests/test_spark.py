@@ -36,7 +36,7 @@ from tests.programs import STRATEGIES
 from tests.spark_local import HEARTBEAT, as_kept, cell, kinds_in
 from tests.spark_session import INTERPRETED, SPARK
 from tests.spark_session import spark_fixture as spark_fixture
-from tests.spec_cases import all_cases, chooses, refused_on_spark
+from tests.spec_cases import all_cases, chooses, has_clock_windows, refused_on_spark
 from tests.test_stages import Told, arrivals, random_told, same, told_of
 
 pytestmark = [*SPARK, pytest.mark.filterwarnings("ignore:rule .* keeps every event")]
@@ -199,7 +199,7 @@ def spec_tolds(final: bool = False) -> list[Told]:
         if case.expected is None or case.queries or not settings <= {"facts", "until", "policy"}:
             continue
         told = told_of(case)
-        if refused_on_spark(told.program.plan):
+        if refused_on_spark(told.program.plan) or has_clock_windows(told.program.plan):
             continue
         ids = [i.id for i in told.history if isinstance(i, Event) and i.id]
         types = {(i.type, len(i.args)) for i in told.history if isinstance(i, Event)}
