@@ -32,12 +32,11 @@ from augury.sources import Names
 from augury.spark import detect, detect_stream
 from augury.spark.inputs import Part, Source
 from augury.spark.layout import Layout
-from tests.programs import STRATEGIES
 from tests.spark_local import HEARTBEAT, as_kept, cell, kinds_in
 from tests.spark_session import INTERPRETED, SPARK
 from tests.spark_session import spark_fixture as spark_fixture
 from tests.spec_cases import all_cases, chooses, has_clock_windows, refused_on_spark
-from tests.test_stages import Told, arrivals, random_told, same, told_of
+from tests.test_stages import SPREAD, Told, arrivals, random_told, same, told_of
 
 pytestmark = [*SPARK, pytest.mark.filterwarnings("ignore:rule .* keeps every event")]
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
@@ -312,7 +311,7 @@ def test_spec_cases_in_a_stream(plain: SparkSession, tmp_path: Path, emit: str) 
 
 def random_tolds(seeds: Iterable[int]) -> list[Told]:
     """A program of each kind for each seed; those with a tick are left out."""
-    found = [t for seed in seeds for kind in STRATEGIES for t in random_told(kind, f"spark {seed}")]
+    found = [t for seed in seeds for kind in SPREAD for t in random_told(kind, f"spark {seed}")]
     return [t for t in found if t.program.plan.tick is None]
 
 
