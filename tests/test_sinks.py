@@ -291,7 +291,7 @@ def test_chunks_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_ending_says_the_format() -> None:
-    names = ["o.jsonl", "o.csv", "o.parquet", "o.arrow", "o.feather", "o.txt", "o.ndjson", "-", "o"]
+    names = ["o.jsonl", "o.csv", "o.parquet", "o.arrow", "o.feather", "o.txt", "o.ndjson", "o.srj", "-", "o"]
     assert [format_of(name) for name in names] == [
         "jsonl",
         "csv",
@@ -300,10 +300,11 @@ def test_the_ending_says_the_format() -> None:
         "arrow",
         "table",
         "jsonl",
+        "sparql-json",
         None,
         None,
     ]
-    assert set(FORMATS) == {"table", "jsonl", "csv", "parquet", "arrow"}
+    assert set(FORMATS) == {"table", "jsonl", "csv", "parquet", "arrow", "sparql-json"}
 
 
 class Broken(Answers):
