@@ -96,7 +96,7 @@ def by_rdflib(pattern: str, graph: str) -> Rows:
     data = rdflib.Graph()
     data.parse(data=HEAD + graph, format="turtle")
     found = data.query(HEAD + "SELECT * WHERE " + pattern)
-    return {frozenset((str(n), of_rdflib(t)) for n, t in row.asdict().items()) for row in found}  # type: ignore[union-attr]
+    return {frozenset((str(n), of_rdflib(t)) for n, t in row.asdict().items()) for row in found}
 
 
 def of_rdflib(found: Any) -> RdfTerm:

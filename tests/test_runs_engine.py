@@ -205,7 +205,7 @@ def test_aggregates_along_a_run(rule: str, values: str) -> None:
             args = (number(1, 2), value) if type == "b" or ("c(I, Y)" in rule and type == "c") else (number(1, 2),)
             events.append(Event(type, args, time, time))
         steps = [events[at : at + length] for at in range(0, len(events), length)]
-        *_, answer = compare(program, steps, [])
+        *_, answer = compare(program, steps, [])  # type: ignore[arg-type]
         if values != "both":  # where 1 and 1.0 are equal, either may be shown
             expected = evaluate(program.plan, events, CLOCK, [], time).events
             assert sorted(map(str, answer.values())) == sorted(map(str, expected))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,8 @@ def compiled(partition: str = "") -> augury.Program:
     return augury.compile(QUERY.format(partition=partition), language="spaseq", name="up")
 
 
-def short(c: object, p1: object, p2: object, start: int, end: int) -> tuple[object, ...]:
+def short(*said: Any) -> tuple[object, ...]:
+    c, p1, p2, start, end = said
     return (str(c).strip("<>").rsplit("/", 1)[-1], p1, p2, start, end)
 
 
@@ -61,7 +63,7 @@ def answers(frame: DataFrame) -> set[tuple[object, ...]]:
 def test_the_engine_says() -> None:
     session = compiled().session(clock="logical")
     session.push([Event(f"<{stream}>", (text,), time, time) for stream, time, text in rows()])
-    assert {short(*e.args, e.start, e.end) for e in session.events()} == EXPECTED  # type: ignore[arg-type]
+    assert {short(*e.args, e.start, e.end) for e in session.events()} == EXPECTED
 
 
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?c)"])
