@@ -263,7 +263,7 @@ def random_told(kind: str, seed: object) -> Iterator[Told]:
     program = compiled(text)
     if program is not None:
         history = flat(once(steps))
-        if any(isinstance(i, Event) for i in history):
+        if any(isinstance(i, Event) for i in history) and not refused_on_spark(program.plan):
             yield Told(program, history, Clock("logical", program.plan.tick or 1_000_000), asked(program.plan, known))
 
 

@@ -387,9 +387,7 @@ class Arrivals:
     # Into the circuit
 
     def add(self, circuit: Circuit, type: Predicate, batch: Batch, arrived: Arrived) -> None:
-        events = circuit.inputs.get(type)
-        if events is None:  # a type that no rule reads counts for the clock, and its ids count
-            events = circuit.inputs[type] = Events(circuit, *type, ())
+        events = circuit.input(type)
         first = events.add(batch.start, batch.end, batch.columns, batch.ids, batch.traces)
         if batch.ids is None:
             self.unnamed = True

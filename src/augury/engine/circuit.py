@@ -295,10 +295,17 @@ class Circuit:
                     some |= {i for i, one in enumerate(looked_at) if one}
         for type in sorted(plan.event_types):
             needed = set(range(type[1])) if type in plan.derived else used.get(type, set())
-            if type not in self.inputs:
-                self.inputs[type] = Events(self, *type, tuple(sorted(needed)))
-            else:
-                self.inputs[type].use(needed)
+            self.input(type).use(needed)
+
+    def input(self, type: Predicate) -> Events:
+        """The events that come of a type. Of one that no rule reads their times count, and their ids."""
+        events = self.inputs.get(type)
+        if events is None:
+            events = self.inputs[type] = Events(self, *type, ())
+            for operator in self.clocked:
+                if isinstance(operator, ClockWindows):
+                    operator.also(View(events.out.table))
+        return events
 
     # Facts that change
 

@@ -129,9 +129,7 @@ def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
 
 
 def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
-    if type not in circuit.inputs:
-        circuit.inputs[type] = Events(circuit, *type, ())
-    target, table = circuit.inputs[type], events.out.table
+    target, table = circuit.input(type), events.out.table
     for chunk in events.chunks:
         rows = slice(chunk.first, chunk.first + chunk.count)
         target.add(table.data[START, rows], table.data[END, rows], list(chunk.columns), chunk.ids, chunk.traces)

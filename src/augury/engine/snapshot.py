@@ -317,8 +317,7 @@ def _operators(circuit: Circuit, described: Any) -> list[Operator]:
         if kind == Events.kind:
             type_, arity = name
             require(isinstance(type_, str) and type(arity) is int and 0 <= arity < 1 << 16, "an input that is none")
-            if (type_, arity) not in circuit.inputs:
-                circuit.inputs[type_, arity] = Events(circuit, type_, arity, ())
+            circuit.input((type_, arity))
     named = names(circuit)
     found = [named[name] for name, *_ in described if name in named]
     same = [(name, o.kind, o.rule, o.out.table.width) for name, o in named.items() if o in found]

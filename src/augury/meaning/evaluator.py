@@ -61,8 +61,7 @@ def evaluate(
     scalars = Scalars(plan.functions, plan.aggregates, clock)
     world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None), graphs=graphs)
     world.static.report = world.report
-    known_types = plan.event_types
-    world.least = min((e.end for e in events if (e.type, len(e.args)) in known_types), default=None)
+    world.least = min((e.end for e in events), default=None)
     world.now = now
     derived = plan.derived
     inputs: dict[Predicate, list[Event]] = {}

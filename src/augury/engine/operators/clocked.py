@@ -23,7 +23,7 @@ _MOST = 20_000_000  # windows that are made in one step
 class ClockWindows(Operator):
     """All windows that end at or after the least end of a standing input event, and by the clock.
 
-    It reads all inputs, to know the least end; the circuit tells it the time. What a compaction has forgotten is not
+    It reads all inputs, also those that no rule reads, to know the least end; the circuit tells it the time. What a compaction has forgotten is not
     made again: `numbers` are those of the windows that have been made so far.
     """
 
@@ -36,6 +36,15 @@ class ClockWindows(Operator):
         inputs = tuple(View(events.out.table) for events in circuit.inputs.values())
         super().__init__(circuit, inputs, out, rule)
         circuit.clocked.append(self)
+
+    def also(self, events: View) -> None:
+        """Events of one more type come."""
+        events.table.readers.append((self, len(self.inputs)))
+        self.inputs += (events,)
+        self.circuit.sources[id(self.out.table)] = self.inputs
+        self.seen.append(0)
+        self.lost.append([])
+        self.links.append(None)
 
     def make_links(self) -> list[Links | None]:
         return [None for _ in self.inputs]
