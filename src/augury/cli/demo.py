@@ -211,7 +211,7 @@ def tables(found: Found, program: Program) -> Iterator[Table]:
         names = sinks.column_names(program.plan, type)
         points = all(event.start == event.end for event in events)
         rows = [(*_times(event, found.clock, points), *map(show_argument, event.args)) for event in events]
-        yield Table(f"{type}: {len(events):,}", ("at",) + tuple(names) if points else ("from", "to", *names), rows)
+        yield Table(f"{type}: {len(events):,}", ("at", *names) if points else ("from", "to", *names), rows)
 
 
 def _times(event: Event, clock: Clock, points: bool) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from augury.examples import Example, Found, Table
+from augury.model import Event
 
 FIRST = np.datetime64("2008-01-01T00:00", "m")
 STEP = 30  # minutes between two readings of a station
@@ -82,6 +83,10 @@ def tables(found: Found) -> list[Table]:
     read = Counter(pq.read_table(found.folder / "readings.parquet", columns=["station"])["station"].to_pylist())
     settled, warned = (Counter(e.args[0] for e in found.of(type)) for type in ("settling", "warning"))
     kinds = Counter((e.args[1], e.args[0]) for e in found.of("affected"))
+    growing: dict[tuple[object, int], list[Event]] = {}
+    for event in found.of("blizzard_area"):
+        growing.setdefault((event.args[0], event.start), []).append(event)
+    areas = list(growing.values())
     return [
         Table(
             "By station",
@@ -89,15 +94,20 @@ def tables(found: Found) -> list[Table]:
             [(name, read[name], settled[name], warned[name]) for name in stations()],
         ),
         Table(
-            f"Areas: {len(found.of('blizzard_area')):,}",
+            f"Areas: {len(areas):,}, with all stations that had a warning in them",
             ("area", "from", "to", "iterations"),
-            [
-                (f"{e.args[0]}, {e.args[1]}", found.time(e.start), found.time(e.end), e.args[2])
-                for e in found.of("blizzard_area")
-            ],
+            [(_stations(several), *_span(found, several), several[-1].args[2]) for several in areas],
         ),
         Table("Places affected", ("kind", "place", "times"), [(*key, times) for key, times in sorted(kinds.items())]),
     ]
+
+
+def _stations(area: list[Event]) -> str:
+    return ", ".join(dict.fromkeys([area[0].args[0], *(event.args[1] for event in area)]))
+
+
+def _span(found: Found, area: list[Event]) -> tuple[str, str]:
+    return found.time(area[0].start), found.time(area[-1].end)
 
 
 EXAMPLE = Example(

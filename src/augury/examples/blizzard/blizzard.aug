@@ -14,16 +14,16 @@ event settling(station: string, readings: int).
 settling(Station, 1)     <- bad(Station).
 settling(Station, C + 1) <- (settling(Station, C) SEQ[recent] bad(Station)).6h.
 
-% They prevail for three hours: at least four of the six or more readings of that time are bad.
+% They prevail for three hours or longer, in at least four readings. The warning is of the time at which that is known.
 event warning(station: string, readings: int).
-warning(Station, C) <- s: settling(Station, C), C >= 4, duration(s) >= 3h.
+warning(Station, C) SINCE END <- s: settling(Station, C), C >= 4, duration(s) >= 3h.
 
 % Where a station stands is in its description.
 position(Station, Lat, Long) :- ssw:ID(S, Station), geo:lat(S, Lat), geo:long(S, Long).
 
-% Warnings at other stations within 300 km of the first, within nine hours of its beginning.
+% A warning, and then others at stations within 300 km of the first, within nine hours: how many there are so far.
 area(First, First, 0)      <- warning(First, _).
-area(First, Second, N + 1) <- (area(First, _, N) SEQ[recent] warning(Second, _)).9h
+area(First, Second, N + 1) <- (area(First, _, N) SEQ[recent per (First)] warning(Second, _)).9h
     WHERE (position(First, A, B), position(Second, C, D), 0 < distance_km(A, B, C, D) < 300).
 
 event blizzard_area(first: string, second: string, iterations: int).

@@ -45,6 +45,6 @@ EXAMPLE = Example(
     program=("small_after_big.spaseq", "far_away.spaseq", "block.aug"),
     rdf=("cards.trig",),
     write=write,
-    sizes=(600, 80),
+    sizes=(600, 50),
     explains="block",
 )

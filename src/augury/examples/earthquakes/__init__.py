@@ -29,7 +29,7 @@ def write(folder: Path, size: int) -> int:
 
 def tables(found: Found) -> list[Table]:
     followers = Counter(event.args[0] for event in found.of("aftershock"))
-    shocks = sorted(found.of("main_shock"), key=lambda event: -event.args[1])
+    shocks = sorted(found.of("main_shock"), key=lambda event: float(str(event.args[1])), reverse=True)
     return [
         Table(
             f"Main shocks: {len(shocks)}, the strongest of them",

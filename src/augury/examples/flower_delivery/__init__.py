@@ -59,7 +59,7 @@ EXAMPLE = Example(
     program=("flower_delivery.aug",),
     facts=("store=stores.csv", "driver=drivers.csv", "linked=linked.csv"),
     write=write,
-    sizes=(60, 12),
+    sizes=(60, 8),
     until="2026-02-15 06:00",
     explains="late_delivery",
 )

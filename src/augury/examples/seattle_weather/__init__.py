@@ -34,6 +34,6 @@ EXAMPLE = Example(
     about="four years of real weather: dry spells, heat waves, storms, the first frost, every month",
     program=("seattle_weather.aug",),
     write=write,
-    sizes=(1461, 366),
+    sizes=(1461, 100),
     explains="first_frost",
 )

@@ -47,5 +47,5 @@ EXAMPLE = Example(
     program=("switch.spaseq",),
     rdf=("homes.trig",),
     write=write,
-    sizes=(40, 6),
+    sizes=(40, 2),
 )

@@ -20,7 +20,7 @@ def quotes(count: int) -> list[dict[str, Any]]:
     chance = random.Random(9)
     price = {company: chance.uniform(80, 300) for company in COMPANIES}
     plan: dict[str, list[float]] = {company: [] for company in COMPANIES}
-    found = []
+    found: list[dict[str, Any]] = []
     for number in range(count):
         for place, company in enumerate(COMPANIES):
             if not plan[company] and chance.random() < 0.06:
@@ -45,5 +45,5 @@ EXAMPLE = Example(
     program=("v_shape.spaseq", "head_and_shoulders.spaseq"),
     rdf=("companies.trig",),
     write=write,
-    sizes=(200, 40),
+    sizes=(200, 20),
 )

@@ -64,7 +64,7 @@ EXAMPLE = Example(
     program=("supply_chain.aug",),
     facts=("linked=linked.csv",),
     write=write,
-    sizes=(360, 200),
+    sizes=(360, 70),
     lateness="1h",
     revises=("trend",),
     explains="trend",

@@ -21,7 +21,7 @@ def observations(count: int) -> list[dict[str, Any]]:
     """So many rounds of observations: jams come at the main roads, and some of them spread."""
     chance = random.Random(6)
     level = {road: 1.0 for roads in ROADS.values() for road in roads}
-    found = []
+    found: list[dict[str, Any]] = []
     for number in range(count):
         for place, road in enumerate(ROADS["main"]):
             if chance.random() < 0.06:
