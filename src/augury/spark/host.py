@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.plan import Plan, Predicate
+from augury.algebra.plan import INPUT, Plan, Predicate
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.engine.changes import Changes
@@ -117,7 +117,7 @@ class Work:
 
 def run(work: Work, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One partition of a history, in the order of ends: answers as soon as nothing can change them."""
-    session: Session | None = None
+    session, last = None, FAR
     for table in chunks(given, _CHUNK):
         if session is None:
             session = work.session()
@@ -132,7 +132,10 @@ def run(work: Work, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
             events[type].ids = None  # equal ones are one
         yield from answers(work, session, session.take(events, last - 1))
     if session is not None:
-        yield from answers(work, session, session.take({}, FAR))
+        end = (
+            last if INPUT[0] in work.plan.declared else FAR
+        )  # there are as many windows by the clock as time has passed
+        yield from answers(work, session, session.take({}, end))
         yield from work.notices([(ERROR, n, rule, why) for (rule, why), n in session.errors.items()])
 
 
