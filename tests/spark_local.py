@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from augury.algebra.plan import INPUT, Predicate
-from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
+from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, sliced, stages
 from augury.clock import Duration, Timestamp
 from augury.engine.decoding import from_tagged, tagged
 from augury.engine.snapshot import restored
@@ -280,15 +280,15 @@ class Local:
         events = [self.row(i) for i in self.history if isinstance(i, Event) and not (i.id and i.id in revoked)]
         rows = [*(before or []), *(row for row in events if row["type"] in own)]
         if INPUT in stage.reads and events:
-            first, last = min(row["end"] for row in events), until
-            if last is None:
-                last = max(i.end for i in self.history if isinstance(i, Event))
-            rows += [self._input(end) for end in (first, max(first, last))]
+            rows.append(self._input(min(row["end"] for row in events)))
         work = pipeline.work(spread, stage, "final")
         length = stage.longest if stage.how == "slices" else None
         if stage.how == "key" and skew:
             length = can_slice(spread, stage, pipeline.longest)
         size = None if length is None else SLICES * max(1, clock.length(length))
+        if asks_the_clock(stage):
+            ends = [i.end for i in self.history if isinstance(i, Event)]
+            rows = [{**row, "now": max(ends, default=None) if until is None else until} for row in rows]
         if size is not None:
             assert length is not None
             rows = list(_sliced(rows, size, clock.length(length)))
@@ -307,6 +307,7 @@ class Local:
             if not pipeline.ids:
                 fields.remove(("id", pa.string()))
         fields += [("slice", pa.int64())] if size is not None else []
+        fields += [("now", pa.int64())] if asks_the_clock(stage) else []
         found: list[Row] = []
         for part in parts.values():
             self.chance.shuffle(part)

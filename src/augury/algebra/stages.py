@@ -321,7 +321,9 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
     if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
         return False
     for rule in rules:
-        if any(collect.last is not None for collect in rule.collects) or rule.since is not None or makes_windows(rule):
+        if any(collect.last is not None for collect in rule.collects) or makes_windows(rule):
+            return False
+        if rule.since is not None or rule.until is not None:
             return False
         for pattern in rule.patterns:
             for node in walk_all(pattern):
@@ -332,6 +334,11 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
                 if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
                     return False
     return True
+
+
+def asks_the_clock(stage: Stage) -> bool:
+    """Whether what a stage makes hangs on where the clock stands: there are windows up to there, or answers wait for it."""
+    return INPUT in stage.reads or any(rule.until is not None for rule in stage.rules)
 
 
 def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Every, Instant, Rule, walk
 from augury.algebra.plan import INPUT, Plan
-from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
+from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, sliced, stages
 from augury.spark import host
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 
@@ -82,8 +82,7 @@ class Detections(Outputs):
             return found.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
         if not any(_ends_ahead(rule) for rule in plan.rules):
             return found
-        now = self._all.agg(F.max("end").alias("now"))
-        ahead = found.crossJoin(F.broadcast(now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
+        ahead = found.crossJoin(F.broadcast(self._now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
         return ahead.drop("now")
 
     @cached_property
@@ -94,15 +93,17 @@ class Detections(Outputs):
         )
         return events.where(~F.col("revoke")) if self.pipeline.ops else events
 
-    def _first_and_last(self) -> DataFrame:
-        """Of all events that stand the first end, which opens windows by the clock, and where the clock stands."""
+    @property
+    def _now(self) -> DataFrame:
+        """Where the clock stands at the end: at the greatest end of an event, unless it was said."""
+        return self._all.agg((F.max("end") if self.until is None else F.lit(self.until)).alias("now"))
+
+    def _first(self) -> DataFrame:
+        """Of all events that stand the first end, which opens windows by the clock."""
         standing = self._all.join(self._revoked, "id", "left_anti") if self.pipeline.ops else self._all
-        first = standing.agg(F.min("end").alias("first")).where(F.col("first").isNotNull())
-        last = self._all.agg((F.max("end") if self.until is None else F.lit(self.until)).alias("last"))
-        both = F.array("first", F.greatest("first", "last"))
-        ends = first.crossJoin(last).select(F.explode(both).alias("end"))
+        first = standing.agg(F.min("end").alias("end")).where(F.col("end").isNotNull())
         code = F.lit(self.pipeline.layout.codes[INPUT]).alias("type")
-        return ends.select(code, F.lit(1).cast("tinyint").alias("op"), F.col("end").alias("start"), "end")
+        return first.select(code, F.lit(1).cast("tinyint").alias("op"), F.col("end").alias("start"), "end")
 
     def _run(self, spread: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
@@ -113,6 +114,8 @@ class Detections(Outputs):
             length = can_slice(spread, stage, pipeline.longest)
         size = None if length is None else SLICES * max(1, pipeline.clock.length(length))
         work = pipeline.work(spread, stage, "final")
+        if asks_the_clock(stage):
+            frame = frame.crossJoin(F.broadcast(self._now))
         if size is not None:
             assert length is not None
             frame = self._sliced(frame, size, pipeline.clock.length(length))
@@ -146,7 +149,7 @@ class Detections(Outputs):
         if INPUT not in stage.reads:
             assert found is not None
             return found
-        ends = self._first_and_last()
+        ends = self._first()
         if found is None:
             return ends.drop("op")
         return found.unionByName(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.plan import INPUT, Plan, Predicate
+from augury.algebra.plan import Plan, Predicate
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.engine.changes import Changes
@@ -117,25 +117,30 @@ class Work:
 
 def run(work: Work, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One partition of a history, in the order of ends: answers as soon as nothing can change them."""
-    session, last = None, FAR
+    session: Session | None = None
+    now: int | None = None  # where the clock stands, where somebody asks
     for table in chunks(given, _CHUNK):
         if session is None:
             session = work.session()
+        if "now" in table.column_names:
+            now = table.column("now")[0].as_py()
+            table = table.drop_columns(["now"])
         if work.forward:
             passed, table = divided(table, work)
             yield from passed.select(work.schema.names).to_batches()
-            if not len(table):
-                continue
+        if now is not None:
+            table = table.filter(pc.less_equal(table.column("end"), now))
+        if not len(table):
+            continue
         last = int(table.column("end")[-1].as_py())
         events = batches(table, work.layout, work.extra)
         for type in work.plan.given.keys() & events.keys():
             events[type].ids = None  # equal ones are one
         yield from answers(work, session, session.take(events, last - 1))
     if session is not None:
-        end = (
-            last if INPUT[0] in work.plan.declared else FAR
-        )  # there are as many windows by the clock as time has passed
-        yield from answers(work, session, session.take({}, end))
+        yield from answers(work, session, session.take({}, FAR if now is None else now))
+        if now is not None:
+            yield from answers(work, session, session.finish())
         yield from work.notices([(ERROR, n, rule, why) for (rule, why), n in session.errors.items()])
 
 

@@ -75,7 +75,7 @@ class Pipeline:
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
     ) -> None:
-        refuse_late(program, "Spark", any_of_them=True)
+        refuse_late(program, "Spark")
         program = replace(program, plan=program.lowered)
         self.settings, self.execution = settings or Settings(), execution or Execution()
         self.names = self.execution.names
