@@ -180,9 +180,10 @@ def test_blizzard() -> None:
     where = blizzard.stations()
     times_of = {name: sorted(t for s, _, t, _ in warned if s == name) for name in where}
     near = {(a, b) for a in where for b in where if 0 < km(where[a], where[b]) < 300}
-    for first, second, count, start, end in by_minute["blizzard_area"]:
-        assert (first, second) in near and start in times_of[first] and end in times_of[second]
-        assert start < end <= start + 540 and 1 <= count <= sum(start < t <= end for s in times_of for t in times_of[s])
+    for first, second, number, since, end in by_minute["blizzard_area"]:
+        assert (first, second) in near and since in times_of[str(first)] and end in times_of[str(second)]
+        between = sum(since < t <= end for times in times_of.values() for t in times)
+        assert since < end <= since + 540 and isinstance(number, int) and 1 <= number <= between
     # A warning that follows a first one nearby within nine hours, of which there was none before, makes an area.
     starts = {(a, min(t for t in times_of[a])) for a in where if times_of[a]}
     for first, start in starts:
@@ -364,10 +365,10 @@ def test_smart_grid() -> None:
 
 def test_card_fraud() -> None:
     used: dict[str, list[tuple[datetime, int, str]]] = {}
-    for when, _, (card, amount, terminal) in graphs(
+    for at_, _, (card, sum_, terminal) in graphs(
         card_fraud.withdrawals(600), r":card :(\w+) ; :amount (\d+) ; :terminal :(\w+)"
     ):
-        used.setdefault(card, []).append((when, int(amount), terminal))
+        used.setdefault(card, []).append((at_, int(sum_), terminal))
     country = {"t1": "IE", "t2": "IE", "t3": "FR", "t4": "DE"}
     small, away = set(), set()
     for card, mine in used.items():
@@ -394,8 +395,8 @@ def test_card_fraud() -> None:
 
 def test_stocks() -> None:
     prices: dict[str, list[tuple[datetime, float]]] = {}
-    for when, _, (company, price) in graphs(stocks.quotes(200), r":(\w+) :price ([\d.]+)"):
-        prices.setdefault(company, []).append((when, float(price)))
+    for at_, _, (company, quote) in graphs(stocks.quotes(200), r":(\w+) :price ([\d.]+)"):
+        prices.setdefault(company, []).append((at_, float(quote)))
     shapes, heads = set(), set()
     for company, quotes in prices.items():
         for number, (start, before) in enumerate(quotes):

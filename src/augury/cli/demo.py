@@ -16,22 +16,22 @@ import click
 import orjson
 
 from augury import sinks
+from augury.algebra.plan import Plan
 from augury.cli.options import compiled, fact_sources
 from augury.cli.run import choose_engine
 from augury.clock import Clock
+from augury.engine.session import Session
 from augury.errors import counted
 from augury.examples import EXAMPLES, Example, Found, Table, load, show_argument, show_time
 from augury.explain.why import derivation_tree, show_tree
 from augury.job import Job
 from augury.knowledge.graphs import Graph
 from augury.model import Event
-from augury.program import Program
-from augury.run import Result
 from augury.settings import Settings, Task
 from augury.sources import SourceFile
 from augury.terminal import is_terminal, working
 
-_ROWS = 12  # of a table, or a drawing, that are shown
+_ROWS = 15  # of a table, or a drawing, that are shown
 _STEPS = 12  # in which a stream is told
 _PAUSE = 0.5  # seconds between them
 
@@ -86,8 +86,6 @@ def _run(example: Example, folder: Path, engine: str, events: int) -> None:
     else:
         job = Job(task)
         model, clock, where = job.evaluate(example.until, engine="embedded"), job.clock, "in this process"
-        with working("writing answers"):
-            Result(task.program, model, clock)
         found = model.events
     took = time.perf_counter() - began
     click.echo(f"{events:,} events, {counted(len(found), 'detection')}, {where}, in {took:.1f} s.\n")
@@ -96,7 +94,7 @@ def _run(example: Example, folder: Path, engine: str, events: int) -> None:
     answer = Found(found, clock, folder)
     if example.lanes:
         click.echo(drawing([e for e in found if e.type in example.lanes], clock))
-    for table in example.tables(answer) if example.tables else tables(answer, task.program):
+    for table in example.tables(answer) if example.tables else tables(answer, task.plan):
         click.echo(show_table(table))
     if example.revises:
         click.echo(show_table(_said(example, task, folder)))
@@ -129,7 +127,7 @@ def _explain(example: Example, task: Task, found: Sequence[Event]) -> None:
 
 def _said(example: Example, task: Task, folder: Path) -> Table:
     """What is said as the events come in, and what is taken back."""
-    session = task.program.session(facts=_facts(task), rdf=[folder / path for path in example.rdf])
+    session = Session(task.program, task.settings, facts=dict(task.facts), rdf=[folder / path for path in example.rdf])
     rows: list[tuple[object, ...]] = []
     for line in (folder / "events.jsonl").read_bytes().splitlines():
         item = orjson.loads(line)
@@ -141,10 +139,6 @@ def _said(example: Example, task: Task, folder: Path) -> Table:
                 sign = "said" if change.op == "insert" else "taken back"
                 rows.append((show_time(session.clock, at), why, sign, _label(change.event)))
     return Table("What was said, and what was taken back", ("heard", "with", "", "answer"), rows)
-
-
-def _facts(task: Task) -> dict[str, str]:
-    return dict(task.facts)
 
 
 # Streams
@@ -204,11 +198,11 @@ def _short(text: str) -> str:
 # What is shown
 
 
-def tables(found: Found, program: Program) -> Iterator[Table]:
+def tables(found: Found, plan: Plan) -> Iterator[Table]:
     """A table for each output: when, and the arguments under their names."""
-    for type in program.outputs:
+    for type in plan.outputs:
         events = found.of(type)
-        names = sinks.column_names(program.plan, type)
+        names = sinks.column_names(plan, type)
         points = all(event.start == event.end for event in events)
         rows = [(*_times(event, found.clock, points), *map(show_argument, event.args)) for event in events]
         yield Table(f"{type}: {len(events):,}", ("at", *names) if points else ("from", "to", *names), rows)
@@ -261,12 +255,12 @@ def drawing(events: Sequence[Event], clock: Clock) -> str:
     room = max(map(len, labels.values()))
     width = max(30, min(shutil.get_terminal_size().columns if is_terminal() else 120, 140) - room - 4)
     first, last = min(e.start for e in events), max(e.end for e in events)
-    at = lambda t: round((t - first) * (width - 1) / max(1, last - first))  # noqa: E731
+    scale = (width - 1) / max(1, last - first)
     lines = [" " * room + "  " + _scale(first, last, width, clock)]
     for lane, label in labels.items():
         cells = [" "] * width
         for event in sorted(lanes[lane], key=lambda e: e.start - e.end):
-            start, end = at(event.start), at(event.end)
+            start, end = (round((t - first) * scale) for t in (event.start, event.end))
             cells[start : end + 1] = ["#"] if start == end else ["|", *"=" * (end - start - 1), "|"]
         lines.append(f"{label.ljust(room)}  {''.join(cells)}".rstrip())
     return "\n".join(lines) + "\n"

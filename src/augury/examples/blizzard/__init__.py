@@ -103,7 +103,7 @@ def tables(found: Found) -> list[Table]:
 
 
 def _stations(area: list[Event]) -> str:
-    return ", ".join(dict.fromkeys([area[0].args[0], *(event.args[1] for event in area)]))
+    return ", ".join(dict.fromkeys(str(name) for name in (area[0].args[0], *(event.args[1] for event in area))))
 
 
 def _span(found: Found, area: list[Event]) -> tuple[str, str]:
