@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from threading import Lock
 from typing import Any, assert_never
 
@@ -33,6 +33,12 @@ class PatternError(Exception):
 def read_pattern(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Pattern:
     """The pattern of a group, `{ … }` with its braces."""
     return _Reading(text, prefixes, base).pattern()
+
+
+@lru_cache(maxsize=1 << 10)
+def pattern_of(text: str) -> Pattern:
+    """A pattern in its normal form, which has no prefixes: of a program that was checked, and asks for it again and again."""
+    return read_pattern(text)
 
 
 def read_expression(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Expression:
