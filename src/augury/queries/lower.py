@@ -65,6 +65,7 @@ from augury.clock import SECOND, Timestamp
 from augury.queries.match_rows import MatchRows
 from augury.queries.term_aggregates import TermAggregate
 from augury.queries.term_functions import (
+    AsTerm,
     AsValue,
     Computed,
     Constructed,
@@ -164,6 +165,8 @@ class _Lowering:
 
     def _expression(self, expression: Expression, values: Mapping[str, Expr]) -> Expr:
         names = tuple(v for v in dict.fromkeys(expression.variables) if v in values)
+        if len(names) == 1 and expression.text == f"?{names[0]}":
+            return values[names[0]]
         return self._call(Computed(names, expression.text), [values[v] for v in names] or [Const(None)])
 
     # Operands
@@ -394,9 +397,14 @@ class _Lowering:
                 found[aggregate.name] = self._call(function, [self._expression(aggregate.of, values)])
                 continue
             place, each = iterations[aggregate.item]
+            value = self._expression(aggregate.of, {**values, **each})
+            if aggregate.function == "COUNT" and not aggregate.distinct:  # which runs keep along with their matches
+                name = self._name(f"count {len(results)}")
+                results.append(Result(f"#{name}", place, Aggregate("count", (value,))))
+                found[aggregate.name] = self._call(AsTerm(), (Var(f"#{name}"),))
+                continue
             name = self._name(f"aggregate {len(self.aggregates)}")
             self.aggregates[name] = AggregateFunction(name, "any", "any", function, registered=True)
-            value = self._expression(aggregate.of, {**values, **each})
             results.append(Result(f"#{name}", place, Aggregate(name, (value,))))
             found[aggregate.name] = Var(f"#{name}")
         return found
