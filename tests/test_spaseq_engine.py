@@ -13,10 +13,11 @@ import pytest
 
 import augury
 from augury import sinks
+from augury.engine.operators.runs import number_tests
 from augury.errors import DataError, ProgramError
 from augury.model import Event, HistoryItem, Revocation
 from tests.programs import Step
-from tests.spaseq_programs import GraphSpec, example
+from tests.spaseq_programs import GraphSpec, example, static_knowledge, varied
 from tests.test_differential import compare
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
@@ -55,13 +56,16 @@ def telling(events: list[GraphSpec], program: augury.Program, random: Random) ->
 
 @pytest.mark.parametrize("portion", range(150 if FUZZ else 4))
 @pytest.mark.parametrize("way", WAYS)
-def test_after_every_step(way: str, portion: int) -> None:
+def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if portion % 2:
+        monkeypatch.setattr(number_tests, "BLOCK", 2)
     mistakes = [445] if portion == 0 else []  # what was pruned was taken back
-    for seed in [*mistakes, *range(portion * 10, portion * 10 + 10)]:
-        spec, events = example(seed)
+    seeds = range(portion * 10, portion * 10 + 10)
+    for seed, make in [*((s, example) for s in (*mistakes, *seeds)), *((s, varied) for s in seeds)]:
+        spec, events = make(seed)
         program = augury.compile(spec.text, language="spaseq", name="q")
         steps = telling(events, program, Random(f"{seed} {way}"))
-        for _ in compare(program, steps, [], **WAYS[way]):
+        for _ in compare(program, steps, [], rdf=static_knowledge(), **WAYS[way]):
             pass
 
 
