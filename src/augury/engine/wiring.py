@@ -69,6 +69,7 @@ from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.prepare import prepared
+from augury.engine.operators.settled import Settled
 from augury.errors import RunError
 from augury.optimiser.implied_bounds import Back, implied_back, implied_bounds
 
@@ -108,6 +109,10 @@ class Wiring:
             out = self.table(sorted(set(rows.vars) | place), sorted(rows.labels))
             Ranking(self.circuit, rows, out, rule)
             rows, covers = out, ()
+        if rule.delay:
+            out = self.like(rows)
+            Settled(self.circuit, rows, out, rule.label)
+            rows = out
         self.circuit.heads[rule.label] = Derive(
             self.circuit, rows, events, rule.label, rule.args, covers, rule.since, rule.until, rule.delay
         )
