@@ -16,7 +16,7 @@ from augury.algebra.nodes import Collect, Total
 from augury.algebra.terms import Var
 from augury.columns.frame import View
 from augury.columns.table import RANK
-from augury.engine.operators.group_totals import in_groups
+from augury.columns.grouping import in_groups
 from augury.jit import Array
 
 if TYPE_CHECKING:
