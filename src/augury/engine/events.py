@@ -125,8 +125,7 @@ class Events(Operator):
             self.chunks.append(Chunk(first, count, columns, ids, traces))
         table.room(count)
         data, hi = table.data, first + count
-        data[START, first:hi], data[END, first:hi] = start, end
-        data[LEFT:FIELDS, first:hi] = 0
+        data[START, first:hi], data[END, first:hi] = start, end  # the other fields of an input are zero, as all room is
         for at, position in zip(table.codes, self.used, strict=True):
             data[at, first:hi] = self._encoded(columns[position])
         table.added(count)

@@ -81,7 +81,7 @@ def probe_window(
     buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
     low: int, high: int, slack: int, limit: int, bounds: Array, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Like `probe`, for rows that carry their reach: from the field `low` up to the field `high` and `slack` more.
+    """Like `probe`, for rows that carry their reach: from the field `low`, if any, up to the field `high` and `slack` more.
 
     Only rows before `limit` count; the dead leave the chains as they are walked.
     """
@@ -100,7 +100,7 @@ def probe_window(
         g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g < 0:
             continue
-        least = data[low, row]
+        least = data[low, row] if low >= 0 else -(2**62)
         began, other = n, groups[g, TAIL]
         if other >= 0 and others[order, other] > data[high, row] + slack:
             other = seek(data[high, row] + slack, others, order, groups, g, prev, after, call)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.aggregates import of_nothing
-from augury.algebra.nodes import Rule, condition_vars
+from augury.algebra.nodes import Rule, condition_labels, condition_vars
 from augury.algebra.rule_terms import later_variables
-from augury.algebra.terms import variables
-from augury.columns.frame import Frame, View, frame_of, joined_frames
+from augury.algebra.terms import labels, variables
+from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
 from augury.columns.grouping import Slices, in_groups
 from augury.columns.kernels.pairs import probe_last, probe_window
 from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Index, Latest, Links, Table
@@ -63,13 +63,17 @@ class Collect(Operator):
         self.others = sorted(v for v in later_variables(rule, number) if v in rows.vars or v in collect.by)
         self.totals = ColumnTotals(circuit, collect.totals, rule.label)
         self.aggregated = sorted({v for total in collect.totals for v in variables(total.aggregate)})
+        # What a row says by itself: all rows of a group say it alike.
+        self.own = set() if several else set(rows.vars) - set(self.open)
         asked = {v for c in collect.where for v in condition_vars(c)}
-        self.needed = asked | {*self.aggregated, *self.open, *collect.by, *self.others}
+        self.needed = asked | {*self.aggregated, *self.open, *collect.by} | (set(self.others) - self.own)
+        self.labels = {label for total in collect.totals for a in total.aggregate.args for label in labels(a)}
+        self.labels |= {label for c in collect.where for label in condition_labels(c)}
         super().__init__(circuit, (rows, collected), out, rule.label)
         self.held = Held()
         self.several, self.several_collected = several, several_collected
         self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
-        self.longest = 0  # of the windows so far
+        self.longest = self.least_length = 0 if collect.window is not None else LONGEST  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
         self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
@@ -110,7 +114,8 @@ class Collect(Operator):
         if len(rows):
             low, high = (self.inputs[0].table.data[f, rows] for f in self.inputs[0].labels[self.window])
             self.longest = max(self.longest, int((high - low).max()))
-        found = np.unique(np.concatenate([NONE, *touched, rows])) if touched else rows
+        touched = [some for some in touched if len(some)]
+        found = np.unique(np.concatenate([*touched, rows])) if touched else rows
         if self.several:
             for row in rows.tolist():
                 self.same.setdefault(self.made_of(row), {})[row] = None
@@ -138,7 +143,8 @@ class Collect(Operator):
         rows, collected = self.inputs
         q = q[collected.table.data[END, q] <= self.latest.before(self.seen[0])]
         low, high = rows.labels[self.window]
-        bounds = np.array([(1, low, 0, START, 0), (0, END, 1, high, 0)], np.int64)
+        bounds = np.array([(0, END, 1, high, 0), (1, low, 0, START, 0)], np.int64)
+        bounds = bounds if self.collect.window is not None else bounds[:1]
         if len(self.everyone) < collected.table.n:
             self.everyone = np.ones(2 * collected.table.n, np.uint8)
         mine, other = self.fields
@@ -180,6 +186,8 @@ class Collect(Operator):
         mine, collected = self.inputs
         low, high = mine.labels[self.window]
         bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
+        if self.collect.window is None:
+            low, bounds = -1, bounds[:0]
         found = list(self.looked_up(rows, (low, high, 0, last, bounds, most)))
         pairs = np.concatenate([np.empty((2, 0), np.int64), *found], axis=1)
         # From the earliest to the latest of each row.
@@ -242,10 +250,11 @@ class Collect(Operator):
                 agreed, x = dictionary.agree(x, both[name])
                 mask &= agreed
             both[name] = x
-        labels = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items()}
+        named = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items() if n in self.labels}
+        start, end = other[START, q], other[END, q]
         if self.collect.label is not None:
-            labels[self.collect.label] = (other[START, q], other[END, q])
-        frame = Frame(other[START, q], other[END, q], rows, q, other[RANK, q], both, labels).where(mask)
+            named[self.collect.label] = (start, end)
+        frame = Frame(start, end, rows, q, other[RANK, q], both, named).where(mask)
         self.circuit.context.name_events = None
         return self.circuit.context.select(self.collect.where, frame, self.rule)
 
@@ -260,9 +269,8 @@ class Collect(Operator):
 
     def keys_of(self, frame: Frame, rows: Array) -> list[Array]:
         """What makes groups: the events that rows are made of, and what is used later."""
-        own = set() if self.several else set(self.inputs[0].vars) - set(self.open)  # what a row says by itself
         canonical = self.circuit.tables.dictionary.canonical
-        return [self.leaders(rows), *(canonical(frame.vars[v]) for v in self.others if v not in own)]
+        return [self.leaders(rows), *(canonical(frame.vars[v]) for v in self.others if v not in self.own)]
 
     def grouped(self, rows: Array) -> tuple[Frame, Slices]:
         """What rows collect in groups, in the order of events where that can be seen; of `last n` the last n."""
@@ -400,7 +408,7 @@ class Collect(Operator):
         self.held.cut(self.out.table.n)
         self.same, table = {}, self.inputs[0].table
         low, high = (table.data[f, : table.n] for f in self.inputs[0].labels[self.window])
-        self.longest = int((high - low).max()) if table.n else 0
+        self.longest = max(self.least_length, int((high - low).max()) if table.n else 0)
         self.latest.reset()
         for row in np.flatnonzero(table.alive[: table.n]).tolist() if self.several else ():
             self.same.setdefault(self.made_of(row), {})[row] = None

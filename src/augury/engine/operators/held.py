@@ -18,8 +18,8 @@ class Held:
 
     def __init__(self) -> None:
         self.rows, self.size = 0, 0
-        self.starts, self.counts = np.empty(16, np.int64), np.empty(16, np.int64)
-        self.flat = np.empty(64, np.int64)
+        self.starts, self.counts = np.empty(16, np.int64), np.empty(16, np.int32)
+        self.flat = np.empty(64, np.int32)
 
     def add(self, first: int, counts: Array, members: Array) -> None:
         """Says what the rows from `first` on have collected, one after the other."""
@@ -49,7 +49,7 @@ class Held:
         counts[inside] = self.counts[rows[inside]]
         starts = np.zeros(len(rows), np.int64)
         starts[inside] = self.starts[rows[inside]]
-        return self.flat[spread(starts, counts)], counts
+        return self.flat[spread(starts, counts)].astype(np.int64), counts
 
     def one(self, row: int) -> Array:
         """The members of one row."""

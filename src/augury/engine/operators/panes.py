@@ -17,7 +17,7 @@ from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, T
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Groups, GroupTotals
 from augury.engine.operators.held import Held
-from augury.engine.operators.partial_totals import Partial, PartialTotals
+from augury.engine.operators.partial_totals import PartialTotals, Share
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Panes(Operator):
         # Windows that share panes are made of what these come to, where that can be added up.
         adds = self.totals.simple and not self.collect.where and self.per_window > 1
         self.adding = PartialTotals(circuit, collected, self.collect) if adds else None
-        self.partials: dict[int, Partial] = {}
+        self.partials: dict[int, Share] = {}
         circuit.clocked.append(self)
         circuit.asks(self, self.collect.where)
 
@@ -87,7 +87,8 @@ class Panes(Operator):
             self.enter(gained, new=True)
         now = self.circuit.now
         if now is not None and self.changed:
-            due = sorted(n for n in self.changed if self.line.end(n) <= now)
+            last = self.line.last_by(now)
+            due = sorted(n for n in self.changed if n <= last)
             for number in due:
                 del self.changed[number]
             self.compute(due)
@@ -100,14 +101,19 @@ class Panes(Operator):
         start, end = data[START, rows], data[END, rows]
         pane = self.panes_of(start)
         inside = self.panes_of(end) == pane if (start != end).any() else np.ones(len(rows), bool)
-        order = np.argsort(pane[inside], kind="stable")
-        numbers, first = np.unique(pane[inside][order], return_index=True)
-        held = np.split(rows[inside][order], first[1:]) if len(numbers) else []
-        for number, some in zip(numbers.tolist(), held, strict=True):
-            self.partials.pop(number, None)
+        held, number = rows[inside], pane[inside]
+        if not bool((number[1:] >= number[:-1]).all()):
+            order = np.argsort(number, kind="stable")
+            held, number = held[order], number[order]
+        first = np.flatnonzero(np.r_[True, number[1:] != number[:-1]]) if len(number) else _NONE
+        numbers, cuts = number[first].tolist(), [*first.tolist(), len(held)]
+        for i, pane_ in enumerate(numbers):
             if new:
-                self.panes.setdefault(number, []).append(some)
-        self.mark_with(numbers.tolist())
+                self.panes.setdefault(pane_, []).append(held[cuts[i] : cuts[i + 1]])
+        if self.partials:
+            for pane_ in numbers:
+                self.partials.pop(pane_, None)
+        self.mark_with(numbers)
         for row, s, e in zip(*(x[~inside].tolist() for x in (rows, start, end)), strict=True):
             for number in self.line.holding(s, e):
                 if new:
@@ -123,8 +129,7 @@ class Panes(Operator):
             done = found.stop
 
     def mark(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            self.changed[number] = None
+        self.changed.update(dict.fromkeys(numbers))
 
     def panes_of(self, times: Array) -> Array:
         """The number of the pane that each time lies in."""
@@ -244,11 +249,11 @@ class Panes(Operator):
     def note(self, window: Array, rows: Array) -> None:
         """Says which rows there are for each window; they stand window by window."""
         if len(rows):
-            cuts = np.flatnonzero(window[1:] != window[:-1]) + 1
-            for some in np.split(np.arange(len(rows)), cuts):
-                number = int(window[some[0]])
-                known = self.computed.get(number)
-                self.computed[number] = rows[some] if known is None else np.concatenate([known, rows[some]])
+            first = np.flatnonzero(np.r_[True, window[1:] != window[:-1]])
+            cuts = [*first.tolist(), len(rows)]
+            for i, number in enumerate(window[first].tolist()):
+                known, some = self.computed.get(number), rows[cuts[i] : cuts[i + 1]]
+                self.computed[number] = some if known is None else np.concatenate([known, some])
 
     def new_ones(self, before: list[int], groups: Groups, given: Array) -> Array:
         """The groups that are new; rows of before that are no longer given are taken back."""
