@@ -8,7 +8,6 @@ import numpy as np
 
 from augury.jit import Array
 
-
 _MANY = 1 << 12
 
 

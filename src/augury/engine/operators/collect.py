@@ -76,7 +76,8 @@ class Collect(Operator):
         self.longest = self.least_length = 0 if collect.window is not None else LONGEST  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
-        self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
+        mine, its = (np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
+        self.fields: tuple[Array, Array] = (mine, its)
         self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
@@ -214,8 +215,8 @@ class Collect(Operator):
         most = 2 * last
         while len(rows):
             pairs = self.in_window(rows, most)
-            owner, ends = np.searchsorted(rows, pairs[0]), self.inputs[1].table.data[END, pairs[1]]
-            floor = np.full(len(rows), 2**62)
+            owner: Array = np.searchsorted(rows, pairs[0])
+            ends, floor = self.inputs[1].table.data[END, pairs[1]], np.full(len(rows), 2**62)
             np.minimum.at(floor, owner, ends)
             floor[np.bincount(owner, minlength=len(rows)) < most] = _NEVER  # it has looked at all
             frame = self.selected(pairs)
@@ -227,7 +228,7 @@ class Collect(Operator):
 
     def after(self, frame: Frame, rows: Array, floor: Array) -> Array:
         """How many occurrences each row has collected that end after a time."""
-        owner = np.searchsorted(rows, frame.left)
+        owner: Array = np.searchsorted(rows, frame.left)
         late = np.flatnonzero(frame.end > floor[owner])
         if self.several_collected and len(late):
             same = occurrences(self.circuit, self.inputs[1].table, frame.right[late])
@@ -298,8 +299,10 @@ class Collect(Operator):
 
     def in_any_order(self, frame: Frame, groups: Slices) -> bool:
         alike = (frame.vars[v] for v in self.collect.by)  # whichever member says what the group is called
-        return self.totals.order_free and self.totals.in_any_order(self.totals.given(frame)) and all(
-            bool((column == column[groups.starts][groups.owner]).all()) for column in alike
+        return (
+            self.totals.order_free
+            and self.totals.in_any_order(self.totals.given(frame))
+            and all(bool((column == column[groups.starts][groups.owner]).all()) for column in alike)
         )
 
     def latest_of(self, frame: Frame, groups: Slices, same: Array, last: int) -> tuple[Frame, Slices]:

@@ -31,7 +31,9 @@ _LARGE, _SMALL = 1e100, 1e-100  # floats between them are multiplied without los
 _WHOLE = 2**53  # integers up to it are floats
 _SAFE = 2**61  # two integers up to it can be added
 
-Found = tuple[Array, Array | None]  # for each group a code; and which of them are to be computed one by one, None where none is
+Found = tuple[
+    Array, Array | None
+]  # for each group a code; and which of them are to be computed one by one, None where none is
 
 
 class Values:
@@ -251,7 +253,9 @@ class ColumnTotals:
         if values.unit:
             codes[some[sure]] = times_as_codes(self.circuit.context, result, values.unit)
         elif function == "sum" and result.dtype.kind == "f" and not floats.all():
-            inexact = np.logical_or.reduceat(floats, groups.starts[groups.some])[np.searchsorted(groups.some, some[sure])]
+            inexact = np.logical_or.reduceat(floats, groups.starts[groups.some])[
+                np.searchsorted(groups.some, some[sure])
+            ]
             codes[some[sure][inexact]] = dictionary.encode_column(result[inexact])
             codes[some[sure][~inexact]] = dictionary.encode_column(result[~inexact].astype(np.int64))
         else:
@@ -381,14 +385,14 @@ def _added(x: Array, starts: Array, counts: Array) -> Array | None:
         return None
     ends = np.r_[0, np.cumsum(x)] if int(np.abs(x).max()) * len(x) < _SAFE else None
     if ends is not None:
-        return ends[starts + counts] - ends[starts]  # type: ignore[no-any-return]
+        return ends[starts + counts] - ends[starts]
     return np.array([int(x[s : s + c].sum()) for s, c in zip(starts.tolist(), counts.tolist(), strict=True)])
 
 
 def _to_even(added: Array, counts: Array) -> Array:
     """Quotients of integers, rounded; halves to what is even."""
     low, rest = added // counts, added % counts
-    return low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))  # type: ignore[no-any-return]
+    return low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))
 
 
 def _medians(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Array]:

@@ -242,7 +242,9 @@ class Panes(Operator):
         if groups.offsets is not None:
             counts = np.diff(groups.offsets)[new]
             every = len(new) == len(groups)
-            self.held_by.add(first, counts, groups.members if every else groups.members[spread(groups.offsets[new], counts)])
+            self.held_by.add(
+                first, counts, groups.members if every else groups.members[spread(groups.offsets[new], counts)]
+            )
         table.append(np.ascontiguousarray(given[:, new]))
         self.note(window[new], np.arange(first, table.n))
 

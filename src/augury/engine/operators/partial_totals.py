@@ -15,8 +15,8 @@ import numpy as np
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.terms import Var
 from augury.columns.frame import View
-from augury.columns.table import RANK
 from augury.columns.grouping import in_groups
+from augury.columns.table import RANK
 from augury.jit import Array
 
 if TYPE_CHECKING:
