@@ -185,7 +185,7 @@ def constant_of(text: str) -> RdfTerm:
     if text.startswith("_:"):
         return Blank(text[2:])
     found = list(oxigraph().parse(f"<urn:s> <urn:p> {text} .".encode(), oxigraph().RdfFormat.N_TRIPLES))
-    return _read_term(found[0].object, _Blanks("template"))
+    return _read_term(found[0].object, _Blanks(["template"]))
 
 
 def _written(term: RdfTerm | None) -> str:
