@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -27,6 +27,7 @@ from augury.columns.dictionary import OPEN
 from augury.engine.operators.base import Operator
 from augury.model import Event, Value, equal, show_value
 from augury.notation import show_event
+from augury.pictures.markup import table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -67,6 +68,34 @@ class Goal:
         length = "" if lasting is None else f" for {clock.span(lasting)}{'' if clock.kind == 'timestamp' else ' ticks'}"
         since = "" if now is None or self.since is None else f" since {clock.show(self.since)}{length}"
         return f"{self.rule}:{since} {self.complete:.0%} [{done}] awaits {self.awaits}{until}{' where ' + bound if bound else ''}"
+
+    def _repr_html_(self) -> str:
+        return goals_table([self], None)
+
+
+class Goals(list[Goal]):
+    """Goals, which a notebook shows as a table; `clock` says what their times mean."""
+
+    def __init__(self, found: Iterable[Goal], clock: Clock) -> None:
+        super().__init__(found)
+        self.clock = clock
+
+    def _repr_html_(self) -> str:
+        return goals_table(self, self.clock)
+
+
+def goals_table(found: Sequence[Goal], clock: Clock | None) -> str:
+    """Goals as HTML, how complete each is as a bar. Without a clock, times are numbers."""
+    times = clock or Clock()
+
+    def row(goal: Goal) -> list[str]:
+        done = ", ".join(show_event(event, times) for event in goal.done)
+        filled = round(8 * goal.complete)
+        until = "" if goal.until is None else str(times.show(goal.until))
+        since = "" if goal.since is None else str(times.show(goal.since))
+        return [goal.rule, f"{'█' * filled}{'░' * (8 - filled)} {goal.complete:.0%}", since, done, goal.awaits, until]
+
+    return table(["rule", "complete", "since", "has happened", "awaits", "until"], map(row, found) if found else [])
 
 
 def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False) -> Iterator[Goal]:
