@@ -477,8 +477,7 @@ class Session:
             self._known_rule(rule)
         with self._turn:
             forgotten = self.settled if self.pruned else None
-            found = [*goals(self.circuit, rule, self.now), *states(self.circuit, rule, self.now, forgotten)]
-            return Goals(found, self.clock)
+            return Goals([*goals(self.circuit, rule, self.now), *states(self.circuit, rule, self.now, forgotten)])
 
     def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
         """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""

@@ -223,7 +223,7 @@ def _histogram(drawing: Drawing, lane: Lane, top: float, height: float, page: bo
         found += [
             f'<g class="bins" data-level="{level}" data-y="{top + height:g}"{hidden}>',
             f'<g transform="translate(0 {top + height:g})"><title>{escape(lane.name)}: {said}</title>{"".join(shapes)}</g>',
-            f'<text x="{scale.left + scale.width - 4:g}" y="{top + 4:g}" text-anchor="end" font-size="10" fill="{INK}" '
+            f'<text class="label" x="{scale.left + scale.width - 4:g}" y="{top + 4:g}" text-anchor="end" font-size="10" fill="{INK}" '
             f'fill-opacity="0.75">{said}</text></g>',
         ]
     return found

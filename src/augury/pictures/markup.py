@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from augury.clock import Clock
+
 _CELL = "padding:2px 10px;text-align:{side};white-space:nowrap"
 _LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
 _BRANCH = re.compile(r"^([│├└─ ]*)(.*)$")
-_HEADING = re.compile(r"^(\S.*)$", re.MULTILINE)
 
 
 class Explanation(str):
@@ -38,9 +39,27 @@ def _line(line: str) -> str:
     text = re.sub(r"(\(input [^()]*\))$", r'<span style="opacity:.65">\1</span>', text)
     if text.startswith("by rule "):
         text = f'<span style="opacity:.75">by rule <i>{text.removeprefix("by rule ")}</i></span>'
-    elif text and not branch.strip(" ") and not branch:
+    elif text and not branch:
         text = f"<b>{text}</b>"
     return f'<span style="opacity:.5">{branch}</span>{text}' if branch else text
+
+
+class Html(str):
+    """A cell of a table that is HTML already."""
+
+    __slots__ = ()
+
+
+def share_bar(share: float) -> Html:
+    """A share from 0 to 1 as a bar with a number."""
+    whole = "display:inline-block;width:60px;height:8px;margin-right:6px;background:rgba(128,128,128,.3)"
+    part = f"display:block;width:{60 * share:.0f}px;height:8px;background:#0072b2"
+    return Html(f'<span style="{whole}"><span style="{part}"></span></span>{share:.0%}')
+
+
+def readable(time: int, clock: Clock) -> str:
+    """A time as people write it: `2026-07-01 12:05:00`."""
+    return str(clock.show(time)).replace("T", " ").removesuffix("Z")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = (), faint: str = "") -> str:
@@ -49,7 +68,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[
 
     def line(cells: Sequence[str], tag: str) -> str:
         made = "".join(
-            f'<{tag} style="{_CELL.format(side=sides.get(i, "left"))}{";" + _LINE if tag == "th" else ""}">{escape(c)}</{tag}>'
+            f'<{tag} style="{_CELL.format(side=sides.get(i, "left"))}{";" + _LINE if tag == "th" else ""}">{c if isinstance(c, Html) else escape(c)}</{tag}>'
             for i, c in enumerate(cells)
         )
         return f"<tr>{made}</tr>"

@@ -14,7 +14,7 @@ if (svg) {
   const clip = svg.insertBefore(document.createElementNS(ns, "clipPath"), svg.firstChild);
   clip.id = "plot";
   const hole = clip.appendChild(document.createElementNS(ns, "rect"));
-  for (const [name, value] of Object.entries({ x: left - 7, y: top, width: width + 14, height: bottom - top })) hole.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ x: left - 7, y: top, width: width + 7, height: bottom - top })) hole.setAttribute(name, value);
   const plot = document.createElementNS(ns, "g");
   plot.setAttribute("clip-path", "url(#plot)");
   const movable = all(":scope > .mark, :scope > .bins, :scope > .arrow, :scope > .why");

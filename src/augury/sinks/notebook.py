@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from itertools import islice, repeat
 from typing import Any
 
-from augury.clock import Clock
 from augury.errors import counted
 from augury.model import Value, show_value
-from augury.pictures.markup import table
+from augury.pictures.markup import readable, table
 from augury.sinks.answers import Answers, Piece
 from augury.sinks.names import column_names
 
@@ -28,7 +27,7 @@ def shown_table(answers: Answers) -> str:
     for op, type, args, *times in islice(_rows(answers), _MOST):
         written = f"{type}({', '.join(show_value(arg) for arg in args)})"
         cells = [written] if single is None else [_plain(arg) for arg in args]
-        rows.append([*([_SIGNS[op]] if answers.changes else []), *cells, *(_time(t, answers.clock) for t in times)])
+        rows.append([*([_SIGNS[op]] if answers.changes else []), *cells, *(readable(t, answers.clock) for t in times)])
     header = [*([""] if answers.changes else []), *names, f"start{zone}", f"end{zone}"]
     shown = f"the first {len(rows)} of {len(answers):,}" if len(rows) < len(answers) else counted(len(answers), "event")
     return table(header, rows, right=(len(header) - 2, len(header) - 1), faint=shown)
@@ -50,7 +49,3 @@ def _of_piece(piece: Piece) -> Iterator[tuple[Any, ...]]:
 
 def _plain(value: Value) -> str:
     return value if isinstance(value, str) else show_value(value)
-
-
-def _time(time: int, clock: Clock) -> str:
-    return str(clock.show(time)).replace("T", " ").removesuffix("Z")
