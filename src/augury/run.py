@@ -25,9 +25,20 @@ from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import evaluate, static_graphs
 from augury.model import Event, Fact, Revocation
-from augury.pictures import Explanation, Picture, Scene, TimelineOptions, lanes_of, timeline
+from augury.pictures import (
+    Explanation,
+    Picture,
+    Places,
+    Scene,
+    TimelineOptions,
+    draw_map,
+    lanes_of,
+    located,
+    timeline,
+)
 from augury.program import Program, compile
 from augury.settings import Settings
+from augury.sinks.names import attribute_names
 from augury.sources import Reader, SourceFile, read_history
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
@@ -116,6 +127,21 @@ class Result(sinks.Tabular):
         """
         stands = {event.content for event in self} if taken_back else set()
         return timeline(self._scene([event for event in taken_back if event.content not in stands]), **options)
+
+    def map(self, places: Places | None = None, types: Iterable[str] | None = None, title: str = "") -> Picture:
+        """A map of the events and detections that have a place; needs matplotlib, the extra `pictures`.
+
+        An event has one where two of its attributes are called longitude and latitude, or lon and lat, or where an argument
+        is the name of a place in `places`: `{"s1": (13.4, 52.5)}`, longitude first. `types` are those to draw.
+        """
+        plan = self.program.plan
+        found = []
+        for lane in self._scene([]).only(types, None, None).lanes:
+            events = [lane.event(row) for row in range(len(lane)) if not lane.gone[row]]
+            arity = len(events[0].args) if events else 0
+            names = [name.lower() for name in attribute_names(plan, (lane.name, arity))]
+            found.append(located(lane.name, lane.kind, events, names, places or {}))
+        return draw_map(found, title)
 
     def _repr_html_(self) -> str:
         return f"{super()._repr_html_()}{self.timeline()._repr_html_()}"

@@ -8,12 +8,12 @@ from importlib.resources import files
 _HELP = "Scroll to zoom, drag to move, click an event to see what it was made of; double-click to see all again."
 
 
-def page_of(drawn: str, title: str) -> str:
-    """A page around SVG in `currentColor`; its script is `zoom.js`."""
-    script = (files("augury.pictures") / "zoom.js").read_text(encoding="utf-8")
-    style = (files("augury.pictures") / "page.css").read_text(encoding="utf-8")
+def page_of(drawn: str, title: str, zooms: bool = True) -> str:
+    """A page around SVG in `currentColor`; the script of one that zooms is `zoom.js`."""
+    script, style = ((files("augury.pictures") / name).read_text(encoding="utf-8") for name in ("zoom.js", "page.css"))
+    below = f'<p id="said">{_HELP}</p>\n<script>\n{script}</script>\n' if zooms else ""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title or "Timeline")}</title>\n'
         f'<meta name="viewport" content="width=device-width">\n<style>\n{style}</style>\n</head>\n<body>\n{drawn}'
-        f'<p id="said">{_HELP}</p>\n<script>\n{script}</script>\n</body>\n</html>\n'
+        f"{below}</body>\n</html>\n"
     )

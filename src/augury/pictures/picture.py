@@ -64,11 +64,16 @@ def standalone(drawn: str) -> str:
     """SVG in `currentColor` as a file: dark on white, also for programs that know no styles, and light in the dark."""
     head, body = drawn.split(">", 1)
     halo = ".label{{paint-order:stroke;stroke:{};stroke-width:3px;stroke-linejoin:round}}"  # arrows go behind labels
-    dark = [
-        halo.format(_NIGHT),
-        f'[fill="{_LIGHT}"]{{fill:{_DARK}}}[stroke="{_LIGHT}"]{{stroke:{_DARK}}}.paper{{fill:{_NIGHT}}}',
-    ]
-    dark += [f'[fill="{c}"]{{fill:{b}}}[stroke="{c}"]{{stroke:{b}}}' for c, b in _BRIGHTER.items() if c in drawn]
+    dark = [halo.format(_NIGHT), f".paper{{fill:{_NIGHT}}}", _swapped(_LIGHT, _DARK)]
+    dark += [_swapped(light, bright) for light, bright in _BRIGHTER.items() if light in drawn]
     style = f"<style>{halo.format(_PAPER)}@media (prefers-color-scheme: dark){{{''.join(dark)}}}</style>"
     paper = f'<rect class="paper" width="100%" height="100%" fill="{_PAPER}"/>'
     return f"{head}>{style}{paper}{body.replace('currentColor', _LIGHT)}"
+
+
+def _swapped(light: str, dark: str) -> str:
+    """Rules that give what has one colour another, whether an attribute says it or a style does, as matplotlib has it."""
+    return "".join(
+        f'[{what}="{light}"]{{{what}:{dark}}}[style*="{what}: {light}"]{{{what}:{dark}!important}}'
+        for what in ("fill", "stroke")
+    )
