@@ -94,7 +94,11 @@ def test_what_was_taken_back_is_drawn_as_such() -> None:
 
 
 def test_a_run_shows_the_inputs_that_were_revoked() -> None:
-    events = [{"type": "a", "time": 1, "id": "x"}, {"type": "a", "time": 5}, {"op": "revoke", "id": "x"}]
+    events: list[dict[str, Any]] = [
+        {"type": "a", "time": 1, "id": "x"},
+        {"type": "a", "time": 5},
+        {"op": "revoke", "id": "x"},
+    ]
     for engine in ("embedded", "reference"):
         found = augury.run("b <- a.", events, clock="logical", engine=engine)
         assert sorted(titles(found.timeline())) == ["a @ 1, taken back", "a @ 5", "b @ 5"]

@@ -65,7 +65,7 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
             "name attributes longitude and latitude (or lon and lat), or give places={'s1': (longitude, latitude)}",
         )
     points = [point for one in shown for point in one.points]
-    (west, east), (south, north) = (_bounds([p[k] for p in points]) for k in (0, 1))
+    (west, east), (south, north) = _bounds([p[0] for p in points]), _bounds([p[1] for p in points])
     wide = math.cos(math.radians((south + north) / 2)) * (east - west)  # in degrees of latitude
     height = min(max(width * (north - south) / max(wide, 1e-9), 0.35 * width), width)
     with style():
