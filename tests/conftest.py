@@ -29,7 +29,7 @@ _SHORT = {
     "test_spark.py": (
         "test_spec_cases_in_batch[0]", "test_spec_cases_in_a_stream[final]", "test_frames_by_type_and_one_of_all",
         "test_ids_and_traces", "test_events_are_taken_back", "test_mistakes_are_told",
-        "test_python_functions_on_workers", "test_a_checkpoint",
+        "test_python_functions_on_workers", "test_a_checkpoint", "test_windows_by_the_clock[batch]", "test_windows_by_the_clock[final]",
     ),
     "test_cli_spark.py": (
         "test_the_demonstration", "test_json_lines_and_all_formats", "test_java_is_looked_at_first",

@@ -29,7 +29,7 @@ from augury.sources import item_from
 from augury.testing import Case
 from tests.functions import FUNCTIONS
 from tests.programs import WRITERS, clock_of, example, flat
-from tests.spec_cases import reference_cases
+from tests.spec_cases import all_cases
 
 
 @dataclass
@@ -542,7 +542,7 @@ def test_what_is_too_much_is_capped(program: str, failed: str) -> None:
 # Laws
 
 
-SPECS = [case for case in reference_cases() if not case.queries]
+SPECS = [case for case in all_cases() if not case.queries]
 
 
 @pytest.mark.parametrize("case", SPECS, ids=[f"{Path(c.path).stem}: {c.name}" for c in SPECS])

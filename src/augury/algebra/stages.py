@@ -38,9 +38,9 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
-from augury.algebra.plan import Plan, Predicate, rule_reads
+from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes
-from augury.algebra.rule_terms import just_windows
+from augury.algebra.rule_terms import makes_windows
 from augury.algebra.strata import fact_edges, strata
 from augury.algebra.terms import Var
 
@@ -81,7 +81,8 @@ class Stages:
         given = {t: self.lengths[t] for t in stage.reads if t in self.plan.derived and t not in stage.gives}
         asked = set(self.plan.outputs) | {t[0] for other in self.stages[stage.number :] for t in other.reads}
         outputs = tuple(sorted({name for name, _ in stage.gives if name in asked}))
-        return replace(self.plan, rules=stage.rules, outputs=outputs, declared={}, given=given)
+        declared: dict[str, tuple[Attribute, ...]] = {INPUT[0]: ()} if INPUT in stage.reads else {}
+        return replace(self.plan, rules=stage.rules, outputs=outputs, declared=declared, given=given)
 
 
 def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
@@ -224,6 +225,7 @@ class _Builder:
     def stage(self, number: int, plan: Plan, bounds: Mapping[Predicate, int | None]) -> Stage:
         gives = tuple(sorted({rule.predicate for rule in self.rules if not rule.makes}))
         read = {t for rule in self.rules for t in rule_reads(rule)} | set(gives)
+        read |= {INPUT} if any(map(makes_windows, self.rules)) else set()
         if self.how == "key":
             told = frozenset(t for rule in self.makers for t in rule_reads(rule))
             keys = {t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read | told)}
@@ -278,6 +280,8 @@ def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
     """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
     patterns = rule.patterns
     nodes = [n for p in patterns for n in walk_all(p)]
+    if makes_windows(rule):
+        return  # the first event of all opens them, and the last one ends them
     if any(_chooses_instants(n) for n in nodes):
         return  # which partner a time point gets is chosen among those of all keys
     same = key_classes(rule)
@@ -301,6 +305,8 @@ def _chooses_instants(node: Node) -> bool:
 
 def _reason(rule: Rule) -> str:
     patterns = rule.patterns
+    if makes_windows(rule):
+        return f"the windows of rule `{rule.label}` are there with or without events"
     if any(isinstance(n, Run) and not n.key for p in patterns for n in walk_all(p)):
         return f"the run of rule `{rule.label}` has no key"
     if any(_chooses_instants(n) for p in patterns for n in walk_all(p)):
@@ -315,17 +321,24 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
     if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
         return False
     for rule in rules:
-        if any(collect.last is not None for collect in rule.collects) or rule.since is not None:
+        if any(collect.last is not None for collect in rule.collects) or makes_windows(rule):
+            return False
+        if rule.since is not None or rule.until is not None:
             return False
         for pattern in rule.patterns:
             for node in walk_all(pattern):
-                if isinstance(node, Instant) or (isinstance(node, Every) and just_windows(rule) is None):
+                if isinstance(node, Instant):
                     return False
                 if isinstance(node, Run) and node.which != "ALL":
                     return False
                 if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
                     return False
     return True
+
+
+def asks_the_clock(stage: Stage) -> bool:
+    """Whether what a stage makes hangs on where the clock stands: there are windows up to there, or answers wait for it."""
+    return INPUT in stage.reads or any(rule.until is not None for rule in stage.rules)
 
 
 def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:

@@ -199,15 +199,13 @@ class Answers:
     def _late_step(self, until: int | None, held: Array | None) -> tuple[Array, Array]:
         """The same, where events are given after their ends: all that stand are looked at."""
         table = self.events.out.table
-        ready = np.zeros(table.n, bool)
+        ready, due = np.zeros(table.n, bool), self.events.given_at()
         if until is not None:
-            ready = table.alive[: table.n].astype(bool) & (self.events.given_at() <= until)
+            ready = table.alive[: table.n].astype(bool) & (due <= until)
             ready &= True if held is None else ~held[: table.n]
         shown = self.shown[: table.n].astype(bool)
         dead, new = np.flatnonzero(shown & ~ready), np.flatnonzero(ready & ~shown)
-        self.waiting = [
-            (int(table.data[END, row]), row) for row in np.flatnonzero(table.alive[: table.n] & ~ready).tolist()
-        ]
+        self._wait(np.flatnonzero(table.alive[: table.n].astype(bool) & ~ready), due)
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
         self.shown[: table.n] = ready
@@ -253,6 +251,10 @@ class Answers:
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
         self.shown[table.n :] = 0
-        rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0)).tolist()
-        self.waiting = [(int(table.data[END, row]), row) for row in rows]
+        rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0))
+        self._wait(rows, table.data[END])
+
+    def _wait(self, rows: Array, due: Array) -> None:
+        """Just these wait, each for its time."""
+        self.waiting = [(int(due[row]), row) for row in rows.tolist()]
         heapq.heapify(self.waiting)

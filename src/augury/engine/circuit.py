@@ -20,7 +20,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.place import placed, reading
-from augury.algebra.plan import Plan, Predicate
+from augury.algebra.plan import INPUT, Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, asks_before, edges, fact_edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
@@ -303,7 +303,7 @@ class Circuit:
         if events is None:
             events = self.inputs[type] = Events(self, *type, ())
             for operator in self.clocked:
-                if isinstance(operator, ClockWindows):
+                if isinstance(operator, ClockWindows) and INPUT not in self.inputs:
                     operator.also(View(events.out.table))
         return events
 

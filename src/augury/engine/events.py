@@ -173,7 +173,7 @@ class Events(Operator):
         """What an event adds to the trace of what is made of it: its id, or the trace that it came with."""
         chunk = self.chunk(row)
         own = None if chunk.traces is None else chunk.traces[row - chunk.first]
-        return tuple(own) if own else (self.id(row),)
+        return (self.id(row),) if own is None else tuple(own)
 
     # Many rows at once. Rows are in ascending order, each once.
 
@@ -208,7 +208,7 @@ class Events(Operator):
         for chunk, at in self.pieces(rows):
             ids = self.ids(at + chunk.first)
             traces: list[Any] = [None] * len(at) if chunk.traces is None else [chunk.traces[i] for i in at.tolist()]
-            result += [tuple(own) if own else (id,) for id, own in zip(ids, traces, strict=True)]
+            result += [(id,) if own is None else tuple(own) for id, own in zip(ids, traces, strict=True)]
         return result
 
     def made(self, rows: Array) -> Array:

@@ -98,6 +98,11 @@ class Panes(Operator):
         if self.changed:
             self.wake()
 
+    @property
+    def due(self) -> int | None:
+        """When the next window ends that is to be computed."""
+        return min(map(self.line.end, self.changed), default=None)
+
     def step(self) -> None:
         for rows in (self.losses(0), self.stale(0)):
             if len(rows):
