@@ -52,9 +52,12 @@ def chart(title: str, rows: Sequence[Row]) -> Picture:
             own = [(at, row) for at, row in placed if row.series == name]
             shades = [colour[name] if row.right else WRONG for _, row in own]
             values = [row.value for _, row in own]
-            bars = axes.barh([at for at, _ in own], values, height=0.86, color=shades, label=name)
+            drawn_bars = axes.barh([at for at, _ in own], values, height=0.86, color=shades, label=name)
             axes.bar_label(
-                bars, [figures(row.value) + ("" if row.right else " WRONG") for _, row in own], padding=4, fontsize=9
+                drawn_bars,
+                [figures(row.value) + ("" if row.right else " WRONG") for _, row in own],
+                padding=4,
+                fontsize=9,
             )
         axes.set_yticks(middles, cases)
         axes.set_ylim(y - GAP - 0.3, -0.7)

@@ -84,13 +84,13 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
             if one.kind == "event":
                 axes.scatter(x, y, s=14, marker=".", color="#8a8f98", alpha=min(faint, 0.8), label=label)
             else:
-                look = (
-                    {"facecolors": "none"} if one.kind == "derived" else {"facecolors": PALETTE[number % len(PALETTE)]}
-                )
                 edge, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
+                fill = "none" if one.kind == "derived" else edge
                 largest = min(max(2500 / len(distinct), 24), 110)
                 sizes = [largest * (0.4 + 0.6 * counts[p] / max(counts.values())) for p in distinct]
-                axes.scatter(x, y, s=sizes, marker=marker, edgecolors=edge, alpha=min(faint, 0.85), label=label, **look)
+                axes.scatter(
+                    x, y, s=sizes, marker=marker, edgecolors=edge, alpha=min(faint, 0.85), label=label, facecolors=fill
+                )
                 number += 1
         names = {name: (x, y) for x, y, name in points if name}
         for name, place in names.items() if len(names) <= _LABELLED else ():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PALETTE = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("D", "o", "s", "^", "v", "P")
 _INK = "#1f2328"
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "sans-serif", "font.size": 10, "svg.fonttype": "none", "svg.hashsalt": "augury", "text.color": _INK,
     "axes.edgecolor": _INK, "axes.labelcolor": _INK, "axes.titlecolor": _INK, "axes.titlelocation": "left",
     "axes.titleweight": "bold", "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
