@@ -19,8 +19,8 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from augury.algebra.plan import Predicate
-from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
+from augury.algebra.plan import INPUT, Predicate
+from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, sliced, stages
 from augury.clock import Duration, Timestamp
 from augury.engine.decoding import from_tagged, tagged
 from augury.engine.snapshot import restored
@@ -217,6 +217,10 @@ class Local:
             **dict(zip(self.layout.slots[type], cells, strict=True)),
         }  # fmt: skip
 
+    def _input(self, end: int | None, **more: Any) -> Row:
+        """That an event came in."""
+        return {"type": self.layout.codes[INPUT], "start": end, "end": end, "id": None, "revoke": False, **more}
+
     def event(self, row: Row) -> Event:
         type = self.layout.types[row["type"]]
         places = zip(self.layout.slots[type], self.layout.kinds[type], strict=True)
@@ -250,7 +254,7 @@ class Local:
         old, host._CHUNK = host._CHUNK, chunk
         try:
             for stage in spread.stages:
-                before = self._batch_stage(spread, stage, before, buckets, skew)
+                before = self._batch_stage(spread, stage, before, buckets, skew, until)
         finally:
             host._CHUNK = old
         outputs = set(spread.plan.outputs)
@@ -269,17 +273,22 @@ class Local:
         assert all(row["op"] > 0 for row in kept), "a history takes nothing back"
         return [self.event(row) for row in kept if now is None or row["end"] <= now], spread
 
-    def _batch_stage(self, spread: Stages, stage: Stage, before: list[Row] | None, buckets: int, skew: bool) -> list[Row]:  # fmt: skip
+    def _batch_stage(self, spread: Stages, stage: Stage, before: list[Row] | None, buckets: int, skew: bool, until: int | None) -> list[Row]:  # fmt: skip
         pipeline, clock = self.pipeline, self.pipeline.clock
         own = {self.layout.codes[t] for t in pipeline.own(spread, stage)}
         revoked = {i.id for i in self.history if isinstance(i, Revocation)}
         events = [self.row(i) for i in self.history if isinstance(i, Event) and not (i.id and i.id in revoked)]
         rows = [*(before or []), *(row for row in events if row["type"] in own)]
+        if INPUT in stage.reads and events:
+            rows.append(self._input(min(row["end"] for row in events)))
         work = pipeline.work(spread, stage, "final")
         length = stage.longest if stage.how == "slices" else None
         if stage.how == "key" and skew:
             length = can_slice(spread, stage, pipeline.longest)
         size = None if length is None else SLICES * max(1, clock.length(length))
+        if asks_the_clock(stage):
+            ends = [i.end for i in self.history if isinstance(i, Event)]
+            rows = [{**row, "now": max(ends, default=None) if until is None else until} for row in rows]
         if size is not None:
             assert length is not None
             rows = list(_sliced(rows, size, clock.length(length)))
@@ -298,6 +307,7 @@ class Local:
             if not pipeline.ids:
                 fields.remove(("id", pa.string()))
         fields += [("slice", pa.int64())] if size is not None else []
+        fields += [("now", pa.int64())] if asks_the_clock(stage) else []
         found: list[Row] = []
         for part in parts.values():
             self.chance.shuffle(part)
@@ -349,11 +359,12 @@ class Local:
         return told
 
     def frontier(self, greatest: int | None, lateness: int) -> int | None:
-        """What the watermark says, which Spark keeps in milliseconds."""
+        """What the watermark says, which Spark keeps in milliseconds, and from the epoch on."""
         if greatest is None:
             return None
         if self.pipeline.clock.kind == "timestamp":
-            return max(greatest // 1000 - lateness // 1000, 0) * 1000 - 1
+            watermark = greatest // 1000 - lateness // 1000
+            return watermark * 1000 - 1 if watermark > 0 else None
         return greatest - lateness - 1
 
     def in_time(self, batches: Sequence[Sequence[HistoryItem]], lateness: int) -> tuple[list[list[HistoryItem]], list[HistoryItem]]:  # fmt: skip
@@ -404,6 +415,7 @@ class Local:
         work: Work | None = None
         for stage in spread.stages:
             own = frozenset(self.layout.codes[t] for t in pipeline.own(spread, stage))
+            own |= {self.layout.codes[INPUT]} if INPUT in stage.reads else set()
             work = pipeline.work(spread, stage, emit)
             found.append((stage, Operator(self, work, stage, frozenset(told), buckets), own))
             told |= set(stage.reads)
@@ -429,6 +441,9 @@ class Local:
                     row["type"] = types.get(item.id)  # it is in the DataFrame of its type
                 if row["revoke"] or row["type"] in own:
                     rows.append(row)
+                if self.layout.codes.get(INPUT) in own:
+                    id = f"{host.JOINT}{row['id']}" if row["id"] else None
+                    rows.append(self._input(row["end"], op=1, origin=0, trace=None, id=id, revoke=row["revoke"]))
         return rows
 
     def _hear(self, told: Streamed, number: int, rows: list[Row], spread: Stages) -> None:

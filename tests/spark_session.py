@@ -28,7 +28,7 @@ _ROOT = Path(__file__).parents[1]
 # Workers come from a process that has imported what they need.
 FORKED = {
     "spark.python.daemon.module": "tests.spark_daemon",
-    "spark.executorEnv.PYTHONPATH": f"{_ROOT}{os.pathsep}{_ROOT / 'src'}",
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, (_ROOT, _ROOT / "src", _ROOT / "tests" / "spark_site"))),
 }
 # Small jobs of large plans: to generate and compile code takes most of their time.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}

@@ -37,7 +37,6 @@ from augury.algebra.aggregates import AGGREGATES
 from augury.algebra.scalar import FUNCTIONS
 from augury.language.codes import CODES
 from augury.testing import Case
-from tests.spec_cases import QUERIES_EVERYWHERE, has_queries
 
 try:
     from tests.spark_session import SPARK, session
@@ -179,7 +178,6 @@ def test_example(example: Example, tmp_path: Path) -> None:
     write_files(example.events.page, tmp_path)
     answer = None if example.answer is None else tuple(example.answer.lines)
     assert answer is not None or example.changes is not None, "events without an answer"
-    asks = has_queries(example.program, [example.query] if example.query else [])
     Case(
         example.events.heading,
         example.program,
@@ -187,7 +185,7 @@ def test_example(example: Example, tmp_path: Path) -> None:
         answer,
         example.settings,
         str(tmp_path / "program.aug"),
-    ).check(engine="reference" if asks and not QUERIES_EVERYWHERE else "embedded")
+    ).check(engine="embedded")
 
 
 @pytest.mark.parametrize("example", [pytest.param(e, id=e.events.id) for e in EXAMPLES if e.timeline])

@@ -32,14 +32,15 @@ from augury.sources import Names
 from augury.spark import detect, detect_stream
 from augury.spark.inputs import Part, Source
 from augury.spark.layout import Layout
+from tests.programs import STRATEGIES
 from tests.spark_local import HEARTBEAT, as_kept, cell, kinds_in
 from tests.spark_session import INTERPRETED, SPARK
 from tests.spark_session import spark_fixture as spark_fixture
-from tests.spec_cases import all_cases, chooses, has_clock_windows, refused_on_spark
-from tests.test_stages import SPREAD, Told, arrivals, random_told, same, told_of
+from tests.spec_cases import all_cases, chooses, clock_windows
+from tests.test_stages import Told, arrivals, random_told, same, told_of
 
 pytestmark = [*SPARK, pytest.mark.filterwarnings("ignore:rule .* keeps every event")]
-FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
+FUZZ, LONG = (bool(os.environ.get(name)) for name in ("AUGURY_FUZZ", "AUGURY_LONG"))
 _SQL = {"int": "bigint", "bool": "boolean", "float": "double", "number": "double", "timestamp": "timestamp", "json": "string"}  # fmt: skip
 
 
@@ -198,8 +199,8 @@ def spec_tolds(final: bool = False) -> list[Told]:
         if case.expected is None or case.queries or not settings <= {"facts", "until", "policy"}:
             continue
         told = told_of(case)
-        if refused_on_spark(told.program.plan) or has_clock_windows(told.program.plan):
-            continue
+        if clock_windows(told.program.plan):
+            continue  # the clock of all of them goes far, and so would their windows
         ids = [i.id for i in told.history if isinstance(i, Event) and i.id]
         types = {(i.type, len(i.args)) for i in told.history if isinstance(i, Event)}
         if len(types) > len({name for name, _ in types}):
@@ -310,9 +311,9 @@ def test_spec_cases_in_a_stream(plain: SparkSession, tmp_path: Path, emit: str) 
 
 
 def random_tolds(seeds: Iterable[int]) -> list[Told]:
-    """A program of each kind for each seed; those with a tick are left out."""
-    found = [t for seed in seeds for kind in SPREAD for t in random_told(kind, f"spark {seed}")]
-    return [t for t in found if t.program.plan.tick is None]
+    """A program of each kind for each seed; those with a tick or windows by the clock are left out."""
+    found = [t for seed in seeds for kind in STRATEGIES for t in random_told(kind, f"spark {seed}")]
+    return [t for t in found if t.program.plan.tick is None and not clock_windows(t.program.plan)]
 
 
 def test_random_programs_in_batch(plain: SparkSession) -> None:
@@ -591,6 +592,50 @@ def test_batches_do_not_matter(spark: SparkSession, tmp_path: Path) -> None:
         stream = detect_stream(text, frame, lateness="30s", emit=emit, clock="logical", buckets=2 + number)  # type: ignore[arg-type]
         found = [(r["type"], r["args"], r["start"], r["end"], r["id"]) for r in net(heard(stream.events))]
         assert len(found) == len(expected) and {f for f in found if f[3] <= 900} == expected
+
+
+WINDOWS = """
+event wind(loc: string, speed: float).
+event fire(loc: string).
+static place(loc: string).
+place('l1'). place('l2').
+fires(L, count())  <- w: every(10s), while w: collect fire(L).
+windy(L, max(S))   <- w: every(20s, 10s), while w: collect wind(L, S) TOP 1 BY max(S).
+quiet              <- w: every(10s), while w: not wind(_, _).
+each(L, count())   <- w: every(10s), place(L), while w: collect fire(L) or none.
+"""
+
+
+@pytest.mark.parametrize("how", ["batch", "final", "early"])
+def test_windows_by_the_clock(spark: SparkSession, tmp_path: Path, how: str) -> None:
+    """Windows with and without anything in them, in batch and in a stream, some of whose events come late."""
+    rows = [
+        a_wind("l1", 3, 4, "w1"), a_fire("l1", 12), a_fire("l1", 15), a_wind("l2", 7, 31), a_fire("l2", 44, "f"),
+        {"type": "other", "time": 2, "id": "o"}, a_wind("l1", 5, 52), {"op": "revoke", "id": "f"}, a_fire("l2", 67),
+    ]  # fmt: skip
+    history: list[HistoryItem] = [
+        Revocation(r["id"])
+        if r.get("op")
+        else Event(r["type"], tuple(r[n] for n in ("loc", "speed") if n in r), r["time"], id=r.get("id") or "")
+        for r in rows
+    ]
+
+    def expected(until: int) -> list[tuple[Any, ...]]:
+        found = evaluate(augury.compile(WINDOWS).plan, history, Clock(), (), until).events
+        return sorted(("insert", e.type, *e.args, e.start, e.end) for e in found)
+
+    if how == "batch":
+        frame = spark.createDataFrame(rows, EVENTS)
+        assert told(detect(WINDOWS, frame, clock="logical").events.collect()) == expected(67)
+        if LONG:
+            found = told(detect(WINDOWS, frame, clock="logical", until=80).events.collect())
+            assert found == expected(80) != expected(67)
+        return
+    batches = [[rows[0], rows[3], rows[1]], [rows[2], *rows[4:]], [a_fire("far", 200)]]
+    frame, said = told_in(spark, batches, EVENTS, tmp_path), 174 if how == "final" else 200
+    stream = detect_stream(WINDOWS, frame, lateness="25s", emit=how, clock="logical", buckets=2)  # type: ignore[arg-type]
+    found = [row for row in told(net(heard(stream.events))) if row[-1] <= said]
+    assert found == [row for row in expected(200) if row[-1] <= said]
 
 
 def test_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:

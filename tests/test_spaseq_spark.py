@@ -84,14 +84,44 @@ def test_triples_as_arrays(spark: SparkSession) -> None:
     assert answers(detect(compiled(), frame, clock="logical")["up"]) == EXPECTED
 
 
-def test_stream(spark: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / "events"
+def streamed(spark: SparkSession, folder: Path, given: list[tuple[str, int, str]]) -> DataFrame:
+    """A stream of graph events, two in a file."""
     folder.mkdir()
-    for number in range(0, len(PRICES), 2):
-        lines = [json.dumps({"stream": s, "time": t, "graph": g}) for s, t, g in rows()[number : number + 2]]
+    for number in range(0, len(given), 2):
+        lines = [json.dumps({"stream": s, "time": t, "graph": g}) for s, t, g in given[number : number + 2]]
         (folder / f"{number}.json").write_text("\n".join(lines), encoding="utf-8")
-    frame = spark.readStream.schema("stream string, time bigint, graph string").json(str(folder))
+    return spark.readStream.schema("stream string, time bigint, graph string").json(str(folder))
+
+
+def heard(frame: DataFrame, name: str) -> DataFrame:
+    frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start().awaitTermination()
+    return frame.sparkSession.table(name)
+
+
+def test_stream(spark: SparkSession, tmp_path: Path) -> None:
+    frame = streamed(spark, tmp_path / "events", rows())
     found = detect_stream(compiled(), frame, clock="logical", lateness="20s", emit="early")["up"]
-    query = found.writeStream.format("memory").queryName("ups").trigger(availableNow=True).start()
-    query.awaitTermination()
-    assert answers(spark.table("ups")) == EXPECTED
+    assert answers(heard(found, "ups")) == EXPECTED
+
+
+def test_absent_at_the_end(spark: SparkSession, tmp_path: Path) -> None:
+    """An answer ends before it is known: in batch the clock has to be there, and in a stream nothing can come any more."""
+    text = QUERY.format(partition="").replace("SEQ(A; B)", "SEQ(A; B!)").replace("?c ?p1 ?p2", "?c ?p1")
+    program = augury.compile(text, language="spaseq", name="stays")
+    more = [("s", 7, "z", 3), ("s", 8, "x", 9), ("t", 14, "z", 2), ("t", 17, "y", 1)]
+    given = [
+        *rows(),
+        *((f"http://e/{stream}", t, f"<http://e/{c}> <http://e/price> {p} .") for stream, t, c, p in more),
+    ]
+
+    def stays(frame: DataFrame) -> set[tuple[object, ...]]:
+        return {
+            (next(iter(json.loads(r["c"]).values())), json.loads(r["p1"]), r["start"], r["end"])
+            for r in frame.collect()
+        }
+
+    batch = detect(program, spark.createDataFrame(given, "stream string, time bigint, graph string"), clock="logical")
+    assert stays(batch["stays"]) == {("http://e/z", 3, 7, 7)}
+    given.append(("http://e/t", 50, "<http://e/y> <http://e/price> 1 ."))
+    stream = detect_stream(program, streamed(spark, tmp_path / "events", given), clock="logical", lateness="5s")
+    assert stays(heard(stream["stays"], "stays")) == {("http://e/z", 3, 7, 7), ("http://e/x", 9, 8, 8)}

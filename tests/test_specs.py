@@ -6,11 +6,9 @@ import pytest
 
 from augury.testing import Case
 from tests.functions import FUNCTIONS
-from tests.spec_cases import all_cases, reference_cases
+from tests.spec_cases import all_cases
 
-CASES = [
-    (engine, case) for engine, cases in (("reference", reference_cases()), ("embedded", all_cases())) for case in cases
-]
+CASES = [(engine, case) for engine, cases in (("reference", all_cases()), ("embedded", all_cases())) for case in cases]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -19,19 +20,21 @@ pytest.importorskip("pyspark", reason="the Spark executor is an extra")
 pytest.importorskip("pandas", reason="streams on Spark come with pandas")
 
 import augury
-from augury.algebra.nodes import Instant, Run, walk
-from augury.algebra.stages import Stages, needed, stages
+from augury.algebra.nodes import Every, Instant, Run, walk
+from augury.algebra.plan import Plan
+from augury.algebra.stages import Stages, needed, refuse_late, stages
 from augury.clock import Clock
 from augury.meaning import evaluate, static_graphs
 from augury.model import Event, Fact, HistoryItem, OrderKey, Revocation, content_id, give_ids
 from augury.program import Program
 from augury.spark import state
 from augury.testing import Case, compare_answers, read_spec
+from tests import spaseq_programs
 from tests.functions import FUNCTIONS
 from tests.programs import STRATEGIES, example, flat
 from tests.run_programs import write_run, write_run_telling
 from tests.spark_local import HEARTBEAT, Emit, Local, Streamed
-from tests.spec_cases import all_cases, chooses, has_clock_windows, refused_on_spark
+from tests.spec_cases import all_cases, chooses, clock_windows
 from tests.test_differential import asked, compiled, once
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
@@ -106,10 +109,15 @@ def check_batch(told: Told, buckets: int, seed: object) -> tuple[list[Event], St
 # Streams
 
 
-def far(history: Iterable[HistoryItem], clock: Clock) -> Event:
-    """An event long after all others."""
-    last = max((i.end for i in history if isinstance(i, Event)), default=0)
-    return Event(HEARTBEAT, (), last + (10**15 if clock.kind == "timestamp" else 10**7))
+def far(told: Told) -> Event:
+    """An event long after all others; with windows by the clock not that long, since there are windows up to there."""
+    last, clock = max((i.end for i in told.history if isinstance(i, Event)), default=0), told.clock
+    unit, lengths = (
+        1000 if clock.kind == "timestamp" else 1,
+        [max(w.longest, w.farthest) for w in clock_windows(told.program.plan)],
+    )
+    ahead = 3 * clock.length(max(lengths)) + 300 * unit if lengths else 10**12 * unit if unit > 1 else 10**7
+    return Event(HEARTBEAT, (), last + ahead)
 
 
 def arrivals(history: Sequence[HistoryItem], lateness: int, chance: random.Random) -> list[HistoryItem]:
@@ -137,10 +145,10 @@ def split(items: Sequence[HistoryItem], chance: random.Random) -> list[list[Hist
 def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: bool = False) -> Streamed:
     """The streaming executor: in the end the answer of the reference; final answers at their time, and never taken back."""
     chance = random.Random(f"stream {seed}")
-    last = far(told.history, told.clock)
+    last = far(told)
     local = told.local(seed, [*told.history, last])
     unit = 1000 if told.clock.kind == "timestamp" else 1
-    lateness = chance.choice([0, 2, 5, 50, 10**6]) * unit
+    lateness = chance.choice([0, 2, 5, 50, 50 if clock_windows(told.program.plan) else 10**6]) * unit
     order = list(local.history[:-1])
     if shuffled:  # some may be late
         chance.shuffle(order)
@@ -153,17 +161,29 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
     found = local.stream(batches, lateness, buckets, emit, chance.choice(["kept", "kept", "cold", "old"]))
     standing = found.standing()
     items = [i for batch in kept for i in batch]
-    same(standing, told.reference(local, items, None))
+    expected_now, last_frontier = told.reference(local, items, None), found.frontiers[-1]
+    if emit == "final" and last_frontier is not None:  # there are windows by the clock up to the last event
+        expected_now = {content: e for content, e in expected_now.items() if e.end <= last_frontier}
+    same(standing, expected_now)
     well_formed((c.event for c in found.changes), local.history)
     spread = stages(local.plan_of_all, local.pipeline.longest, False)
     reads = {t for stage in spread.stages for t in stage.reads}
     expected = Counter((i.type, i.id, i.end) for i in late if isinstance(i, Event) and (i.type, len(i.args)) in reads)
-    told_late = [e for e in found.late if "type" in e]
+    told_late = [
+        {"type": f"<{e['stream']}>", **e} if "stream" in e else e for e in found.late if e.get("op") != "revoke"
+    ]
     assert Counter((e["type"], e.get("id", ""), told.clock.read(e.get("end", e.get("time")))) for e in told_late) == expected  # fmt: skip
     if emit == "final":
         for change in found.changes:
             assert change.op > 0, f"a final answer is taken back: {change}"
-            due = next(n for n, f in enumerate(found.frontiers) if f is not None and f >= change.event.end)
+            content, waits = change.event.content, any(q.settles_late for q in told.program.plan.graph_queries)
+            due = next(
+                number
+                for number, frontier in enumerate(found.frontiers)
+                if frontier is not None
+                and frontier >= change.event.end
+                and (not waits or content in told.reference(local, items, frontier))
+            )
             assert change.batch == due, f"{change} is due in batch {due}"
     elif len(local.plan_of_all.rules) and not ahead(spread):
         prefixes_agree(told, local, kept, found)
@@ -173,7 +193,7 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
 def ahead(spread: Stages) -> bool:
     """Whether the clock of a bucket may matter, or that of a stage before it."""
     return len(spread.stages) > 1 or any(
-        rule.covers or any(isinstance(n, Instant) for n in walk(rule.body)) for rule in spread.plan.rules
+        rule.covers or any(isinstance(n, Instant | Every) for n in walk(rule.body)) for rule in spread.plan.rules
     )
 
 
@@ -214,14 +234,20 @@ def told_of(case: Case) -> Told:
     )  # fmt: skip
 
 
+def refused_on_spark(plan: Plan) -> bool:
+    try:
+        refuse_late(plan)
+    except augury.ProgramError:
+        return True
+    return False
+
+
 def suitable(case: Case) -> Told:
     if "as_of" in case.settings:
         pytest.skip("the Spark executors have no `as_of`")
     told = told_of(case)
-    if any(query.settles_late for query in told.program.plan.graph_queries):
-        pytest.skip("on Spark no answer comes after its end")
     if refused_on_spark(told.program.plan):
-        pytest.skip("on Spark there are no windows by the clock in which nothing is collected")
+        pytest.skip("Spark does not give to others what waits for an absence at its end")
     if not told.history:
         pytest.skip("without an event there is no clock and no DataFrame")
     contents: dict[str, OrderKey] = {}
@@ -248,10 +274,8 @@ def test_spec_in_batch(case: Case) -> None:
 @pytest.mark.usefixtures("tiny")
 def test_spec_in_a_stream(case: Case) -> None:
     told = suitable(case)
-    if has_clock_windows(told.program.plan):
-        pytest.skip("the clock goes far, and the reference would list all windows up to there")
     ways: list[tuple[int, Emit]] = [(1, "early"), (2, "final"), (5, "early"), (5, "final")]
-    for buckets, emit in ways if FUZZ else [ways[len(case.name) % 2], ways[2 + len(case.name) % 2]]:
+    for buckets, emit in ways if FUZZ else [ways[crc32(case.name.encode()) % len(ways)]]:
         check_stream(told, buckets, "early" if chooses(told.program.plan) else emit, f"{case.name} {buckets}")
 
 
@@ -263,14 +287,11 @@ def random_told(kind: str, seed: object) -> Iterator[Told]:
     program = compiled(text)
     if program is not None:
         history = flat(once(steps))
-        if any(isinstance(i, Event) for i in history) and not refused_on_spark(program.plan):
+        if any(isinstance(i, Event) for i in history):
             yield Told(program, history, Clock("logical", program.plan.tick or 1_000_000), asked(program.plan, known))
 
 
-SPREAD = [kind for kind in STRATEGIES if kind != "window"]  # most of those need windows in which nothing is collected
-
-
-@pytest.mark.parametrize("kind", SPREAD)
+@pytest.mark.parametrize("kind", STRATEGIES)
 def test_random_programs_in_batch(kind: str) -> None:
     hows: Counter[str] = Counter()
     for seed in range(1500 if FUZZ else 45):
@@ -281,7 +302,7 @@ def test_random_programs_in_batch(kind: str) -> None:
     assert hows["key"] and hows["one"] and (kind in ("policy", "recursive") or hows["slices"])
 
 
-@pytest.mark.parametrize("kind", SPREAD)
+@pytest.mark.parametrize("kind", STRATEGIES)
 @pytest.mark.usefixtures("tiny")
 def test_random_programs_in_a_stream(kind: str) -> None:
     snapshots = 0
@@ -316,6 +337,24 @@ def test_random_runs_in_a_stream() -> None:
         )
         emit: Emit = "early" if seed % 2 or chooses else "final"  # what a later event may still change is final later
         check_stream(told, [1, 2, 5][seed % 3], emit, f"run {seed}", shuffled=seed % 4 > 1)
+
+
+def random_query(seed: int) -> Told:
+    spec, events = spaseq_programs.example(seed)
+    program = augury.compile(spec.text, language="spaseq", name="q")
+    read = [e.event for e in events if (e.event.type, 1) in program.plan.event_types]
+    items: list[HistoryItem] = [replace(event, id=f"e{number}") for number, event in enumerate(read)]
+    return Told(program, items, Clock())
+
+
+@pytest.mark.usefixtures("tiny")
+def test_random_queries() -> None:
+    for seed in range(1500 if FUZZ else 25):
+        told = random_query(seed)
+        if told.history:
+            check_batch(told, [1, 2, 5][seed % 3], f"query {seed}")
+            emit: Emit = "early" if seed % 2 else "final"
+            check_stream(told, [1, 2, 5][seed % 3], emit, f"query {seed}", shuffled=seed % 4 > 1)
 
 
 # The planner

@@ -212,21 +212,6 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
         ) from None
 
 
-def refuse_late(program: Compiled, executor: str, any_of_them: bool = False) -> None:
-    """Raises ProgramError where answers of a query come after their ends and others read them; or, of some executors, at all."""
-    findings = Findings()
-    queries = program.plan.graph_queries if any_of_them else program.optimised.graph_queries
-    for query in (query for query in queries if query.settles_late):
-        what = (
-            "answer with an absence at the end"
-            if any_of_them
-            else "give to others what waits for an absence at its end"
-        )
-        findings.add("E259", f"{executor} does not {what}", query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
-                     hint="the embedded engine does" if any_of_them else "let the rules read its streams, or use --engine reference")  # fmt: skip
-    findings.raise_errors()
-
-
 def check_clock(program: Compiled, clock: Kind) -> None:
     """On a known clock, times and durations have one type each; raises ProgramError where a use does not fit it."""
     findings = Findings()

@@ -24,6 +24,7 @@ from augury.algebra.scalar import Function
 from augury.errors import NOWHERE, Span
 
 Predicate = tuple[str, int]
+INPUT: Predicate = ("#input", 0)  # any event that came in, whatever its type: the first one opens windows by the clock
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.algebra.clock_windows import Windows
-from augury.algebra.nodes import Collect, Every, Label, Rule, bound_vars, condition_labels, condition_vars
+from augury.algebra.nodes import Collect, Every, Label, Rule, bound_vars, condition_labels, condition_vars, walk
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Expr, labels, variables
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
@@ -48,6 +48,11 @@ def just_windows(rule: Rule) -> Windows | None:
         return None
     first = rule.collects[0]
     return body.input.windows if first.window == body.label and not first.none else None
+
+
+def makes_windows(rule: Rule) -> bool:
+    """Whether a rule has windows by the clock that are there with or without anything in them."""
+    return just_windows(rule) is None and any(isinstance(node, Every) for node in walk(rule.body))
 
 
 def uses_place(rule: Rule, expr: Expr) -> bool:

@@ -38,11 +38,12 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
-from augury.algebra.plan import Plan, Predicate, rule_reads
+from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes
-from augury.algebra.rule_terms import just_windows
+from augury.algebra.rule_terms import makes_windows
 from augury.algebra.strata import fact_edges, strata
 from augury.algebra.terms import Var
+from augury.errors import Findings
 
 How = Literal["key", "slices", "one"]
 Positions = frozenset[int]
@@ -81,7 +82,8 @@ class Stages:
         given = {t: self.lengths[t] for t in stage.reads if t in self.plan.derived and t not in stage.gives}
         asked = set(self.plan.outputs) | {t[0] for other in self.stages[stage.number :] for t in other.reads}
         outputs = tuple(sorted({name for name, _ in stage.gives if name in asked}))
-        return replace(self.plan, rules=stage.rules, outputs=outputs, declared={}, given=given)
+        declared: dict[str, tuple[Attribute, ...]] = {INPUT[0]: ()} if INPUT in stage.reads else {}
+        return replace(self.plan, rules=stage.rules, outputs=outputs, declared=declared, given=given)
 
 
 def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
@@ -224,6 +226,7 @@ class _Builder:
     def stage(self, number: int, plan: Plan, bounds: Mapping[Predicate, int | None]) -> Stage:
         gives = tuple(sorted({rule.predicate for rule in self.rules if not rule.makes}))
         read = {t for rule in self.rules for t in rule_reads(rule)} | set(gives)
+        read |= {INPUT} if any(map(makes_windows, self.rules)) else set()
         if self.how == "key":
             told = frozenset(t for rule in self.makers for t in rule_reads(rule))
             keys = {t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read | told)}
@@ -278,6 +281,8 @@ def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
     """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
     patterns = rule.patterns
     nodes = [n for p in patterns for n in walk_all(p)]
+    if makes_windows(rule):
+        return  # the first event of all opens them, and the last one ends them
     if any(_chooses_instants(n) for n in nodes):
         return  # which partner a time point gets is chosen among those of all keys
     same = key_classes(rule)
@@ -301,6 +306,8 @@ def _chooses_instants(node: Node) -> bool:
 
 def _reason(rule: Rule) -> str:
     patterns = rule.patterns
+    if makes_windows(rule):
+        return f"the windows of rule `{rule.label}` are there with or without events"
     if any(isinstance(n, Run) and not n.key for p in patterns for n in walk_all(p)):
         return f"the run of rule `{rule.label}` has no key"
     if any(_chooses_instants(n) for p in patterns for n in walk_all(p)):
@@ -315,17 +322,40 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
     if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
         return False
     for rule in rules:
-        if any(collect.last is not None for collect in rule.collects) or rule.since is not None:
+        if any(collect.last is not None for collect in rule.collects) or makes_windows(rule):
+            return False
+        if rule.since is not None or rule.until is not None:
             return False
         for pattern in rule.patterns:
             for node in walk_all(pattern):
-                if isinstance(node, Instant) or (isinstance(node, Every) and just_windows(rule) is None):
+                if isinstance(node, Instant):
                     return False
                 if isinstance(node, Run) and node.which != "ALL":
                     return False
                 if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
                     return False
     return True
+
+
+def asks_the_clock(stage: Stage) -> bool:
+    """Whether what a stage makes hangs on where the clock stands: there are windows up to there, or answers wait for it."""
+    return INPUT in stage.reads or any(rule.until is not None for rule in stage.rules)
+
+
+def refuse_late(plan: Plan) -> None:
+    """Raises where answers of a query come after their ends and others read them: a stage waits for ends alone."""
+    read = {t for rule in plan.rules for t in rule_reads(rule)} | {
+        t for query in plan.graph_queries for t in query.reads
+    }
+    findings = Findings()
+    for query in (query for query in plan.graph_queries if query.settles_late and query.predicate in read):
+        findings.add(
+            "E259",
+            "Spark does not give to others what waits for an absence at its end",
+            query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
+            hint="let the rules read its streams, or use --engine embedded",
+        )
+    findings.raise_errors()
 
 
 def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:

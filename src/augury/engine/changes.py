@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 import numpy as np
 
@@ -14,9 +14,12 @@ from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.columns.table import END, NONE, START, grown
 from augury.engine.found import Found
+from augury.engine.scenes import scene_of
 from augury.engine.trace import StepCache, Traces
 from augury.jit import Array
 from augury.model import Change, Event
+from augury.pictures import Picture, Scene, TimelineOptions, timeline
+from augury.pictures.markup import table
 
 if TYPE_CHECKING:
     from augury.engine.operators.derive import Derived
@@ -75,6 +78,18 @@ class Changes(sinks.Tabular):
 
     def as_answers(self) -> sinks.Answers:
         return _answers(self._plan, self._clock, {"retract": self.gone, "insert": self.given}, self._type)
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if len(self) else table(["nothing has changed"], [])
+
+    def timeline(self, **options: Unpack[TimelineOptions]) -> Picture:
+        """What the step has said and what it has taken back, with the events that are held; see `Result.timeline`."""
+        rows = next(iter((*self.gone.parts, *self.given.parts)), None)
+        if rows is None:
+            return timeline(Scene((), self._clock), **options)
+        circuit = rows.derived.circuit
+        with circuit.turn:
+            return timeline(scene_of(circuit, self._plan, self._clock, self.given, self.gone), **options)
 
 
 class Detected(sinks.Tabular):
@@ -184,15 +199,13 @@ class Answers:
     def _late_step(self, until: int | None, held: Array | None) -> tuple[Array, Array]:
         """The same, where events are given after their ends: all that stand are looked at."""
         table = self.events.out.table
-        ready = np.zeros(table.n, bool)
+        ready, due = np.zeros(table.n, bool), self.events.given_at()
         if until is not None:
-            ready = table.alive[: table.n].astype(bool) & (self.events.given_at() <= until)
+            ready = table.alive[: table.n].astype(bool) & (due <= until)
             ready &= True if held is None else ~held[: table.n]
         shown = self.shown[: table.n].astype(bool)
         dead, new = np.flatnonzero(shown & ~ready), np.flatnonzero(ready & ~shown)
-        self.waiting = [
-            (int(table.data[END, row]), row) for row in np.flatnonzero(table.alive[: table.n] & ~ready).tolist()
-        ]
+        self._wait(np.flatnonzero(table.alive[: table.n].astype(bool) & ~ready), due)
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
         self.shown[: table.n] = ready
@@ -238,6 +251,10 @@ class Answers:
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
         self.shown[table.n :] = 0
-        rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0)).tolist()
-        self.waiting = [(int(table.data[END, row]), row) for row in rows]
+        rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0))
+        self._wait(rows, table.data[END])
+
+    def _wait(self, rows: Array, due: Array) -> None:
+        """Just these wait, each for its time."""
+        self.waiting = [(int(due[row]), row) for row in rows.tolist()]
         heapq.heapify(self.waiting)

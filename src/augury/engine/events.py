@@ -12,7 +12,7 @@ from augury.columns.column import Coded, some
 from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.columns.frame import View
 from augury.columns.kernels.sets import first_equals
-from augury.columns.table import END, FIELDS, LEFT, NONE, START, Links, Table, grown, no_buckets
+from augury.columns.table import END, NONE, START, Links, Table, grown, no_buckets
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
@@ -125,8 +125,7 @@ class Events(Operator):
             self.chunks.append(Chunk(first, count, columns, ids, traces))
         table.room(count)
         data, hi = table.data, first + count
-        data[START, first:hi], data[END, first:hi] = start, end
-        data[LEFT:FIELDS, first:hi] = 0
+        data[START, first:hi], data[END, first:hi] = start, end  # the other fields of an input are zero, as all room is
         for at, position in zip(table.codes, self.used, strict=True):
             data[at, first:hi] = self._encoded(columns[position])
         table.added(count)
@@ -173,7 +172,7 @@ class Events(Operator):
         """What an event adds to the trace of what is made of it: its id, or the trace that it came with."""
         chunk = self.chunk(row)
         own = None if chunk.traces is None else chunk.traces[row - chunk.first]
-        return tuple(own) if own else (self.id(row),)
+        return (self.id(row),) if own is None else tuple(own)
 
     # Many rows at once. Rows are in ascending order, each once.
 
@@ -208,7 +207,7 @@ class Events(Operator):
         for chunk, at in self.pieces(rows):
             ids = self.ids(at + chunk.first)
             traces: list[Any] = [None] * len(at) if chunk.traces is None else [chunk.traces[i] for i in at.tolist()]
-            result += [tuple(own) if own else (id,) for id, own in zip(ids, traces, strict=True)]
+            result += [(id,) if own is None else tuple(own) for id, own in zip(ids, traces, strict=True)]
         return result
 
     def made(self, rows: Array) -> Array:

@@ -221,8 +221,8 @@ class _Names:
             return known[rows], None
         names = events.all_names(few)
         items = np.array([self._place(name) for one in names for name in one], np.int64)
-        lengths = np.array([len(one) for one in names])
-        if len(items) == len(names):
+        lengths = np.array([len(one) for one in names], np.int64)
+        if (lengths == 1).all():
             return items[place], None
         return items[_spread((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
 

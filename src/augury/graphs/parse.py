@@ -32,13 +32,12 @@ class PatternError(Exception):
 
 def read_pattern(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Pattern:
     """The pattern of a group, `{ … }` with its braces."""
-    return _Reading(text, prefixes, base).pattern()
+    return _pattern_of(text, tuple(prefixes.items()), base)
 
 
-@lru_cache(maxsize=1 << 10)
-def pattern_of(text: str) -> Pattern:
-    """A pattern in its normal form, which has no prefixes: of a program that was checked, and asks for it again and again."""
-    return read_pattern(text)
+@lru_cache(256)  # sessions are made anew of the same program, and to parse SPARQL takes long
+def _pattern_of(text: str, prefixes: tuple[tuple[str, str], ...], base: str | None) -> Pattern:
+    return _Reading(text, dict(prefixes), base).pattern()
 
 
 def read_expression(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Expression:

@@ -58,7 +58,7 @@ from augury.algebra.nodes import (
     Unfold,
 )
 from augury.algebra.nodes import Select as Where
-from augury.algebra.plan import Attribute, Plan, rule_reads
+from augury.algebra.plan import Attribute, Plan
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Timestamp
@@ -83,14 +83,10 @@ _TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+"
 
 
 def lowered(plan: Plan) -> Plan:
-    """The plan with rules for its queries. One whose answers come after their ends, and that others read, stays."""
-    rules, functions, declared, left = list(plan.rules), dict(plan.functions), dict(plan.declared), list[GraphQuery]()
-    read = {type for rule in plan.rules for type in rule_reads(rule)} | {t for q in plan.graph_queries for t in q.reads}
+    """The plan with rules for its queries."""
+    rules, functions, declared = list(plan.rules), dict(plan.functions), dict(plan.declared)
     aggregates = dict(plan.aggregates)
     for query in plan.graph_queries:
-        if query.settles_late and query.predicate in read:
-            left.append(query)
-            continue
         lowering = _Lowering(query, plan.tick or SECOND)
         rules += lowering.rules()
         functions |= lowering.functions
@@ -102,7 +98,7 @@ def lowered(plan: Plan) -> Plan:
         functions=functions,
         aggregates=aggregates,
         declared=declared,
-        graph_queries=tuple(left),
+        graph_queries=(),
     )
 
 

@@ -18,7 +18,7 @@ from augury.algebra.nodes import Graph, Scan, walk, walk_all
 from augury.algebra.plan import Attribute, Plan
 from augury.columns.column import Coded, Column, TextArray, coded
 from augury.errors import DataError, brief
-from augury.graphs.parse import pattern_of
+from augury.graphs.parse import read_pattern
 from augury.graphs.patterns import Literal, Needs, needs
 from augury.graphs.read import HasBlanks, Nameless, ReadAhead, oxigraph, read, said_by_parser
 from augury.graphs.terms import Terms, n_triples, term_of
@@ -123,7 +123,7 @@ def graph_needs(plan: Plan) -> dict[str, Needs]:
         if isinstance(node, Graph):
             asked += [(scan.type, node.pattern) for scan in walk(node) if isinstance(scan, Scan)]
     for type, pattern in asked:
-        found[type] = found.get(type, Needs()) | needs(pattern_of(pattern))
+        found[type] = found.get(type, Needs()) | needs(read_pattern(pattern))
     return found
 
 

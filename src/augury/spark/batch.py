@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Every, Instant, Rule, walk
-from augury.algebra.plan import Plan
-from augury.algebra.stages import Stage, Stages, can_slice, sliced, stages
+from augury.algebra.plan import INPUT, Plan
+from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, sliced, stages
 from augury.spark import host
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 
@@ -82,12 +82,28 @@ class Detections(Outputs):
             return found.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
         if not any(_ends_ahead(rule) for rule in plan.rules):
             return found
-        events = reduce(DataFrame.unionByName, [self.pipeline.checked(s) for s in self.pipeline.sources])
-        if self.pipeline.ops:
-            events = events.where(~F.col("revoke"))
-        now = events.agg(F.max("end").alias("now"))
-        ahead = found.crossJoin(F.broadcast(now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
+        ahead = found.crossJoin(F.broadcast(self._now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
         return ahead.drop("now")
+
+    @cached_property
+    def _all(self) -> DataFrame:
+        """All events, of whatever type."""
+        events = reduce(
+            DataFrame.unionByName, [self.pipeline.checked(s) for s in self.pipeline.sources if s.tells_time]
+        )
+        return events.where(~F.col("revoke")) if self.pipeline.ops else events
+
+    @property
+    def _now(self) -> DataFrame:
+        """Where the clock stands at the end: at the greatest end of an event, unless it was said."""
+        return self._all.agg((F.max("end") if self.until is None else F.lit(self.until)).alias("now"))
+
+    def _first(self) -> DataFrame:
+        """Of all events that stand the first end, which opens windows by the clock."""
+        standing = self._all.join(self._revoked, "id", "left_anti") if self.pipeline.ops else self._all
+        first = standing.agg(F.min("end").alias("end")).where(F.col("end").isNotNull())
+        code = F.lit(self.pipeline.layout.codes[INPUT]).alias("type")
+        return first.select(code, F.lit(1).cast("tinyint").alias("op"), F.col("end").alias("start"), "end")
 
     def _run(self, spread: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
@@ -98,6 +114,8 @@ class Detections(Outputs):
             length = can_slice(spread, stage, pipeline.longest)
         size = None if length is None else SLICES * max(1, pipeline.clock.length(length))
         work = pipeline.work(spread, stage, "final")
+        if asks_the_clock(stage):
+            frame = frame.crossJoin(F.broadcast(self._now))
         if size is not None:
             assert length is not None
             frame = self._sliced(frame, size, pipeline.clock.length(length))
@@ -127,7 +145,16 @@ class Detections(Outputs):
             ]
         else:
             chosen = [before, *(pipeline.like_answers(e) for e in events)]
-        return reduce(DataFrame.unionByName, chosen)
+        found = reduce(DataFrame.unionByName, chosen) if chosen else None
+        if INPUT not in stage.reads:
+            assert found is not None
+            return found
+        ends = self._first()
+        if found is None:
+            return ends.drop("op")
+        return found.unionByName(
+            ends.select(*(c for c in ends.columns if c in found.columns)), allowMissingColumns=True
+        )
 
     def _standing(self, events: DataFrame) -> DataFrame:
         """Without the events that are revoked, whichever came first."""

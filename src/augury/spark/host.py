@@ -118,21 +118,29 @@ class Work:
 def run(work: Work, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One partition of a history, in the order of ends: answers as soon as nothing can change them."""
     session: Session | None = None
+    now: int | None = None  # where the clock stands, where somebody asks
     for table in chunks(given, _CHUNK):
         if session is None:
             session = work.session()
+        if "now" in table.column_names:
+            now = table.column("now")[0].as_py()
+            table = table.drop_columns(["now"])
         if work.forward:
             passed, table = divided(table, work)
             yield from passed.select(work.schema.names).to_batches()
-            if not len(table):
-                continue
+        if now is not None:
+            table = table.filter(pc.less_equal(table.column("end"), now))
+        if not len(table):
+            continue
         last = int(table.column("end")[-1].as_py())
         events = batches(table, work.layout, work.extra)
         for type in work.plan.given.keys() & events.keys():
             events[type].ids = None  # equal ones are one
         yield from answers(work, session, session.take(events, last - 1))
     if session is not None:
-        yield from answers(work, session, session.take({}, FAR))
+        yield from answers(work, session, session.take({}, FAR if now is None else now))
+        if now is not None:
+            yield from answers(work, session, session.finish())
         yield from work.notices([(ERROR, n, rule, why) for (rule, why), n in session.errors.items()])
 
 

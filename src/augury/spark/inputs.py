@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from augury.algebra.graph_queries import stream_type
-from augury.algebra.plan import Attribute, Plan, Predicate
+from augury.algebra.plan import INPUT, Attribute, Plan, Predicate
+from augury.algebra.rule_terms import makes_windows
 from augury.clock import Clock, Kind
 from augury.compiled import Compiled
 from augury.errors import DataError, RunError, misspelt, nearest
@@ -326,6 +327,8 @@ def layout_of(plan: Plan, found: Iterable[Source], clock: Clock, exact: bool) ->
     inputs: dict[Predicate, list[str | None]] = {}
     for part in (part for source in found for part in source.parts):
         inputs[part.type] = [_plain(kind) for kind in part.kinds]
+    if any(map(makes_windows, plan.rules)):
+        inputs[INPUT] = []
     return Layout(kinds_of_all(plan, inputs, clock, exact))
 
 

@@ -258,6 +258,11 @@ def value_kind(value: Value) -> str:
 # From Arrow to the engine
 
 
+def _listed(trace: str | None) -> list[str] | None:
+    """The ids of a trace; that of an event without inputs, such as a window in which nothing happened, has none."""
+    return trace.split("\x1f") if trace else None if trace is None else []
+
+
 def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[Predicate, Batch]:
     """The events of a table by type; columns in `extra` are further arguments of every event."""
     codes = table.column("type").to_numpy()
@@ -276,10 +281,10 @@ def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[
         end = part.column("end").to_numpy()
         start = part.column("start").to_numpy() if "start" in names else end
         ids = part.column("id").to_pylist() if "id" in names else None
-        traces = [t and t.split("\x1f") for t in part.column("trace").to_pylist()] if "trace" in names else None
+        traces = [_listed(t) for t in part.column("trace").to_pylist()] if "trace" in names else None
         if ids is not None and not any(ids):
             ids = None
-        if traces is not None and not any(traces):
+        if traces is not None and all(one is None for one in traces):
             traces = None
         found[name, arity + len(extra)] = Batch(start, end, columns, ids, traces=traces)
     return found

@@ -54,7 +54,8 @@ def pack(given: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iterat
         names, packages, passed = [0], [b""], [False]
         if work.forward:
             codes = table.column("type")
-            ahead = table.filter(pc.or_(_among(codes, sorted(work.forward)), pc.less(codes, 0)))
+            made = pc.or_(_among(codes, sorted(work.forward)), pc.less(codes, 0))
+            ahead = table.filter(pc.and_not(made, table.column("revoke")))
             if len(ahead):
                 names.append(int(ahead.column("bucket")[0].as_py()))
                 packages.append(serialised(ahead.drop_columns(["bucket", "revoke"])))

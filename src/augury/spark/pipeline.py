@@ -11,13 +11,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import Every, Node, walk
+from augury.algebra.nodes import Node
 from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
-from augury.algebra.rule_terms import just_windows
-from augury.algebra.stages import Stage, Stages, needed
-from augury.compiled import Compiled, check_clock, refuse_late
+from augury.algebra.stages import Stage, Stages, needed, refuse_late
+from augury.compiled import Compiled, check_clock
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
@@ -63,16 +62,6 @@ class Execution:
     buckets: int | None = None  # of the state of a stream
 
 
-def refuse_windows(plan: Plan) -> None:
-    """Windows by the clock are spread by what lies in them: a rule that needs empty ones does not run on Spark."""
-    for rule in plan.rules:
-        if any(isinstance(node, Every) for node in walk(rule.body)) and just_windows(rule) is None:
-            raise RunError(
-                f"rule `{rule.label}` needs windows by the clock in which nothing is collected; Spark makes none",
-                hint="collect in the windows without `or none`, other literals and `previous`, or run it with --engine embedded",
-            )
-
-
 class Pipeline:
     """A program and its DataFrames."""
 
@@ -86,9 +75,8 @@ class Pipeline:
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
     ) -> None:
-        refuse_late(program, "Spark", any_of_them=True)
+        refuse_late(program.plan)
         program = replace(program, plan=program.lowered)
-        refuse_windows(program.plan)
         self.settings, self.execution = settings or Settings(), execution or Execution()
         self.names = self.execution.names
         given_facts: Any = (

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from augury.algebra.plan import Predicate
+from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, stages
 from augury.engine.changes import Changes
@@ -31,7 +31,7 @@ from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
-from augury.spark.host import Work
+from augury.spark.host import JOINT, Work
 from augury.spark.packages import bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.starting import ROCKSDB
@@ -143,7 +143,7 @@ class Stream(Outputs):
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
         pipeline = self.pipeline
         own = pipeline.own(spread, stage)
-        frames = [self._events(spread, stage, own, alone=before is None)] if own else []
+        frames = [self._events(spread, stage, own, alone=before is None)] if own or INPUT in stage.reads else []
         frames += [] if before is None else [before.withColumn("revoke", F.lit(False))]
         frame = reduce(DataFrame.unionByName, frames)
         bucket = F.lit(0) if stage.how != "key" else self._bucket(pipeline.key(stage, frame.columns))
@@ -189,12 +189,23 @@ class Stream(Outputs):
         if pipeline.ops:
             usable = usable | F.col("revoke")
         # The condition mentions the time: one that does not would be moved below the watermark, which all events tell.
-        events = events.where(F.coalesce(F.when(F.col(_TIME).isNotNull(), usable), usable))
+        used = events.where(F.coalesce(F.when(F.col(_TIME).isNotNull(), usable), usable))
+        if INPUT in stage.reads:
+            used = used.unionByName(self._inputs(events))
+        events = used
         if alone:
             said = {"start": not pipeline.points, "id": pipeline.ids, "revoke": pipeline.ops}
             return events.select("type", "end", *(c for c, there in said.items() if there), *pipeline.columns(stage))
         revoke = F.col("revoke") if pipeline.ops else F.lit(False)
         return pipeline.like_answers(events, F.lit(0).alias("origin"), revoke.alias("revoke"))
+
+    def _inputs(self, events: DataFrame) -> DataFrame:
+        """Events as such, whatever they say: the first one that stands opens windows by the clock."""
+        layout = self.pipeline.layout
+        changed = {c: F.lit(None).cast(layout.sql(c)) for c in layout.columns}
+        changed |= {"type": F.lit(layout.codes[INPUT]), "start": F.col("end"), "id": F.concat(F.lit(JOINT), "id")}
+        told = F.col(_TIME).isNotNull() | F.col("revoke") if self.pipeline.ops else F.col(_TIME).isNotNull()
+        return events.where(told).select(*(changed.get(c, F.col(c)).alias(c) for c in events.columns))
 
     def _hosted(
         self, frame: DataFrame, bucket: Column, work: Work, stage: Stage, silent: frozenset[Predicate]
@@ -287,8 +298,8 @@ class Processor(StatefulProcessor):
         bucket = Bucket(self.head, self.log, self.program, self, self.fingerprint)
         step = Step(payloads, self._frontier(watermark))
         changes = bucket.step(step)
-        # What goes to all buckets is reported by one of them.
-        silent = self.silent if int(key[0]) == 0 else self.silent | self.everywhere
+        # What goes to all buckets is reported by one of them; events as such are reported as what they are.
+        silent = self.silent | {INPUT} | (self.everywhere if int(key[0]) else set())
         records = [*host.answers(self.work, bucket.cached.session, changes), *self._notices(bucket.cached, silent)]
         timer = self._timer(bucket, fired, watermark)
         if payloads or records or not bucket.head.steps:
@@ -317,7 +328,9 @@ class Processor(StatefulProcessor):
 
     def _timer(self, bucket: Bucket, fired: int | None, watermark: int) -> int | None:
         """Wakes the bucket up once the watermark reaches the next answer that waits for it."""
-        ends = [one.waiting[0][0] for one in bucket.cached.session.answers if one.waiting]
+        session = bucket.cached.session
+        ends = [one.waiting[0][0] for one in session.answers if one.waiting]
+        ends += [due for one in session.circuit.clocked if (due := one.due) is not None]
         held = bucket.head.timer
         if fired is not None or (held is not None and held <= watermark):
             held = None
@@ -334,9 +347,9 @@ class Processor(StatefulProcessor):
         session = cached.session
         rows: list[host.Notice] = []
         for item in cached.late:
-            if not isinstance(item, Event):
+            if not isinstance(item, Event) and not item.id.startswith(JOINT):
                 rows.append((LATE, None, None, json.dumps({"op": "revoke", "id": item.id})))
-            elif (type := (item.type, len(item.args))) not in silent:
+            elif isinstance(item, Event) and (type := (item.type, len(item.args))) not in silent:
                 name, arity = self.work.plan.aliases.get(type, type)
                 rows.append((LATE, None, None, self._json(replace(item, type=name, args=item.args[:arity]))))
         cached.late.clear()

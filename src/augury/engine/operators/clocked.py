@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.clock_windows import Line, Windows
+from augury.algebra.plan import INPUT
 from augury.columns.frame import LONGEST, View
 from augury.columns.table import END, START, Links, Table
 from augury.engine.operators.base import Operator, Part
@@ -33,7 +34,8 @@ class ClockWindows(Operator):
         self.line = Line(windows, circuit.clock)
         self.least: int | None = None
         self.numbers: tuple[int, int] | None = None  # the first, and the one after the last
-        inputs = tuple(View(events.out.table) for events in circuit.inputs.values())
+        known = circuit.inputs  # a stage of a program on Spark is told of its inputs in one type for all
+        inputs = tuple(View(known[type].out.table) for type in ([INPUT] if INPUT in known else known))
         super().__init__(circuit, inputs, out, rule)
         circuit.clocked.append(self)
 
@@ -51,6 +53,12 @@ class ClockWindows(Operator):
 
     def tick(self, now: int) -> None:
         self.wake()
+
+    @property
+    def due(self) -> int | None:
+        """When the next window ends."""
+        now = self.circuit.now
+        return None if self.least is None or now is None else self.line.end(self.line.last_by(max(now, self.least)) + 1)
 
     def step(self) -> None:
         lost = False

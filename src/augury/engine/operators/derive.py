@@ -208,7 +208,8 @@ class Derived(Operator):
             body = head.inputs[0].table
             found = self.circuit.maker(body).may_change(horizon)
             if found is None:
-                limit = min(limit, horizon.since[id(child)])
+                delay = head.delay if isinstance(head, Derive) else 0  # such events go by when they are given
+                limit = min(limit, horizon.since[id(child)] + delay)
                 continue
             rows = np.flatnonzero(child.alive[: child.n])
             mask[child.data[RIGHT, rows[found[0][child.data[LEFT, rows]]]]] = True

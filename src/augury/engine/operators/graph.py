@@ -17,7 +17,7 @@ from augury.engine.operators.map import Map
 from augury.errors import DataError
 from augury.graphs.dataset import NO_DATASET, Dataset
 from augury.graphs.match import EventGraph
-from augury.graphs.parse import pattern_of
+from augury.graphs.parse import read_pattern
 from augury.graphs.patterns import InGraph, Needs, every_pattern, needs
 from augury.graphs.read import ReadAhead, Triples, read
 from augury.graphs.solve import Solving
@@ -56,7 +56,7 @@ class Solve(Map):
     stays = True
 
     def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Graph) -> None:
-        self.node, self.pattern = node, pattern_of(node.pattern)
+        self.node, self.pattern = node, read_pattern(node.pattern)
         self.texts = circuit.graph_texts.setdefault(id(source.table), GraphTexts())
         self.texts.needs |= needs(self.pattern)
         inside = [one.graph for one in every_pattern(self.pattern) if isinstance(one, InGraph)]
