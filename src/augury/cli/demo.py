@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
+from typing import Any
 
 import click
 import orjson
@@ -29,7 +31,7 @@ from augury.knowledge.graphs import Graph
 from augury.model import Event
 from augury.settings import Settings, Task
 from augury.sources import SourceFile
-from augury.terminal import is_terminal, working
+from augury.terminal import is_terminal, progress, working
 
 _ROWS = 15  # of a table, or a drawing, that are shown
 _STEPS = 12  # in which a stream is told
@@ -97,7 +99,7 @@ def _run(example: Example, folder: Path, engine: str, events: int) -> None:
     for table in example.tables(answer) if example.tables else tables(answer, task.plan):
         click.echo(show_table(table))
     if example.revises:
-        click.echo(show_table(_said(example, task, folder)))
+        click.echo(show_table(_taken_back(example, task, folder)))
     if example.explains:
         _explain(example, task, found)
 
@@ -125,20 +127,32 @@ def _explain(example: Example, task: Task, found: Sequence[Event]) -> None:
     click.echo(show_tree(derivation_tree(model, event), job.clock, task.plan.prefixes) + "\n")
 
 
-def _said(example: Example, task: Task, folder: Path) -> Table:
-    """What is said as the events come in, and what is taken back."""
+def _taken_back(example: Example, task: Task, folder: Path) -> Table:
+    """What is said as events are heard, and taken back later: when, and since what was heard."""
     session = Session(task.program, task.settings, facts=dict(task.facts), rdf=[folder / path for path in example.rdf])
-    rows: list[tuple[object, ...]] = []
-    for line in (folder / "events.jsonl").read_bytes().splitlines():
-        item = orjson.loads(line)
-        known = item.pop("heard", None)
-        for change in session.push(item):
-            if change.event.type in example.revises:
-                why = f"{item['op']} {item['id']}" if item.get("op") == "revoke" else item["id"]
-                at = session.clock.read(known or item["time"])
-                sign = "said" if change.op == "insert" else "taken back"
-                rows.append((show_time(session.clock, at), why, sign, _label(change.event)))
-    return Table("What was said, and what was taken back", ("heard", "with", "", "answer"), rows)
+    said: dict[object, str] = {}
+    rows: list[tuple[str, ...]] = []
+    lines = (folder / "events.jsonl").read_bytes().splitlines()
+    with progress("telling events as they were heard") as shown:
+        for heard, several in groupby(map(orjson.loads, lines), lambda item: item["heard"]):
+            items = [{name: value for name, value in item.items() if name != "heard"} for item in several]
+            shown(f"telling events as they were heard, {heard}")
+            for change in session.push(items):
+                if change.event.type not in example.revises:
+                    continue
+                now = show_time(session.clock, session.clock.read(heard))
+                if change.op == "insert":
+                    said[change.event.content] = now
+                else:
+                    rows.append((said.pop(change.event.content), now, _cause(items), _label(change.event)))
+    title = f"Said, and taken back later: {len(rows)} of {len(said) + len(rows)}"
+    return Table(title, ("said", "taken back", "since", "answer"), rows)
+
+
+def _cause(items: Sequence[Mapping[str, Any]]) -> str:
+    if len(items) > 1:
+        return f"{len(items)} more events"
+    return f"{items[0]['id']} is revoked" if items[0].get("op") == "revoke" else f"{items[0]['id']} comes late"
 
 
 # Streams

@@ -40,8 +40,8 @@ def days(count: int) -> list[dict[str, Any]]:
             fate = chance.random()
             if fate < 0.15:  # the transfer of the money fails: the balance is restored
                 found.append((bought + timedelta(minutes=2, seconds=1), {"op": "revoke", "id": booked}))
-            elif fate < 0.3:  # the client cancels within the hour
-                found.append((bought + timedelta(minutes=30), {"op": "revoke", "id": order}))
+            elif fate < 0.35:  # the client cancels within two hours
+                found.append((bought + timedelta(minutes=chance.choice((30, 110))), {"op": "revoke", "id": order}))
     found.sort(key=lambda one: one[0])
     return [{**event, "heard": at.isoformat(" ")} for at, event in found]
 
@@ -56,7 +56,7 @@ EXAMPLE = Example(
     program=("brokerage.aug",),
     write=write,
     sizes=(5, 2),
-    lateness="1h",
+    lateness="2h",
     revises=("big_trade", "investigation"),
     explains="investigation",
 )

@@ -12,12 +12,18 @@ from augury.examples import Example, Found, Table, write_lines
 
 
 def reports(count: int) -> list[dict[str, Any]]:
-    """The first so many reports, in the order of their last revision."""
+    """The first so many reports, in the order of their last revision; they are heard at the end of the hour."""
     text = files("augury.examples.earthquakes").joinpath("reports.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))[:count]
     numbers = ("magnitude", "latitude", "longitude", "depth")
     return [
-        {"type": "report", "id": row["id"], "time": row["time"], "heard": row["updated"], "place": row["place"]}
+        {
+            "type": "report",
+            "id": row["id"],
+            "time": row["time"],
+            "heard": row["updated"][:13] + ":59",
+            "place": row["place"],
+        }
         | {"kind": row["kind"], "args": [row["id"], *(float(row[n]) for n in numbers), row["place"], row["kind"]]}
         for row in rows
     ]
