@@ -1,4 +1,4 @@
-"""Bar charts as SVG, written by hand: they need no library, and a browser or a README shows them.
+"""Bar charts as SVG, drawn by matplotlib.
 
 One file a figure: a group of bars a case, a colour a series, the value at the end of the bar. The scale is linear and
 begins at zero, so that lengths can be compared.
@@ -7,66 +7,67 @@ begins at zero, so that lengths can be compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
+from augury.pictures.picture import Picture
+from augury.pictures.plots import PALETTE, figure, picture_of, style
 from bench.report import figures
 from bench.rows import Row
 
-COLOURS = ("#1b6ca8", "#7fb3d5", "#e08e45", "#8a8a8a", "#5a9e6f")
-WRONG = "#c0392b"
-WIDTH, BAR, GAP, TOP, RIGHT = 860, 16, 12, 66, 110
-LETTER = 7.0  # width of a letter of the labels, about
+COLOURS = (PALETTE[1], PALETTE[5], PALETTE[4], "#8a8f98", PALETTE[2], PALETTE[3])
+WRONG = PALETTE[0]
+BAR, GAP = 18, 0.6  # pixels of a bar, and the gap between cases in bars
 
 
 def draw(titles: dict[str, str], rows: Sequence[Row], folder: Path) -> list[Path]:
     """One chart for each figure and unit; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    for figure in dict.fromkeys(row.figure for row in rows):
-        mine = [row for row in rows if row.figure == figure]
+    for name in dict.fromkeys(row.figure for row in rows):
+        mine = [row for row in rows if row.figure == name]
         for number, unit in enumerate(dict.fromkeys(row.unit for row in mine)):
-            path = folder / f"{figure}{f'-{number + 1}' if number else ''}.svg"
-            path.write_text(chart(titles.get(figure, figure), [r for r in mine if r.unit == unit]), encoding="utf-8")
-            written.append(path)
+            path = folder / f"{name}{f'-{number + 1}' if number else ''}.svg"
+            written.append(chart(titles.get(name, name), [r for r in mine if r.unit == unit]).save(path))
     return written
 
 
-def chart(title: str, rows: Sequence[Row]) -> str:
+def chart(title: str, rows: Sequence[Row]) -> Picture:
     cases = list(dict.fromkeys(row.case for row in rows))
     series = list(dict.fromkeys(row.series for row in rows))
     colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(series)}
-    left = 24 + LETTER * max(len(case) for case in cases)
-    scale = (WIDTH - left - RIGHT) / max(max(row.value for row in rows), 1e-9)
-    parts = [text(16, 26, title, "start", 15, "bold"), text(WIDTH - 16, 26, rows[0].unit, "end", 12)]
-    if len(series) > 1:
-        parts += legend(colour)
-    y = float(TOP if len(series) > 1 else TOP - 20)
+    y = 0.0
+    middles: list[float] = []
+    placed: list[tuple[float, Row]] = []
     for case in cases:
         bars = [row for row in rows if row.case == case]
-        parts.append(text(left - 8, y + BAR * len(bars) / 2 + 4, case, "end", 12))
-        for row in bars:
-            fill = colour[row.series] if row.right else WRONG
-            width = max(1.0, row.value * scale)
-            parts.append(f'<rect x="{left:.0f}" y="{y:.0f}" width="{width:.1f}" height="{BAR - 2}" fill="{fill}"/>')
-            shown = figures(row.value) + ("" if row.right else " WRONG")
-            parts.append(text(left + width + 5, y + BAR - 5, shown, "start", 11))
-            y += BAR
-        y += GAP
-    frame = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y + 4:.0f}" font-family="sans-serif">'
-    return "\n".join([frame, '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>", ""])
+        middles.append(y + (len(bars) - 1) / 2)
+        placed += [(y + i, row) for i, row in enumerate(bars)]
+        y += len(bars) + GAP
+    with style():
+        from matplotlib.patches import Patch
 
-
-def legend(colour: dict[str, str]) -> list[str]:
-    parts: list[str] = []
-    x = 16.0
-    for name, fill in colour.items():
-        parts.append(f'<rect x="{x:.0f}" y="40" width="12" height="12" fill="{fill}"/>')
-        parts.append(text(x + 17, 50, name, "start", 12))
-        x += 36 + LETTER * len(name)
-    return parts
-
-
-def text(x: float, y: float, words: str, anchor: str, size: int, weight: str = "normal") -> str:
-    place = f'x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"'
-    return f'<text {place} font-size="{size}" font-weight="{weight}" fill="#222">{escape(words)}</text>'
+        drawn = figure(860, 80 + BAR * y + (24 if len(series) > 1 else 0))
+        axes = drawn.add_subplot()
+        for name in series:
+            own = [(at, row) for at, row in placed if row.series == name]
+            shades = [colour[name] if row.right else WRONG for _, row in own]
+            values = [row.value for _, row in own]
+            drawn_bars = axes.barh([at for at, _ in own], values, height=0.86, color=shades, label=name)
+            axes.bar_label(
+                drawn_bars,
+                [figures(row.value) + ("" if row.right else " WRONG") for _, row in own],
+                padding=4,
+                fontsize=9,
+            )
+        axes.set_yticks(middles, cases)
+        axes.set_ylim(y - GAP - 0.3, -0.7)
+        axes.margins(x=0.12)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+        axes.set_xlabel(rows[0].unit)
+        axes.set_title(title)
+        if len(series) > 1:
+            boxes = [Patch(color=colour[name], label=name) for name in series]
+            drawn.legend(handles=boxes, loc="outside lower left", ncols=min(4, len(series)), fontsize=9)
+        return picture_of(drawn, title)

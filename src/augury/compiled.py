@@ -212,19 +212,6 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
         ) from None
 
 
-def refuse_late(program: Compiled, executor: str) -> None:
-    """Raises ProgramError where answers of a query come after their ends and others read them."""
-    findings = Findings()
-    for query in (query for query in program.lowered.graph_queries if query.settles_late):
-        findings.add(
-            "E259",
-            f"{executor} does not give to others what waits for an absence at its end",
-            query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
-            hint="let the rules read its streams, or use --engine reference",
-        )
-    findings.raise_errors()
-
-
 def check_clock(program: Compiled, clock: Kind) -> None:
     """On a known clock, times and durations have one type each; raises ProgramError where a use does not fit it."""
     findings = Findings()

@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from itertools import takewhile
 from typing import Literal
 
@@ -118,8 +119,23 @@ class Diagnostic:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        return f'<pre style="{_LETTERS}">{_coloured(self.render(), self.severity)}</pre>'
+
 
 WIDEST = 160
+_LETTERS = "font-family:ui-monospace,Menlo,Consolas,monospace;line-height:1.45;white-space:pre;overflow-x:auto;margin:0"
+_COLOURS = {"error": "#d55e00", "warning": "#b8860b"}
+
+
+def _coloured(text: str, severity: Severity) -> str:
+    """A finding as HTML: its code and its carets in colour, its first line strong."""
+    first, *rest = escape(text, quote=False).split("\n")
+    code, _, message = first.partition(": ")
+    colour = f'<span style="color:{_COLOURS[severity]}">{{}}</span>'
+    rest = [re.sub(r"\^+$", lambda found: colour.format(found[0]), line) for line in rest]
+    rest = [re.sub(r"^(  (?:hint|note):)", r"<b>\1</b>", line) for line in rest]
+    return "\n".join([f"<b>{colour.format(code)}: {message}</b>", *rest])
 
 
 def _printable(text: str) -> str:
@@ -157,6 +173,13 @@ class ProgramError(AuguryError):
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__(render_all(self.diagnostics))
+
+    def _repr_html_(self) -> str:
+        return "\n".join(one._repr_html_() for one in self.diagnostics)
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows where nobody catches it: the findings, for the lines of Python say nothing about them."""
+        return str(self).split("\n")
 
 
 class DataError(AuguryError):

@@ -14,6 +14,7 @@ from augury.compiled import Compiled, source_of
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
 from augury.explain.plans import explain
+from augury.pictures import Explanation
 from augury.settings import Settings
 
 
@@ -23,7 +24,8 @@ class Program(Compiled):
 
     def explain(self, format: str = "text") -> str:
         """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
-        return explain(self.plan, self.optimised, self.modules, format)
+        text = explain(self.plan, self.optimised, self.modules, format)
+        return Explanation(text) if format == "text" else text
 
     def session(
         self,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Unpack, overload
+
+import numpy as np
 
 from augury import sinks
 from augury.algebra.plan import Plan
@@ -15,6 +17,7 @@ from augury.clock import Clock, Kind
 from augury.compiled import Compiled, check_clock
 from augury.engine import batch
 from augury.engine.changes import Detected
+from augury.engine.scenes import scene_of
 from augury.entailment import Model
 from augury.errors import RunError, counted, too_deep
 from augury.explain.why import derivation_tree, show_tree
@@ -22,8 +25,20 @@ from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import evaluate, static_graphs
 from augury.model import Event, Fact, Revocation
+from augury.pictures import (
+    Explanation,
+    Picture,
+    Places,
+    Scene,
+    TimelineOptions,
+    draw_map,
+    lanes_of,
+    located,
+    timeline,
+)
 from augury.program import Program, compile
 from augury.settings import Settings
+from augury.sinks.names import attribute_names
 from augury.sources import Reader, SourceFile, read_history
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
@@ -41,6 +56,7 @@ class Result(sinks.Tabular):
     program: Compiled
     model: Model
     clock: Clock
+    revoked: Callable[[], Iterable[Event]] = tuple  # inputs that were taken back, which nothing else holds
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self._found)
@@ -90,14 +106,56 @@ class Result(sinks.Tabular):
         """Rows that could not be computed: how often, by rule and message."""
         return self.model.errors
 
-    def why(self, event: Event, all: bool = False) -> str:
+    def why(self, event: Event, all: bool = False) -> Explanation:
         """The derivation of an event as a tree; with `all`, every derivation."""
         known = {e.content: e for e in self.model.all_events} if isinstance(event, Event) else {}
         if not known or event.content not in known:
             raise RunError(
                 f"{event} was not detected", hint=self._not_computed(event) or "give an event of this result"
             )
-        return show_tree(derivation_tree(self.model, known[event.content], all), self.clock, self.program.plan.prefixes)
+        tree = derivation_tree(self.model, known[event.content], all)
+        return Explanation(show_tree(tree, self.clock, self.program.plan.prefixes))
+
+    def timeline(self, taken_back: Iterable[Event] = (), **options: Unpack[TimelineOptions]) -> Picture:
+        """A picture of events and detections as intervals on lanes, one a type, with what was taken back.
+
+        `select` are the events whose derivations are drawn as arrows: an event, the name of a type, or several of them; by
+        default all detections, where they are few. `types` are the lanes to draw, by name; `since` and `until` are the time
+        that is shown; `lanes="rule"` draws a lane of each rule; `width` is in pixels, `title` stands above. A lane with
+        more events than fit is drawn as bins. `taken_back` are answers that were given once; those that do not stand are
+        drawn as such.
+        """
+        stands = {event.content for event in self} if taken_back else set()
+        return timeline(self._scene([event for event in taken_back if event.content not in stands]), **options)
+
+    def map(self, places: Places | None = None, types: Iterable[str] | None = None, title: str = "") -> Picture:
+        """A map of the events and detections that have a place; needs matplotlib, the extra `pictures`.
+
+        An event has one where two of its attributes are called longitude and latitude, or lon and lat, or where an argument
+        is the name of a place in `places`: `{"s1": (13.4, 52.5)}`, longitude first. `types` are those to draw.
+        """
+        plan = self.program.plan
+        found = []
+        for lane in self._scene([]).only(types, None, None).lanes:
+            events = [lane.event(row) for row in range(len(lane)) if not lane.gone[row]]
+            arity = len(events[0].args) if events else 0
+            names = [name.lower() for name in attribute_names(plan, (lane.name, arity))]
+            found.append(located(lane.name, lane.kind, events, names, places or {}))
+        return draw_map(found, title)
+
+    def _repr_html_(self) -> str:
+        return f"{super()._repr_html_()}{self.timeline()._repr_html_()}"
+
+    def _scene(self, taken_back: list[Event]) -> Scene:
+        """What a timeline shows."""
+        model, plan = self.model, self.program.plan
+        if isinstance(model, batch.Answer):
+            circuit, found = model.session.circuit, model.detected.found
+            scene = scene_of(circuit, plan, self.clock, found, taken_back, model.clock)
+        else:
+            scene = _scene_of(model, plan, self.clock, taken_back)
+        stand = (lane.some(np.flatnonzero(~lane.gone)) if lane.kind == "event" else lane for lane in scene.lanes)
+        return replace(scene, lanes=(*stand, *lanes_of("event", self.revoked(), gone=True)))
 
     def _not_computed(self, event: Event) -> str:
         """What to say of an event that no output rests on: it was not looked for."""
@@ -133,6 +191,25 @@ class Listed(sinks.Tabular):
 
 
 OneType = Detected | Listed
+
+
+def _scene_of(model: Model, plan: Plan, clock: Clock, gone: list[Event]) -> Scene:
+    """What a timeline shows of a model that has all its events."""
+    types = {rule.type for rule in plan.rules}
+    inputs = lanes_of("event", (e for e in model.inputs.values() if e.type not in types))
+    between = lanes_of("derived", (e for e in model.all_events if e.type in types - set(plan.outputs)))
+
+    def parts(event: Event) -> list[Event]:
+        if event.id in model.derivations:
+            return [part for part in model.derivations[event.id][0].parts if part.id != event.id]
+        return [model.inputs[id] for id in event.trace if id in model.inputs]
+
+    def rule(event: Event) -> str:
+        ways = model.derivations.get(event.id)
+        return ways[0].rule or event.type if ways else event.type
+
+    lanes = (*inputs, *between, *lanes_of("detected", model.events), *lanes_of("detected", gone, gone=True))
+    return Scene(lanes, clock, parts, rule)
 
 
 def _only(plan: Plan, type: str) -> Plan:
@@ -185,8 +262,10 @@ def run(
     given = (chosen, known, time["until"], time["as_of"], settings.retention)
     try:
         if engine == "embedded":
-            return Result(program, batch.evaluate(program, history, *given, limits=settings.limits), chosen)
+            model = batch.evaluate(program, history, *given, limits=settings.limits)
+            return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
         plan = needed(program.plan, program.plan.outputs)
-        return Result(program, evaluate(plan, history.items(), *given, static_graphs(graphs, plan)), chosen)
+        model = evaluate(plan, history.items(), *given, static_graphs(graphs, plan))
+        return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
     except RecursionError:
         raise too_deep() from None

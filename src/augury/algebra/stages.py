@@ -43,6 +43,7 @@ from augury.algebra.properties import correlation_key, event_lengths, key_classe
 from augury.algebra.rule_terms import makes_windows
 from augury.algebra.strata import fact_edges, strata
 from augury.algebra.terms import Var
+from augury.errors import Findings
 
 How = Literal["key", "slices", "one"]
 Positions = frozenset[int]
@@ -339,6 +340,22 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
 def asks_the_clock(stage: Stage) -> bool:
     """Whether what a stage makes hangs on where the clock stands: there are windows up to there, or answers wait for it."""
     return INPUT in stage.reads or any(rule.until is not None for rule in stage.rules)
+
+
+def refuse_late(plan: Plan) -> None:
+    """Raises where answers of a query come after their ends and others read them: a stage waits for ends alone."""
+    read = {t for rule in plan.rules for t in rule_reads(rule)} | {
+        t for query in plan.graph_queries for t in query.reads
+    }
+    findings = Findings()
+    for query in (query for query in plan.graph_queries if query.settles_late and query.predicate in read):
+        findings.add(
+            "E259",
+            "Spark does not give to others what waits for an absence at its end",
+            query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
+            hint="let the rules read its streams, or use --engine embedded",
+        )
+    findings.raise_errors()
 
 
 def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:

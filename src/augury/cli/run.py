@@ -27,6 +27,7 @@ from augury.cli.options import (
 from augury.engine import batch
 from augury.errors import RunError
 from augury.job import Follower, Job, LeftOut, check_registered, unread
+from augury.pictures import Picture, Scene, check_ending, lanes_of, timeline
 from augury.run import ENGINES, Result
 from augury.settings import Task
 from augury.sinks import FORMATS, Format, check_folder, make_folder
@@ -61,6 +62,16 @@ class Output:
         ),
     ]
 
+    picture: Annotated[
+        str | None,
+        click.option(
+            "--picture",
+            metavar="FILE",
+            help="Also draw a timeline: as .svg, or as .html to pan and to zoom, which works offline. "
+            "On Spark it has what was detected, and not the events.",
+        ),
+    ]
+
     @cached_property
     def format(self) -> Format:
         named = self.format_ or sinks.format_of(self.output)
@@ -69,6 +80,9 @@ class Output:
     def check(self, given: Given) -> None:
         """Refuses what cannot be written."""
         outputs = given.compiled.plan.outputs
+        if self.picture is not None:
+            check_ending(self.picture)
+            check_output(self.picture, given.events, folder=False)
         check_output(self.output, given.events, self.format == "parquet")
         if self.format == "arrow" and self.output == "-" and is_terminal():
             raise click.UsageError("Arrow is not for a terminal: --output FILE")
@@ -79,6 +93,12 @@ class Output:
 
     def write(self, answers: sinks.Answers) -> None:
         sinks.write(answers, self.format, self.output, sys.stdout, trace=self.trace, width=width(self.output))
+
+    def draw(self, make: Callable[[], Picture]) -> None:
+        """Draws a picture, where one is asked for."""
+        if self.picture is not None:
+            make().save(self.picture)
+            say(f"drew {self.picture}")
 
     def show(self, answers: sinks.Answers, missing: Callable[[], list[str]]) -> None:
         """Writes the answer of a run; on a terminal, that there is none, and what was missing."""
@@ -150,7 +170,7 @@ def run(
         without_pandas()
     if show_changes and output.format == "parquet":
         raise click.UsageError("--changes are told as a table, JSON lines, CSV or Arrow")
-    if show_changes and chosen == "embedded" and _is_live(task, output):
+    if show_changes and chosen == "embedded" and output.picture is None and _is_live(task, output):
         follow(task, until, output)
         return
     with progress("reading events") as shown:
@@ -159,12 +179,17 @@ def run(
     if show_changes:
         replayed = job.replay(until, chosen)
         output.write(sinks.answers_of(replayed.changes, task.plan, job.clock, changes=True))
+        taken_back = [change.event for change in replayed.changes if change.op == "retract"]
+        result = Result(task.program, replayed.model, job.clock, job.history.taken_back)
+        output.draw(lambda: result.timeline(taken_back=taken_back))
         job.report(replayed.model)
         return
     model = job.evaluate(until, as_of, chosen)
     with working("writing answers"):
-        answers = Result(task.program, model, job.clock).as_answers()
+        result = Result(task.program, model, job.clock, job.history.taken_back)
+        answers = result.as_answers()
     output.show(answers, job.missing)
+    output.draw(result.timeline)
     if show_goals and isinstance(model, batch.Answer):
         for goal in model.session.goals():
             say(goal.show(job.clock, model.clock))
@@ -249,6 +274,10 @@ def check_output(output: str, events: Iterable[str], folder: bool) -> None:
 def run_on_spark(task: Task, cluster: Cluster, partitions: int | None, until: str | None, output: Output) -> None:
     """`augury run` on Spark."""
     check_registered(task.plan)
+    if output.picture is not None and output.format == "parquet":
+        raise RunError(
+            "Spark writes Parquet without bringing the answers here, where a picture is drawn", "use --format"
+        )
     with TemporaryDirectory(prefix="augury-") as folder:
         task = replace(task, events=tuple(_spooled(source, Path(folder)) for source in task.events))
         for source in task.events:
@@ -268,7 +297,9 @@ def run_on_spark(task: Task, cluster: Cluster, partitions: int | None, until: st
                 found = job.evaluate()
                 errors = found.errors
         if output.format != "parquet":
-            output.show(found.answers(task.plan, job.clock), lambda: unread(task.plan, job.types()))
+            answers = found.answers(task.plan, job.clock)
+            output.show(answers, lambda: unread(task.plan, job.types()))
+            output.draw(lambda: timeline(Scene(tuple(lanes_of("detected", answers.events())), job.clock)))
         LeftOut(task.plan, job.skipped, job.facts, job.graphs).report(errors, unknown=job.unknown)
 
 

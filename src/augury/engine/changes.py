@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 import numpy as np
 
@@ -14,9 +14,12 @@ from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.columns.table import END, NONE, START, grown
 from augury.engine.found import Found
+from augury.engine.scenes import scene_of
 from augury.engine.trace import StepCache, Traces
 from augury.jit import Array
 from augury.model import Change, Event
+from augury.pictures import Picture, Scene, TimelineOptions, timeline
+from augury.pictures.markup import table
 
 if TYPE_CHECKING:
     from augury.engine.operators.derive import Derived
@@ -75,6 +78,18 @@ class Changes(sinks.Tabular):
 
     def as_answers(self) -> sinks.Answers:
         return _answers(self._plan, self._clock, {"retract": self.gone, "insert": self.given}, self._type)
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if len(self) else table(["nothing has changed"], [])
+
+    def timeline(self, **options: Unpack[TimelineOptions]) -> Picture:
+        """What the step has said and what it has taken back, with the events that are held; see `Result.timeline`."""
+        rows = next(iter((*self.gone.parts, *self.given.parts)), None)
+        if rows is None:
+            return timeline(Scene((), self._clock), **options)
+        circuit = rows.derived.circuit
+        with circuit.turn:
+            return timeline(scene_of(circuit, self._plan, self._clock, self.given, self.gone), **options)
 
 
 class Detected(sinks.Tabular):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from augury.algebra.nodes import (
@@ -27,10 +27,13 @@ from augury.columns.dictionary import OPEN
 from augury.engine.operators.base import Operator
 from augury.model import Event, Value, equal, show_value
 from augury.notation import show_event
+from augury.pictures.markup import readable, share_bar, table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.operators.derive import Derived
+
+_NO_CLOCK = Clock()
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Goal:
     binding: dict[str, Any]
     until: int | None = None
     since: int | None = None
+    clock: Clock = field(default=_NO_CLOCK, compare=False, repr=False)
 
     def lasting(self, now: int) -> int | None:
         """For how many time points it has lasted."""
@@ -68,6 +72,27 @@ class Goal:
         since = "" if now is None or self.since is None else f" since {clock.show(self.since)}{length}"
         return f"{self.rule}:{since} {self.complete:.0%} [{done}] awaits {self.awaits}{until}{' where ' + bound if bound else ''}"
 
+    def _repr_html_(self) -> str:
+        return goals_table([self])
+
+
+class Goals(list[Goal]):
+    """Goals, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        return goals_table(self)
+
+
+def goals_table(found: Sequence[Goal]) -> str:
+    """Goals as HTML, how complete each is as a bar."""
+
+    def row(goal: Goal) -> list[str]:
+        done = ", ".join(f"{e.type}({', '.join(map(show_value, e.args))})" for e in goal.done)
+        since, until = ("" if t is None else readable(t, goal.clock) for t in (goal.since, goal.until))
+        return [goal.rule, share_bar(goal.complete), since, done, goal.awaits, until]
+
+    return table(["rule", "complete", "since", "has happened", "awaits", "until"], map(row, found))
+
 
 def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False) -> Iterator[Goal]:
     """The partial matches that can still be completed, rule by rule, the most complete first; or those of this step."""
@@ -78,7 +103,18 @@ def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False
             done = tuple(map(circuit.event, one.done))
             binding = {v: decode(code) for v, code in one.binding.items() if code != OPEN}
             since = min((e.start for e in done), default=None)
-            found.append(Goal(label, done, written(one.awaits), max(total, len(done) + 1), binding, one.until, since))
+            found.append(
+                Goal(
+                    label,
+                    done,
+                    written(one.awaits),
+                    max(total, len(done) + 1),
+                    binding,
+                    one.until,
+                    since,
+                    circuit.clock,
+                )
+            )
         yield from found if new else sorted(found, key=lambda g: (-g.complete, g.done[-1].end if g.done else 0))
 
 
@@ -97,7 +133,7 @@ def states(circuit: Circuit, rule: str | None, now: int | None, forgotten: int |
             text = f"{name}({', '.join(show_value(a) for a in args)})"
             awaits = f"the end of {text}" if ends in circuit.derived else f"nothing: {text} has no end"
             done = () if began is None else _makers(circuit, makers, args, began)
-            found.append(Goal(labels[0], done, awaits, 2, {}, None, began))
+            found.append(Goal(labels[0], done, awaits, 2, {}, None, began, circuit.clock))
     yield from sorted(found, key=lambda g: (g.since is not None, g.since or 0, g.awaits))
 
 

@@ -14,6 +14,7 @@ from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as
 from augury.explain.why_not import misses_as_json, show_misses
 from augury.explain.why_not import why_not as nearest_misses
 from augury.model import Event, content_id
+from augury.pictures import Explanation
 
 if TYPE_CHECKING:
     from augury.engine.session import Session
@@ -31,7 +32,9 @@ def why(session: Session, event: Event, all: bool = False, format: Literal["text
     if format == "json":
         return json.dumps(tree_as_json(tree, session.clock), ensure_ascii=False)
     prefixes = session.program.plan.prefixes
-    return (tree_as_mermaid if format == "mermaid" else show_tree)(tree, session.clock, prefixes)
+    if format == "mermaid":
+        return tree_as_mermaid(tree, session.clock, prefixes)
+    return Explanation(show_tree(tree, session.clock, prefixes))
 
 
 def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text") -> str:
@@ -56,7 +59,7 @@ def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text
     _one_of(format, "text", "json")
     if format == "json":
         return json.dumps(misses_as_json(misses, session.clock), ensure_ascii=False)
-    return show_misses(misses, session.clock)
+    return Explanation(show_misses(misses, session.clock))
 
 
 def stats(session: Session) -> dict[str, Any]:

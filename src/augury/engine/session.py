@@ -6,30 +6,32 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
-from augury.compiled import Compiled, check_clock, refuse_late
+from augury.compiled import Compiled, check_clock
 from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.callbacks import Callbacks
 from augury.engine.changes import Answers, Changes, Detected
 from augury.engine.circuit import Circuit
 from augury.engine.found import Found, Rows
-from augury.engine.goals import Goal, goals, states
+from augury.engine.goals import Goal, Goals, goals, states
 from augury.engine.horizon import Horizon, compact, unsettled
 from augury.engine.intake import Intake
 from augury.engine.learning import allow, in_time, known_name, statements_from
+from augury.engine.scenes import scene_of
 from augury.errors import DataError, RunError, nearest, too_deep
 from augury.jit import Array, count_work
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.knowledge_base import Knowledge
 from augury.model import Change, Event, Fact, HistoryItem, Revocation
+from augury.pictures import Picture, Scene, TimelineOptions, timeline
 from augury.settings import Settings, choose_clock
 from augury.sources import Batch
 
@@ -54,7 +56,6 @@ class Session:
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
         """`clock` is the one that is known already; otherwise it follows from the settings and the first event."""
-        refuse_late(program, "the embedded engine")
         self.opened = self.program = program  # the program it was opened with, and with the rules that came since
         self.settings = settings or Settings()
         self._given_facts, self._graphs = facts, Graphs.of(rdf)
@@ -469,13 +470,13 @@ class Session:
 
     # Looking inside
 
-    def goals(self, rule: str | None = None) -> list[Goal]:
+    def goals(self, rule: str | None = None) -> Goals:
         """What has begun and has not ended: partial matches, and facts that events made and that hold."""
         if rule is not None:
             self._known_rule(rule)
         with self._turn:
             forgotten = self.settled if self.pruned else None
-            return [*goals(self.circuit, rule, self.now), *states(self.circuit, rule, self.now, forgotten)]
+            return Goals([*goals(self.circuit, rule, self.now), *states(self.circuit, rule, self.now, forgotten)])
 
     def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
         """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
@@ -486,6 +487,21 @@ class Session:
         """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
         with self._turn:
             return inspect.why_not(self, atom, format)
+
+    def timeline(self, changes: Iterable[Change] = (), **options: Unpack[TimelineOptions]) -> Picture:
+        """A picture of the events that are held and of what stands; see `Result.timeline`.
+
+        Of `changes`, which a session does not keep, those answers are drawn as well that were taken back and stand no more.
+        """
+        if self._circuit is None:
+            return timeline(Scene((), Clock()), **options)
+        with self._turn:
+            stands = self._standing(None)
+            said = {one.event.content: one.event for one in changes if one.op == "retract"}
+            gone = [said[content] for content in said.keys() - {event.content for event in (stands if said else ())}]
+            return timeline(
+                scene_of(self._circuit, self.program.plan, self.clock, stands.found, gone, self.now), **options
+            )
 
     def stats(self) -> dict[str, Any]:
         """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""

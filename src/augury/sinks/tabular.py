@@ -7,6 +7,7 @@ from typing import Any
 
 from augury.errors import RunError
 from augury.sinks.answers import Answers
+from augury.sinks.notebook import shown_table
 
 
 class Tabular:
@@ -40,6 +41,9 @@ class Tabular:
         except ImportError:
             raise RunError("Polars is not installed", "pip install polars") from None
         return polars.from_arrow(self.to_arrow(type, trace))
+
+    def _repr_html_(self) -> str:
+        return shown_table(self.as_answers())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -88,6 +88,11 @@ class History:
     def types(self) -> set[str]:
         return {name for name, _ in self.batches}
 
+    def taken_back(self) -> list[Event]:
+        """The events that are revoked."""
+        ids = {one.id for _, one in self.revoked}
+        return [item for item in self.items() if isinstance(item, Event) and item.id in ids]
+
     def items(self) -> list[HistoryItem]:
         """Events and revocations one by one, in the order of arrival."""
         found: list[tuple[int, HistoryItem]] = list(self.revoked)

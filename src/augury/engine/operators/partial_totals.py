@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.terms import Var
 from augury.columns.frame import View
+from augury.columns.grouping import in_groups
 from augury.columns.table import RANK
-from augury.engine.operators.group_totals import in_groups
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _MOST = 2**61
 
 @dataclass(frozen=True)
 class Partial:
-    """What a pane comes to: for each group its values as codes, how many there are, and the parts of each total."""
+    """What some panes come to: for each group its values as codes, how many there are, and the parts of each total."""
 
     by: list[Array]
     counts: Array
@@ -37,13 +37,16 @@ class Partial:
     whole: tuple[bool, ...]
 
 
+Share = tuple[Partial, int, int]  # what a pane comes to: the groups from here up to there
+
+
 class PartialTotals:
     """Adds up panes, and windows from panes."""
 
     def __init__(self, circuit: Circuit, view: View, collect: Collect) -> None:
         self.circuit, self.view, self.collect = circuit, view, collect
 
-    def panes(self, rows: Array, pane: Array) -> dict[int, Partial] | None:
+    def panes(self, rows: Array, pane: Array) -> dict[int, Share] | None:
         """What each pane comes to; None where something in them is not a number that can be added exactly."""
         dictionary, data, view = self.circuit.tables.dictionary, self.view.table.data, self.view
         by = [data[view.vars[v], rows] for v in self.collect.by]
@@ -59,15 +62,11 @@ class PartialTotals:
             whole.append(numbers is None or numbers.dtype.kind == "i")
             parts.append(tuple(_reduce(total.aggregate.function).reduceat(column, first) for column in found))
         at = [column[order][first] for column in by]
-        rank = np.maximum.reduceat(data[RANK, rows], first)
+        found_panes = Partial(at, counts, np.maximum.reduceat(data[RANK, rows], first), parts, tuple(whole))
         owner = pane[first]
         cuts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
-        found_panes: dict[int, Partial] = {}
-        for number, lo, hi in zip(owner[cuts].tolist(), cuts.tolist(), [*cuts[1:].tolist(), len(first)], strict=True):
-            some = slice(lo, hi)
-            own = [tuple(column[some] for column in columns) for columns in parts]
-            found_panes[number] = Partial([c[some] for c in at], counts[some], rank[some], own, tuple(whole))
-        return found_panes
+        ends = [*cuts[1:].tolist(), len(first)]
+        return {n: (found_panes, lo, hi) for n, lo, hi in zip(owner[cuts].tolist(), cuts.tolist(), ends, strict=True)}
 
     def numbers(self, total: Total, rows: Array) -> Array | None:
         match total.aggregate.args:
@@ -77,13 +76,13 @@ class PartialTotals:
         return None
 
     def windows(
-        self, partials: Sequence[Partial], pane: Array, numbers: Array, first: Array, last: Array
+        self, shares: Sequence[Share], pane: Array, numbers: Array, first: Array, last: Array
     ) -> tuple[Array, dict[str, Array], Array] | None:
         """Windows from panes, which are in order: the window of each group, its columns as codes, and its rank."""
         dictionary, names = self.circuit.tables.dictionary, [total.name for total in self.collect.totals]
+        partials, sizes = _side_by_side(shares), np.r_[0, np.cumsum([hi - lo for _, lo, hi in shares])]
         if len({p.whole for p in partials}) != 1:
             return None
-        sizes = np.r_[0, np.cumsum([len(p.counts) for p in partials])]
         lo, hi = sizes[np.searchsorted(pane, first)], sizes[np.searchsorted(pane, last)]
         counts = hi - lo
         window = np.repeat(numbers, counts)
@@ -103,6 +102,22 @@ class PartialTotals:
             columns[names[i]] = dictionary.encode_column(values)
         rank = np.maximum.reduceat(np.concatenate([p.rank for p in partials])[at], begins)
         return window[order][begins], columns, rank
+
+
+def _side_by_side(shares: Sequence[Share]) -> list[Partial]:
+    """What panes come to, those together that were computed together."""
+    runs: list[list[Any]] = []
+    for partial, lo, hi in shares:
+        if runs and runs[-1][0] is partial and runs[-1][2] == lo:
+            runs[-1][2] = hi
+        else:
+            runs.append([partial, lo, hi])
+    return [_part(partial, slice(lo, hi)) for partial, lo, hi in runs]
+
+
+def _part(partial: Partial, some: slice) -> Partial:
+    parts = [tuple(column[some] for column in columns) for columns in partial.parts]
+    return Partial([c[some] for c in partial.by], partial.counts[some], partial.rank[some], parts, partial.whole)
 
 
 def _reduce(function: str) -> np.ufunc:

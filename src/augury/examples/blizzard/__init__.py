@@ -121,4 +121,6 @@ EXAMPLE = Example(
     sizes=(1096, 6),
     streams=False,
     tables=tables,
+    pictured=("warning",),
+    places=lambda: {name: (long, lat) for name, (lat, long) in stations().items()},
 )

@@ -1,0 +1,108 @@
+"""What a circuit holds, as the lanes of a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from augury.algebra.plan import Plan
+from augury.clock import Clock
+from augury.columns.table import END, START, Table
+from augury.engine.circuit import Circuit
+from augury.engine.events import Events
+from augury.engine.found import Found, Rows
+from augury.engine.operators.derive import Derived
+from augury.engine.trace import derivations_of
+from augury.entailment import Derivation
+from augury.jit import Array
+from augury.model import Event
+from augury.pictures import Lane, Scene, lanes_of
+
+
+def scene_of(
+    circuit: Circuit, plan: Plan, clock: Clock, found: Found, gone: Found | Sequence[Event] = (), now: int | None = None
+) -> Scene:
+    """The inputs that are held, what was derived of them by now, and answers, those among them that were taken back."""
+    lanes = list(_inputs(circuit))
+    for (name, arity), derived in circuit.derived.items():
+        if name not in plan.outputs and (name, arity) in plan.derived:
+            table = derived.out.table
+            rows = np.flatnonzero(table.alive[: table.n])
+            lanes.append(_lane(circuit, name, table, rows if now is None else rows[table.data[END, rows] <= now]))
+    lanes += [_answers(rows, gone=False) for rows in found.parts]
+    if isinstance(gone, Found):
+        lanes += [_answers(rows, gone=True) for rows in gone.parts]
+    else:
+        lanes += lanes_of("detected", gone, gone=True)
+    held = _Held(circuit)
+    return Scene(tuple(lanes), clock, held.parts, held.rule)
+
+
+def _inputs(circuit: Circuit) -> Iterator[Lane]:
+    """Revoked events are rows that are dead."""
+    for type, events in circuit.inputs.items():
+        if type not in circuit.derived:
+            table = events.out.table
+            data, n = table.data, table.n
+            gone = table.alive[:n] == 0
+            yield Lane(type[0], "event", data[START, :n].copy(), data[END, :n].copy(), gone, _maker(circuit, table))
+
+
+def _lane(circuit: Circuit, name: str, table: Table, rows: Array) -> Lane:
+    start, end = table.data[START, : table.n], table.data[END, : table.n]
+    make = _maker(circuit, table)
+    return Lane(name, "derived", start, end, np.zeros(table.n, bool), make).some(rows)
+
+
+def _maker(circuit: Circuit, table: Table) -> Callable[[int], Event]:
+    return lambda row: circuit.event((table, row))
+
+
+def _answers(rows: Rows, gone: bool) -> Lane:
+    return Lane(rows.type, "detected", rows.start, rows.end, np.full(len(rows), gone), rows.event)
+
+
+class _Held:
+    """How events were derived, as far as a circuit holds it."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        self.circuit = circuit
+
+    def parts(self, event: Event) -> Sequence[Event]:
+        """What an event was made of: by its first derivation; where that is gone, the inputs of its trace."""
+        ways = self._ways(event)
+        if ways is None:
+            return [found for id in event.trace if (found := self._input(id)) is not None]
+        return [part for part in ways[0].parts if part.id != event.id] if ways else []
+
+    def rule(self, event: Event) -> str:
+        ways = self._ways(event)
+        return ways[0].rule or event.type if ways else event.type
+
+    def _ways(self, event: Event) -> list[Derivation] | None:
+        """The derivations of an event that stands; None of another."""
+        derived = self.circuit.derived.get((event.type, len(event.args)))
+        row = None if derived is None else _row(self.circuit, derived, event)
+        return None if derived is None or row is None else derivations_of(self.circuit, derived, row)
+
+    def _input(self, id: str) -> Event | None:
+        events, row = self._by_id.get(id, (None, 0))
+        return None if events is None else events.event(row)
+
+    @cached_property
+    def _by_id(self) -> dict[str, tuple[Events, int]]:
+        return {
+            id: (events, row)
+            for events in self.circuit.inputs.values()
+            for row, id in enumerate(events.ids(np.arange(events.out.table.n)))
+        }
+
+
+def _row(circuit: Circuit, derived: Derived, event: Event) -> int | None:
+    table = derived.out.table
+    n = table.n
+    alike = (table.data[START, :n] == event.start) & (table.data[END, :n] == event.end) & (table.alive[:n] == 1)
+    rows = np.flatnonzero(alike).tolist()
+    return next((row for row in rows if circuit.event((table, row)).content == event.content), None)

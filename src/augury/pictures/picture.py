@@ -1,0 +1,79 @@
+"""A picture: a file, or what a notebook shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from augury.errors import RunError
+
+_LIGHT, _DARK = "#1f2328", "#e6edf3"
+_PAPER, _NIGHT = "#ffffff", "#14171b"
+_BRIGHTER = {"#0072b2": "#56b4e9", "#009e73": "#2fc79b", "#d55e00": "#f0813a"}  # the same colours on a dark page
+
+
+class Picture:
+    """A picture that needs nothing beside itself. `save` writes it by its ending; a notebook shows it as it is.
+
+    In a file it is dark where the reader's screen is; in a notebook its lines have the colour of the text around it.
+    """
+
+    def __init__(self, drawn: str, page: Callable[[], str]) -> None:
+        """`drawn` is SVG in `currentColor`; `page` makes a page of it that people can zoom."""
+        self._drawn, self._page = drawn, page
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as a file of its own."""
+        return standalone(self._drawn)
+
+    @property
+    def html(self) -> str:
+        """A page with the picture, to pan and to zoom, which works offline."""
+        return self._page()
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the picture as `.svg`, or as `.html` to pan and to zoom."""
+        target = Path(path)
+        try:
+            target.write_text(self.svg if check_ending(target) == ".svg" else self.html, encoding="utf-8")
+        except OSError as error:
+            raise RunError(f"cannot write {target}: {error.strerror}") from None
+        return target
+
+    def __repr__(self) -> str:
+        return "<Picture>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        return self._drawn.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+
+
+def check_ending(path: str | Path) -> str:
+    """The ending of a file for a picture; another one is refused."""
+    ending = Path(path).suffix.lower()
+    if ending not in (".svg", ".html"):
+        raise RunError(f"a picture is not written as `{Path(path).name}`", "name a file that ends in .svg or .html")
+    return ending
+
+
+def standalone(drawn: str) -> str:
+    """SVG in `currentColor` as a file: dark on white, also for programs that know no styles, and light in the dark."""
+    head, body = drawn.split(">", 1)
+    halo = ".label{{paint-order:stroke;stroke:{};stroke-width:3px;stroke-linejoin:round}}"  # arrows go behind labels
+    dark = [halo.format(_NIGHT), f".paper{{fill:{_NIGHT}}}", _swapped(_LIGHT, _DARK)]
+    dark += [_swapped(light, bright) for light, bright in _BRIGHTER.items() if light in drawn]
+    style = f"<style>{halo.format(_PAPER)}@media (prefers-color-scheme: dark){{{''.join(dark)}}}</style>"
+    paper = f'<rect class="paper" width="100%" height="100%" fill="{_PAPER}"/>'
+    return f"{head}>{style}{paper}{body.replace('currentColor', _LIGHT)}"
+
+
+def _swapped(light: str, dark: str) -> str:
+    """Rules that give what has one colour another, whether an attribute says it or a style does, as matplotlib has it."""
+    return "".join(
+        f'[{what}="{light}"]{{{what}:{dark}}}[style*="{what}: {light}"]{{{what}:{dark}!important}}'
+        for what in ("fill", "stroke")
+    )

@@ -1,0 +1,47 @@
+"""The timeline of a scene: what people ask for, as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypedDict, Unpack
+
+from augury.errors import RunError
+from augury.pictures.drawing import draw
+from augury.pictures.lanes import Scene, Selection
+from augury.pictures.page import page_of
+from augury.pictures.picture import Picture
+
+_NARROWEST = 400
+
+
+class TimelineOptions(TypedDict, total=False):
+    """What a timeline may be told."""
+
+    select: Selection
+    types: Iterable[str] | None
+    since: Any
+    until: Any
+    lanes: Literal["type", "rule"]
+    width: float
+    title: str
+
+
+def timeline(scene: Scene, **options: Unpack[TimelineOptions]) -> Picture:
+    """A scene as a picture.
+
+    `select` are the events whose derivations are drawn as arrows: an event, the name of a type, or several of them; by
+    default all detections, where they are few. `types` are the lanes to draw, by name; `since` and `until` are the time
+    that is shown; `lanes` is "type", or "rule" for a lane of each rule. A lane with more events than fit is drawn as bins.
+    """
+    clock, lanes, width = scene.clock, options.get("lanes", "type"), options.get("width", 960)
+    if lanes not in ("type", "rule"):
+        raise RunError(f"lanes are by type or by rule, not by {lanes!r}")
+    if width < _NARROWEST:
+        raise RunError(f"a timeline is at least {_NARROWEST} wide")
+    since, until = (None if t is None else clock.read(t) for t in (options.get("since"), options.get("until")))
+    shown = scene.only(options.get("types"), since, until)
+    shown = shown.by_rule() if lanes == "rule" else shown
+    selected, title = shown.selected(options.get("select")), options.get("title", "")
+    return Picture(
+        draw(shown, selected, width, title), lambda: page_of(draw(shown, selected, width, title, page=True), title)
+    )
