@@ -36,9 +36,10 @@ from augury.examples import (
 from augury.job import Job
 from augury.knowledge.graphs import Graph
 from augury.model import Event, Iri
-from augury.program import compile
+from augury.program import Program, compile
 from augury.settings import Settings, Task
 from augury.sources import SourceFile
+from tests.spark_local import Local
 
 Row = tuple[Any, ...]
 
@@ -59,6 +60,19 @@ def test_the_reference_agrees(name: str, tmp_path: Path) -> None:
     found, expected = (job.evaluate(example.until, engine=engine) for engine in ("embedded", "reference"))
     assert [e.content for e in found.events] == [e.content for e in expected.events]
     assert not found.errors and not found.rejected
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_stages_of_spark(name: str, tmp_path: Path) -> None:
+    """What Spark would run, cut into buckets in this process."""
+    example = load(name)
+    example.prepare(tmp_path, example.sizes[1])
+    job = Job(task_of(example, tmp_path))
+    assert isinstance(job.task.program, Program)
+    until = job.time("until", example.until)
+    local = Local(job.task.program, job.history.items(), facts=job.all_facts("embedded"), kind="timestamp")
+    found, _ = local.batch(3, until=until)
+    assert {e.content for e in found} == {e.content for e in job.evaluate(example.until, engine="embedded").events}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

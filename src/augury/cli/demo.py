@@ -23,15 +23,15 @@ from augury.cli.options import compiled, fact_sources
 from augury.cli.run import choose_engine
 from augury.clock import Clock
 from augury.engine.session import Session
-from augury.errors import counted
+from augury.errors import RunError, counted
 from augury.examples import EXAMPLES, Example, Found, Table, load, show_argument, show_time
-from augury.explain.why import derivation_tree, show_tree
 from augury.job import Job
 from augury.knowledge.graphs import Graph
 from augury.model import Event
+from augury.run import Result
 from augury.settings import Settings, Task
 from augury.sources import SourceFile
-from augury.terminal import is_terminal, progress, working
+from augury.terminal import is_terminal, progress, say, working
 
 _ROWS = 15  # of a table, or a drawing, that are shown
 _STEPS = 12  # in which a stream is told
@@ -82,13 +82,14 @@ def _run(example: Example, folder: Path, engine: str, events: int) -> None:
     """All events at once."""
     task = task_of(example, folder)
     began = time.perf_counter()
+    result = None
     if engine == "spark":
         found, clock = _on_spark(task, example.until)
-        where = "on Spark"
     else:
         job = Job(task)
-        model, clock, where = job.evaluate(example.until, engine="embedded"), job.clock, "in this process"
-        found = model.events
+        result = Result(task.program, job.evaluate(example.until, engine="embedded"), job.clock)
+        found, clock = result.events, result.clock
+    where = "on Spark" if engine == "spark" else "in this process"
     took = time.perf_counter() - began
     click.echo(f"{events:,} events, {counted(len(found), 'detection')}, {where}, in {took:.1f} s.\n")
     with (folder / "found.jsonl").open("wb") as file:
@@ -98,10 +99,15 @@ def _run(example: Example, folder: Path, engine: str, events: int) -> None:
         click.echo(drawing([e for e in found if e.type in example.lanes], clock))
     for table in example.tables(answer) if example.tables else tables(answer, task.plan):
         click.echo(show_table(table))
+    back: list[Event] = []
     if example.revises:
-        click.echo(show_table(_taken_back(example, task, folder)))
-    if example.explains:
-        _explain(example, task, found)
+        table, back = _taken_back(example, task, folder)
+        click.echo(show_table(table))
+    if engine == "spark" and example.streams:  # derivations and pictures come from the embedded engine
+        result = Result(task.program, Job(task).evaluate(example.until, engine="embedded"), clock)
+    if result is not None:
+        _explain(example, result)
+        _draw(example, result, back, folder)
 
 
 def _on_spark(task: Task, until: str | None) -> tuple[list[Event], Clock]:
@@ -115,23 +121,32 @@ def _on_spark(task: Task, until: str | None) -> tuple[list[Event], Clock]:
         return job.evaluate().events, job.clock
 
 
-def _explain(example: Example, task: Task, found: Sequence[Event]) -> None:
+def _explain(example: Example, result: Result) -> None:
     """The derivation of the first event of a type."""
-    first = next((event for event in found if event.type == example.explains), None)
-    if first is None:
-        return
-    job = Job(task)
-    model = job.evaluate(example.until, engine="embedded")
-    event = next(e for e in model.events if e.content == first.content)
-    click.echo(f"Why the first {example.explains}?\n")
-    click.echo(show_tree(derivation_tree(model, event), job.clock, task.plan.prefixes) + "\n")
+    if example.explains:
+        click.echo(f"Why the first {example.explains}?\n")
+        click.echo(result.why(next(event for event in result if event.type == example.explains)) + "\n")
 
 
-def _taken_back(example: Example, task: Task, folder: Path) -> Table:
-    """What is said as events are heard, and taken back later: when, and since what was heard."""
+def _draw(example: Example, result: Result, taken_back: Sequence[Event], folder: Path) -> None:
+    """The picture of an example, a map or a timeline."""
+    types = example.pictured or result.program.plan.outputs
+    try:
+        if example.places is not None:
+            picture = result.map(example.places(), types=types, title=example.name)
+        else:
+            picture = result.timeline(taken_back, types=types, title=example.name)
+        picture.save(folder / "picture.svg")
+    except RunError as error:  # without matplotlib there are no maps
+        say(str(error))
+
+
+def _taken_back(example: Example, task: Task, folder: Path) -> tuple[Table, list[Event]]:
+    """What is said as events are heard, and taken back later: when, and since what was heard; and these answers."""
     session = Session(task.program, task.settings, facts=dict(task.facts), rdf=[folder / path for path in example.rdf])
     said: dict[object, str] = {}
     rows: list[tuple[str, ...]] = []
+    back: list[Event] = []
     lines = (folder / "events.jsonl").read_bytes().splitlines()
     with progress("telling events as they were heard") as shown:
         for heard, several in groupby(map(orjson.loads, lines), lambda item: item["heard"]):
@@ -144,9 +159,10 @@ def _taken_back(example: Example, task: Task, folder: Path) -> Table:
                 if change.op == "insert":
                     said[change.event.content] = now
                 else:
+                    back.append(change.event)
                     rows.append((said.pop(change.event.content), now, _cause(items), _label(change.event)))
     title = f"Said, and taken back later: {len(rows)} of {len(said) + len(rows)}"
-    return Table(title, ("said", "taken back", "since", "answer"), rows)
+    return Table(title, ("said", "taken back", "since", "answer"), rows), back
 
 
 def _cause(items: Sequence[Mapping[str, Any]]) -> str:

@@ -21,7 +21,7 @@ EXAMPLES = (
     "wildfire", "blizzard", "flower_delivery", "brokerage", "web_shop", "supply_chain", "smart_grid", "card_fraud", "stocks", "traffic",
     "trajectories", "earthquakes", "seattle_weather",
 )  # fmt: skip
-DATA = (".aug", ".spaseq", ".csv", ".ttl", ".trig", ".json", ".jsonl", ".md")
+DATA = (".aug", ".spaseq", ".csv", ".ttl", ".trig", ".md")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Example:
     `lateness` is how late events come; `streams` is whether `--stream` shows it event by event. `revises` are those of its
     outputs of which is shown how they are said and taken back. `lanes` are outputs that are drawn on a line of time, one
     for each first argument. `explains` is one whose first event is explained. `tables` makes the tables that are shown; without
-    it there is one for each output.
+    it there is one for each output. `pictured` are the types of the picture, without it the outputs; it is a map where `places`
+    gives longitudes and latitudes by name, else a timeline.
     """
 
     name: str
@@ -76,6 +77,8 @@ class Example:
     lanes: tuple[str, ...] = ()
     explains: str = ""
     tables: Callable[[Found], list[Table]] | None = None
+    pictured: tuple[str, ...] = ()
+    places: Callable[[], dict[str, tuple[float, float]]] | None = None
 
     def prepare(self, folder: Path, size: int | None = None) -> int:
         """Writes all files of the example into a folder, and says how many events there are."""

@@ -118,7 +118,9 @@ EXAMPLE = Example(
     facts=("place=places.csv",),
     rdf=("stations.ttl",),
     write=write,
-    sizes=(1096, 25),
+    sizes=(1096, 6),
     streams=False,
     tables=tables,
+    pictured=("warning",),
+    places=lambda: {name: (long, lat) for name, (lat, long) in stations().items()},
 )

@@ -59,4 +59,5 @@ EXAMPLE = Example(
     lateness="2h",
     revises=("big_trade", "investigation"),
     explains="investigation",
+    pictured=("working_day", "big_trade", "investigation"),
 )

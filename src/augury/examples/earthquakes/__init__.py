@@ -71,4 +71,6 @@ EXAMPLE = Example(
     revises=("main_shock",),
     explains="foreshock",
     tables=tables,
+    pictured=("main_shock",),
+    places=dict,
 )

@@ -62,4 +62,5 @@ EXAMPLE = Example(
     sizes=(60, 8),
     until="2026-02-15 06:00",
     explains="late_delivery",
+    pictured=("request", "assignment", "picked_up", "delivered", "no_bids", "late_pickup", "late_delivery"),
 )

@@ -68,4 +68,5 @@ EXAMPLE = Example(
     lateness="1h",
     revises=("trend",),
     explains="trend",
+    pictured=("link_up", "link_down", "rise", "trend", "exposed"),
 )

@@ -47,4 +47,5 @@ EXAMPLE = Example(
     write=write,
     sizes=(400, 40),
     explains="report",
+    pictured=("order", "shipped", "delivered", "timely", "overdue", "best_sellers"),
 )

@@ -64,4 +64,5 @@ EXAMPLE = Example(
     sizes=(900, 900),
     lanes=("active_fire", "enhanced_fire", "fire_alarm", "overdue"),
     explains="fire_alarm",
+    pictured=("reported", "localised", "wind_increase", "active_fire", "fire_alarm", "enhanced_fire", "overdue"),
 )
