@@ -213,7 +213,9 @@ class Panes(Operator):
         every = np.array(numbers, np.int64)
         first = every * self.per_hop
         partials = [self.partials[p] for p in panes]
+        before = self.adding.touched
         added = self.adding.windows(partials, np.array(panes, np.int64), every, first, first + self.per_window)
+        self.touched += self.adding.touched - before
         if added is None:
             return None
         window, columns, rank = added
