@@ -50,7 +50,7 @@ _SHORT = {
     "test_spaseq_spark.py": ("test_",),
     "test_bench_spark.py": ("test_names",),
 }  # fmt: skip
-_LONG_PAGES = ("test_page_runs[spark.md]",)
+_LONG_PAGES = ("test_page_runs[spark.md]", "test_page_runs_on_spark[tutorial.md]")
 
 
 def on_spark(nodeid: str) -> bool:
