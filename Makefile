@@ -9,8 +9,8 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## list what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-run: setup ## set up and run a demonstration
-	@.venv/bin/augury demo
+run: setup ## set up and run an application (make run NAME=brokerage for another; augury demo lists them)
+	@.venv/bin/augury demo $(or $(NAME),wildfire) $(ARGS)
 
 test: setup ## set up and run the tests
 	@$(PY) -m pytest -n 2 --dist loadgroup $(ARGS)

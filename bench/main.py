@@ -10,7 +10,7 @@ from typing import TypeAlias
 from rich.console import Console
 
 from augury.terminal import say, working
-from bench import charts, compare, extras, files, graph_events, knowledge, paper_r, paper_v, payments, spaseq
+from bench import charts, compare, extras, files, fraud, graph_events, knowledge, paper_r, paper_v, payments, spaseq
 from bench.measure import Settings
 from bench.report import as_json, table
 from bench.rows import Row
@@ -24,7 +24,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "knowledge": knowledge.EXPERIMENTS,
     "clock": payments.EXPERIMENTS,
     "graphs": graph_events.EXPERIMENTS,
-    "spaseq": spaseq.EXPERIMENTS,
+    "spaseq": {**spaseq.EXPERIMENTS, **fraud.EXPERIMENTS},
     "files": files.EXPERIMENTS,
     "extras": extras.EXPERIMENTS,
 }
@@ -57,6 +57,7 @@ TITLES = {
     "windows": "Windows by the clock, rankings, doubles: payments of 10,000 shops over a month",
     **graph_events.TITLES,
     **spaseq.TITLES,
+    **fraud.TITLES,
     **files.TITLES,
     "latency": "P1, one event at a time",
     "batches": "P1, by the number of events pushed at once",

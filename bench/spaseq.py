@@ -1,7 +1,7 @@
 """SPAseQ over a stream of share prices: from N-Triples text to answers, by window, clauses, knowledge and repetition (S 8).
 
-The price of one share goes up and down by a step a second. A V is a rise and the fall that follows it, contiguous or by the
-next event that fits; counts come from plain loops over the prices.
+The price of one share, or of each of many, goes up and down by a step a second. A V is a rise and the fall that follows it,
+contiguous or by the next event that fits; counts come from plain loops over the prices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from augury.graphs.terms import Terms
 from augury.jit import HOT, count_work
 from bench.measure import Settings, best
 from bench.rows import THROUGHPUT, Row
-from bench.streams import SEED, Floats
+from bench.streams import SEED, Floats, Ints
 from bench.workload import BATCH
 
 pa = import_module("pyarrow")  # which has no types to check
@@ -33,30 +33,39 @@ CLAUSES = (3, 5, 7)
 KNOWLEDGE = (10_000, 100_000, 1_000_000)  # triples beside the one that a match needs
 MOST = 200_000  # events
 SECOND = 1_000_000
+MANY_SHARES = 100
 TEXT_GOAL, MATCH_GOAL = 300.0, 1_000.0  # thousands of events a CPU second
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Prices, one a second."""
+    """Prices, one a second, and of which share each is."""
 
     prices: Floats
+    share: Ints
 
     @staticmethod
     @lru_cache(maxsize=2)
-    def drawn(count: int) -> Shares:
-        steps = np.random.default_rng(SEED).choice([-0.5, -0.25, 0.25, 0.5], count)
-        return Shares(np.round(100 + np.cumsum(steps), 2))
+    def drawn(count: int, shares: int = 1) -> Shares:
+        random = np.random.default_rng(SEED)
+        steps, share = random.choice([-0.5, -0.25, 0.25, 0.5], count), np.zeros(count, np.int64)
+        if shares > 1:
+            share = random.integers(0, shares, count)
+        prices = np.empty(count)
+        for one in range(shares):
+            prices[share == one] = np.round(100 + np.cumsum(steps[share == one]), 2)
+        return Shares(prices, share)
 
     def __len__(self) -> int:
         return len(self.prices)
 
     @cached_property
     def texts(self) -> list[str]:
-        share, volumes = f"<{SPACE}share>", np.random.default_rng(SEED + 1).integers(1, 500, len(self)).tolist()
+        volumes = np.random.default_rng(SEED + 1).integers(1, 500, len(self)).tolist()
+        names = [f"<{SPACE}share{n or ''}>" for n in self.share.tolist()]
         return [
             f'{share} <{SPACE}price> "{p}"^^<{XSD}decimal> .\n{share} <{SPACE}volume> "{v}"^^<{XSD}integer> .\n'
-            for p, v in zip(self.prices.tolist(), volumes, strict=True)
+            for share, p, v in zip(names, self.prices.tolist(), volumes, strict=True)
         ]
 
     @cached_property
@@ -68,7 +77,7 @@ class Shares:
         ]  # fmt: skip
 
 
-def zigzag(separator: str, clauses: int = 3, minutes: int = 30, knowledge: bool = False) -> str:
+def zigzag(separator: str, clauses: int = 3, minutes: int = 30, knowledge: bool = False, partition: str = "") -> str:
     """Up, down, up, …: each clause compares its price with that of the one before."""
     names = "ABCDEFG"[:clauses]
     gpms = [f"DEFINE GPM A ON S {{ ?c :price ?p1 ; :volume ?v1 {_known() if knowledge else ''} }}"]
@@ -77,16 +86,16 @@ def zigzag(separator: str, clauses: int = 3, minutes: int = 30, knowledge: bool 
             f"DEFINE GPM {name} ON S {{ ?c :price ?p{i} ; :volume ?v{i} FILTER(?p{i} {'<>'[i % 2 == 0]} ?p{i - 1}) }}"
         )
     columns = " ".join(f"?p{i}" for i in range(1, clauses + 1))
-    return _query(f"?c {columns}{' ?name' if knowledge else ''}", minutes, f"{separator} ".join(names), gpms)
+    return _query(f"?c {columns}{' ?name' if knowledge else ''}", minutes, f"{separator} ".join(names), gpms, partition)
 
 
 def _known() -> str:
     return f"GRAPH <{KNOWN}> {{ ?c :name ?name }}"
 
 
-def _query(columns: str, minutes: int, sequence: str, gpms: Sequence[str]) -> str:
-    body = "\n".join(gpms)
-    return f"PREFIX : <{SPACE}>\nSELECT {columns} WITHIN {minutes} MINUTES\nFROM STREAM S <{STREAM}>\nWHERE {{ SEQ({sequence})\n{body}\n}}"
+def _query(columns: str, minutes: int, sequence: str, gpms: Sequence[str], partition: str = "") -> str:
+    body, by = "\n".join(gpms), f" PARTITION BY ({partition})" if partition else ""
+    return f"PREFIX : <{SPACE}>\nSELECT {columns} WITHIN {minutes} MINUTES{by}\nFROM STREAM S <{STREAM}>\nWHERE {{ SEQ({sequence})\n{body}\n}}"
 
 
 def contiguous(prices: Floats, clauses: int) -> int:
@@ -141,6 +150,7 @@ def row(figure: str, case: str, series: str, shares: Shares, cpu: float, found: 
 def texts(settings: Settings) -> Iterator[Row]:
     """From text to answers, and matching alone: less the time that reading takes by itself."""
     shares = Shares.drawn(min(settings.events, MOST))
+    count_work(HOT)
 
     def reading() -> int:
         terms = Terms()
@@ -229,12 +239,68 @@ def _above(prices: Floats, window: int) -> int:
     return found
 
 
+def indexed(settings: Settings) -> Iterator[Row]:
+    """Many shares: with a chain of events for each, and with one chain through which each looks for its own."""
+    shares = Shares.drawn(min(settings.events, MOST // 4), MANY_SHARES)
+    for minutes in MINUTES[:3]:
+        expected = sum(
+            by_next_at(np.flatnonzero(shares.share == one), shares.prices[shares.share == one], minutes)
+            for one in range(MANY_SHARES)
+        )
+        for series, partition in (("indexed: PARTITION BY (?c)", "?c"), ("not indexed", "")):
+            cpu, found = answers(zigzag(";", minutes=minutes, partition=partition), shares, settings.repeat)
+            yield row("S20", f"{minutes} minutes", series, shares, cpu, found, expected)
+
+
+def by_next_at(times: Ints, prices: Floats, minutes: int) -> int:
+    """How many V there are by `;`, of prices at times."""
+    rise, fall = _next(prices, True), _next(prices, False)
+    ends = (fall[up] if (up := rise[first]) >= 0 else -1 for first in range(len(prices)))
+    return sum(last >= 0 and int(times[last] - times[first]) <= 60 * minutes for first, last in enumerate(ends))
+
+
+def conjunction(settings: Settings) -> Iterator[Row]:
+    """Two patterns at one time on two streams, by how many events of the first have one of the second beside them.
+
+    All events are read and matched as they come; none waits until there is another at its time.
+    """
+    shares = Shares.drawn(min(settings.events, MOST))
+    gpms = ["DEFINE GPM A ON S { ?c :price ?p }", "DEFINE GPM B ON T { ?c :volume ?v }"]
+    query = _query("?c ?p ?v", 30, "(A & B)", gpms).replace("\nWHERE", f"\nFROM STREAM T <{STREAM}2>\nWHERE")
+    for every in (1, 10, 100):
+        both = _with_partners(shares, every)
+        program = augury.compile(query, language="spaseq", name="found")
+
+        def run(program: augury.Program = program, both: list[Mapping[str, Any]] = both) -> int:
+            session = program.session(clock="timestamp", lateness="0s", longest="0s")
+            return sum(len(session.push(step)) for step in both)
+
+        count_work(HOT)
+        run()
+        cpu, found = best(run, settings.repeat)
+        expected = len(range(0, len(shares), every))
+        rate = (len(shares) + expected) / max(cpu, 1e-9) / 1000
+        yield Row("S21", f"1 of {every}", "A & B", rate, THROUGHPUT, len(shares) + expected, found, expected)
+
+
+def _with_partners(shares: Shares, every: int) -> list[Mapping[str, Any]]:
+    found = []
+    for number, step in enumerate(shares.steps):
+        table = step[f"<{STREAM}>"]
+        first = number * BATCH
+        places = [i for i in range(len(table)) if (first + i) % every == 0]
+        found.append({**step, f"<{STREAM}2>": table.take(pa.array(places, pa.int64()))})
+    return found
+
+
 EXPERIMENTS: Mapping[str, Callable[[Settings], Iterator[Row]]] = {
     "V-text": texts,
     "S15": windows,
     "S16": clauses,
     "S17": knowledge,
     "S19": repetition,
+    "S20": indexed,
+    "S21": conjunction,
 }
 TITLES = {
     "S V": "SPAseQ: a V over two-triple events, from N-Triples to answers",
@@ -242,4 +308,6 @@ TITLES = {
     "S16": "S figure 16: zigzags, by the number of clauses",
     "S17": "S figure 17: a V whose share has a name, by the size of the knowledge",
     "S19": "S figure 19: a repetition beside a sequence",
+    "S20": "S figure 20: a V of each of a hundred shares by `;`, indexed by share and not",
+    "S21": "S figure 21: a conjunction, by how many events have a partner at their time",
 }

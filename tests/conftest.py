@@ -32,7 +32,7 @@ _SHORT = {
         "test_python_functions_on_workers", "test_a_checkpoint", "test_windows_by_the_clock[batch]", "test_windows_by_the_clock[final]",
     ),
     "test_cli_spark.py": (
-        "test_the_demonstration", "test_json_lines_and_all_formats", "test_java_is_looked_at_first",
+        "test_json_lines_and_all_formats", "test_java_is_looked_at_first",
         "test_a_stream_that_is_wrong_from_the_start", "test_places_that_cannot_be_written",
         "test_whoever_follows_sees_each_answer_once",
     ),
@@ -49,6 +49,7 @@ _SHORT = {
     "test_spark_conversions.py": ("test_",),
     "test_spaseq_spark.py": ("test_",),
     "test_bench_spark.py": ("test_names",),
+    "test_examples_spark.py": ("test_on_spark[wildfire]",),
 }  # fmt: skip
 _LONG_PAGES = ("test_page_runs[spark.md]", "test_page_runs_on_spark[tutorial.md]")
 

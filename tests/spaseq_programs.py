@@ -11,10 +11,13 @@ algebra or RDF: nothing here is shared with `augury.meaning.spaseq`, and graph p
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from random import Random
 
+import numpy as np
+
+from augury.knowledge.rdf import Triples
 from augury.model import Event, Iri, Value
 
 Mapping = dict[str, Value]
@@ -22,6 +25,9 @@ Answer = tuple[tuple[Value, ...], int, int]
 E = "http://e/"
 STREAMS = ("S", "T")
 KINDS = ("A", "B")
+NEAR = {"n0": ("x", "y"), "n1": ("x",)}  # static knowledge: what is near what
+MADE = "made"  # the stream of graphs that a query makes
+XSD_INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 
 
 # Events
@@ -73,6 +79,7 @@ class GpmSpec:
     optional: bool = False
     least: int | None = None
     above: str | None = None
+    near: str | None = None  # a variable for what is near the subject, in the static graph
 
     @property
     def text(self) -> str:
@@ -82,6 +89,8 @@ class GpmSpec:
         if self.value:
             triple = f"?{self.subject} e:v ?{self.value}"
             parts.append(f". OPTIONAL {{ {triple} }}" if self.optional else f". {triple}")
+        if self.near:
+            parts.append(f". GRAPH e:g {{ ?{self.subject} e:near ?{self.near} }}")
         if self.least is not None:
             parts.append(f"FILTER(?{self.value} > {self.least})")
         if self.above is not None:
@@ -90,12 +99,12 @@ class GpmSpec:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        return tuple(v for v in (self.subject, self.key, self.value) if v)
+        return tuple(v for v in (self.subject, self.key, self.value, self.near) if v)
 
     @property
     def certain(self) -> frozenset[str]:
         sure = not self.optional or self.least is not None
-        return frozenset(v for v in (self.subject, self.key, self.value if sure else None) if v)
+        return frozenset(v for v in (self.subject, self.key, self.value if sure else None, self.near) if v)
 
     def solutions(self, event: GraphSpec) -> Iterator[Mapping]:
         for thing in event.things:
@@ -110,7 +119,11 @@ class GpmSpec:
                 continue
             if self.least is not None and not (thing.value is not None and thing.value > self.least):
                 continue
-            yield found
+            if self.near is None:
+                yield found
+                continue
+            for place in NEAR.get(thing.name, ()):
+                yield {**found, self.near: Iri(E + place)}
 
     def holds(self, joined: Mapping) -> bool:
         if self.above is None:
@@ -151,13 +164,19 @@ class Spec:
     partition: str | None
     columns: tuple[str, ...]
     aggregates: tuple[tuple[str, str, int], ...]  # the function, its variable, the number of its item
+    group: tuple[str, int, int | None] | None = (
+        None  # GROUP BY a variable of an item; those with more than so many of it
+    )
+    template: tuple[tuple[str, str], ...] = ()  # of a CONSTRUCT: subjects and objects
 
     @property
     def text(self) -> str:
         columns = [f"?{v}" for v in self.columns]
         columns += [f"({f}(?{v}) AS ?{f.lower()}{n})" for n, (f, v, _) in enumerate(self.aggregates)]
+        made = " . ".join(f"?{s} e:out{n} ?{o}" for n, (s, o) in enumerate(self.template))
         sequence = "".join(f"{item.separator if n else ''} {item.text}" for n, item in enumerate(self.items))
-        lines = ["PREFIX e: <http://e/>", f"SELECT {' '.join(columns)}"]
+        answer = f"CONSTRUCT {{ {made} }} INTO e:{MADE}" if self.template else f"SELECT {' '.join(columns)}"
+        lines = ["PREFIX e: <http://e/>", answer]
         if self.window is not None:
             kind, length, origin = self.window
             tumbling = " TUMBLING" if kind == "tumbling" else ""
@@ -165,7 +184,11 @@ class Spec:
             lines.append(f"WITHIN {length} {'EVENTS' if kind == 'events' else 'SECONDS'}{tumbling}{since}")
         lines += [f"PARTITION BY (?{self.partition})"] if self.partition else []
         lines += [f"FROM STREAM {name} <{E}{name}>" for name in self.streams]
-        return "\n".join([*lines, "WHERE {", f"SEQ({sequence})", *(gpm.text for gpm in self.gpms), "}"])
+        lines += ["WHERE {", f"SEQ({sequence})", *(gpm.text for gpm in self.gpms), "}"]
+        if self.group is not None:
+            variable, _, more = self.group
+            lines.append(f"GROUP BY ?{variable}" + ("" if more is None else f" HAVING (COUNT(?{variable}) > {more})"))
+        return "\n".join(lines)
 
     def gpm(self, name: str) -> GpmSpec:
         return next(gpm for gpm in self.gpms if gpm.name == name)
@@ -237,7 +260,34 @@ class _Tries:
                     continue
             elif times[-1] > clock:
                 continue
-            yield self._row(mappings), times[0], times[-1]
+            if self.spec.template:
+                graph = self._graph(mappings[-1][1])
+                if graph:
+                    yield (graph,), times[-1], times[-1]
+                continue
+            for row in self._rows(mappings):
+                yield row, times[0], times[-1]
+
+    def _graph(self, mapping: Mapping) -> str:
+        """The graph that the template makes: a line for each triple of which all is bound."""
+        lines = set()
+        for number, (subject, object) in enumerate(self.spec.template):
+            s, o = mapping.get(subject), mapping.get(object)
+            if isinstance(s, Iri) and o is not None:
+                text = f"<{o.text}>" if isinstance(o, Iri) else f'"{o}"^^<{XSD_INTEGER}>'
+                lines.add(f"<{s.text}> <{E}out{number}> {text} .")
+        return "\n".join(sorted(lines))
+
+    def _rows(self, mappings: tuple[tuple[int, Mapping], ...]) -> Iterator[tuple[Value, ...]]:
+        """The row of a match, or one for each group."""
+        if self.spec.group is None:
+            yield self._row(mappings)
+            return
+        variable, number, more = self.spec.group
+        for value in {m.get(variable) for n, m in mappings if n == number}:
+            group = tuple((n, m) for n, m in mappings if n == number and m.get(variable) == value)
+            if more is None or (value is not None and len(group) > more):
+                yield (value, *self._row(group)[len(self.spec.columns) :])
 
     def _mappings(
         self,
@@ -336,6 +386,44 @@ def example(seed: int) -> tuple[Spec, list[GraphSpec]]:
     random = Random(seed)
     spec = random_spec(random)
     return spec, random_events(random)
+
+
+def varied(seed: int) -> tuple[Spec, list[GraphSpec]]:
+    """The same with static knowledge, a GROUP BY or a CONSTRUCT."""
+    random = Random(f"varied {seed}")
+    while True:
+        spec = random_spec(random)
+        places = [n for n, gpm in enumerate(spec.gpms) if random.random() < 0.6]
+        gpms = tuple(
+            replace(g, near=random.choice(("p", f"p{n}"))) if n in places else g for n, g in enumerate(spec.gpms)
+        )
+        groups = [(v, n) for function, v, n in spec.aggregates if function == "COUNT"]
+        form = random.choice(("plain", "group", "group", "construct"))
+        if form == "construct":
+            variables = [v for v in spec.columns if not v.startswith("s")]
+            subjects = [v for v in spec.columns if v.startswith("s")]
+            if not variables:
+                continue
+            template = tuple((random.choice(subjects), random.choice(variables)) for _ in range(random.choice((1, 2))))
+            spec = replace(spec, template=template, aggregates=())
+        elif form == "group" and groups:
+            variable, item = random.choice(groups)
+            mine = tuple(one for one in spec.aggregates if one[2] == item)
+            group = (variable, item, random.choice((None, 0, 1)))
+            spec = replace(spec, columns=(variable,), aggregates=mine, group=group)
+        elif not places:
+            continue
+        return replace(spec, gpms=gpms), random_events(random)
+
+
+def static_knowledge() -> Triples:
+    """What is near what, in the graph `e:g`."""
+    pairs = [(name, place) for name, places in NEAR.items() for place in places]
+    names = list(dict.fromkeys(["g", "near", *(one for pair in pairs for one in pair)]))
+    columns = [[names.index(one) for one in column] for column in zip(*pairs, strict=True)]
+    subject, object = (np.array(column, np.int32) for column in columns)
+    predicate, graph = np.full(len(pairs), names.index("near"), np.int32), np.full(len(pairs), 0, np.int32)
+    return Triples([Iri(E + name) for name in names], subject, predicate, object, graph)
 
 
 def random_events(random: Random) -> list[GraphSpec]:

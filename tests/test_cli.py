@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -371,10 +372,43 @@ def test_why(shell: Shell) -> None:
 
 
 def test_demo(shell: Shell) -> None:
-    done = shell.augury("demo", "--engine", "embedded")
+    listed = shell.augury("demo")
+    assert listed.code == 0 and "wildfire" in listed.out and "seattle_weather" in listed.out
+    done = shell.augury("demo", "wildfire", "--embedded")
     assert done.code == 0
-    assert "fire_alarm('creek', 12.5)" in done.out
-    assert "by rule increase" in done.out
+    assert "enhanced_fire: 2" in done.out and "by rule wind_increase" in done.out
+    assert (
+        "found.jsonl" in done.out and (shell.folder / "augury-demo/wildfire/found.jsonl").read_text().count("\n") == 37
+    )
+    assert "there is no application `nothing`" in shell.augury("demo", "nothing").err
+    streamed = shell.augury("demo", "brokerage", "--embedded", "--stream", "--output", "here")
+    assert streamed.code == 0 and "- 2026-03-02 " in streamed.out  # something is taken back
+
+
+def test_new(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new project runs: the command that is named, its tests, and its notebook."""
+    done = shell.augury("new", "mine")
+    assert done.code == 0
+    failed(shell.augury("new", "mine"), "mine is there already")
+    monkeypatch.chdir(shell.folder / "mine")
+    command = next(line for line in done.out.splitlines() if "augury run" in line)
+    found = Shell(shell.folder / "mine").augury(*command.split()[1:], "--format", "jsonl")
+    assert [json.loads(line)["type"] for line in found.out.splitlines()] == [
+        "large",
+        "overdue",
+        "daily",
+        "overdue",
+        "daily",
+    ]
+    tests = runpy.run_path("test_rules.py")
+    for case in tests["CASES"]:
+        tests["test_rules"](case)
+    tests["test_the_data"]()
+    names: dict[str, object] = {}
+    for cell in json.loads(Path("explore.ipynb").read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    assert "retract" in str(names["change"])
 
 
 # Files as they come

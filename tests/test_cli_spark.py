@@ -98,13 +98,6 @@ def test_json_lines_and_all_formats(augury: Augury) -> None:
     assert [json.loads(line)["trace"] for line in text.splitlines()] == [["s1", "h1"], ["s1", "h2"]]
 
 
-def test_the_demonstration(augury: Augury) -> None:
-    from importlib.resources import as_file, files
-
-    with as_file(files("augury").joinpath("demo")) as folder:
-        same(augury, str(folder / "fire.aug"), "--events", str(folder / "fire.jsonl"), formats=("table",))
-
-
 def test_csv_with_and_without_declared_types(augury: Augury) -> None:
     Path("smoke.csv").write_text('place,level,time,id\n"l, ""1""\n",3,1,s1\nl2,9,1,s2\n')
     Path("heat.csv").write_text('time,place\n4,"l, ""1""\n"\n5,l2\n')
@@ -236,7 +229,7 @@ def test_java_is_looked_at_first(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "augury", *args]
         return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
 
-    old = told(str(tmp_path / "jdk"), "demo")
+    old = told(str(tmp_path / "jdk"), "demo", "wildfire")
     assert old.returncode == 0 and "in this process" in old.stdout
     assert "is Java 11; going on with the embedded engine, which gives the same answer" in old.stderr
     none = told(str(tmp_path / "none"), "run", "fire.aug", "--events", "events.jsonl", "--engine", "spark")

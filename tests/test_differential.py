@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,8 @@ from augury.algebra.plan import Plan, static_calls
 from augury.clock import Clock
 from augury.engine.session import Session
 from augury.errors import AuguryError, RunError
-from augury.meaning import evaluate
+from augury.knowledge.graphs import Graphs
+from augury.meaning import evaluate, static_graphs
 from augury.model import Event, Fact, HistoryItem, OrderKey, Revocation
 from augury.program import Program
 from tests.programs import STRATEGIES, Step, example, facts, tellings
@@ -79,6 +81,7 @@ def once(steps: list[Step]) -> list[Step]:
 
 def compare(
     program: Program, steps: list[Step], given: list[Fact], *, lateness: int | None = None, prune: bool = False, save: object = None,
+    rdf: Any = (),
 ) -> Iterator[dict[OrderKey, Event]]:  # fmt: skip
     """Tells a session step by step, and yields the answer after each, which is that of the reference evaluator."""
     known = asked(program.plan, given)
@@ -88,10 +91,12 @@ def compare(
     session: Session = program.session(
         clock="logical",
         facts=known,
+        rdf=rdf,
         lateness=None if lateness is None else f"{lateness}s",
         longest=f"{lasting}s" if prune and len(steps) % 2 else None,
     )
     told, answer = Told(lateness), dict[OrderKey, Event]()
+    graphs = static_graphs(Graphs.of(rdf), program.plan)
     chance = random.Random(str(save))
     for step in once(steps) if prune else steps:
         if isinstance(step, tuple):
@@ -114,7 +119,7 @@ def compare(
                 answer[content] = change.event
             else:
                 del answer[content]
-        expected = evaluate(program.plan, told.items, CLOCK, known, told.now)
+        expected = evaluate(program.plan, told.items, CLOCK, known, told.now, graphs=graphs)
         missing = [str(e) for e in expected.events if e.content not in answer]
         right = {e.content for e in expected.events}
         assert not missing and right == answer.keys(), (missing, [str(e) for k, e in answer.items() if k not in right])

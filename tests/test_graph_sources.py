@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("pyoxigraph")
@@ -13,10 +15,13 @@ pytest.importorskip("rdflib")
 
 import augury
 from augury.clock import Clock
+from augury.columns.column import Coded, joined
 from augury.errors import DataError
 from augury.jit import Kernel
 from augury.model import Event, Iri, Revocation
 from augury.sources import Skipped, SourceFile
+from augury.sources.cells import PlainCells
+from augury.sources.graph_events import GraphColumns
 from augury.sources.reader import Reader
 
 STREAM = "<http://e/s>"
@@ -208,3 +213,50 @@ def test_rdf_is_no_table_of_facts(tmp_path: Path) -> None:
     program = augury.compile("static f(x: int). a(X) <- b(X) WHERE f(X).")
     with pytest.raises(DataError, match="is RDF, and no table of facts"):
         augury.run(program, [{"type": "b", "args": [1], "time": 1}], facts={"f": augury.read(path)})  # type: ignore[arg-type]
+
+
+PAIRS = """
+PREFIX e: <http://e/>
+SELECT ?x ?p ?q WITHIN 3 SECONDS FROM STREAM S <http://e/s>
+WHERE { SEQ(A; B) DEFINE GPM A ON S { ?x e:p ?p } DEFINE GPM B ON S { ?x e:p ?q FILTER(?q > ?p) } }
+"""
+
+
+@pytest.mark.parametrize("blank", [False, True])
+def test_a_table_of_graphs_says_what_its_rows_say(blank: bool) -> None:
+    """Tables are read ahead, with numbers of terms of their own; single events when they are looked at."""
+    program = augury.compile(PAIRS, language="spaseq", name="q")
+    subject = "_:b" if blank else "<http://e/x>"
+    rows = [
+        (t, f'{subject} <http://e/p> "{t * 7 % 5}"^^<http://www.w3.org/2001/XMLSchema#integer> .') for t in range(9)
+    ]
+    rows += [(4, rows[2][1]), (7, "<http://e/x> <http://e/p> 2.5 ; <http://e/q> [] .")]
+    single = program.session(clock="logical", lateness="1s")
+    for time, graph in rows:
+        single.push({"stream": "http://e/s", "time": time, "graph": graph})
+    tables = program.session(clock="logical", lateness="1s")
+    for lo, hi in ((0, 4), (4, 9), (9, 11)):
+        time, graph = zip(*rows[lo:hi], strict=True)
+        tables.push({"<http://e/s>": pa.table({"time": time, "graph": graph})})
+        tables = program.restore(tables.snapshot())
+    assert [e.content for e in tables.events()] == [e.content for e in single.events()]
+    assert tables.late_count == single.late_count == 1
+    assert blank or len(tables.events()) > 3
+
+
+def test_graphs_of_a_history_in_parts() -> None:
+    """Parts that were read with different terms are one column."""
+    parts = [read_ahead([f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ."] * 2) for n in range(3)]
+    column = joined(parts)
+    triples, terms = column.values.read.triples.of_events(column.index), column.values.read.terms
+    found = [
+        (e, *map(str, terms.terms((s, o))))
+        for e, s, o in zip(triples.event.tolist(), triples.subject, triples.object, strict=True)
+    ]
+    assert found == [(e, f"<http://e/{e // 2}>", f"<http://e/{e // 2 + 1}>") for e in range(6)]
+    assert list(column[np.array([5, 0])]) == [column[5], column[0]]
+
+
+def read_ahead(texts: list[str]) -> Coded:
+    plan = augury.compile(PAIRS, language="spaseq", name="q").plan
+    return GraphColumns(plan).column("<http://e/s>", PlainCells(texts))

@@ -20,7 +20,7 @@ from augury.pictures.axis import ticks
 from augury.pictures.drawing import Scale, counted
 from augury.pictures.packing import packed, text_width
 
-FIRE = Path(augury.__file__).parent / "demo"
+FIRE = Path(__file__).parent / "fires"
 SVG = "{http://www.w3.org/2000/svg}"
 
 

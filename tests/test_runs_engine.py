@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import augury
-from augury.engine.operators.runs import moments
+from augury.engine.operators.runs import moments, number_tests
 from augury.engine.operators.runs.greedy import Greedy
 from augury.engine.operators.runs.sight import Sight
 from augury.engine.session import Session
@@ -42,6 +42,7 @@ CLIMBS = "climb(I, count(X)) <- a(I) NEXT b(I, X)+ NEXT c(I) WHERE X > prev(X)."
 def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if portion % 2:  # as where many come at once
         monkeypatch.setattr(moments, "MANY", 1)
+        monkeypatch.setattr(number_tests, "BLOCK", 2)
     for seed in range(portion * 15, portion * 15 + 15):
         number = Random(f"runs {seed}").randint
         text, steps = write_run(number), write_run_telling(number)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,12 +19,13 @@ from augury import sinks
 from augury.cli import cli
 from augury.clock import Clock
 from augury.errors import Findings, Source
+from augury.knowledge.graphs import Graphs
 from augury.language.spaseq.query_printer import show_query
 from augury.language.spaseq.query_reader import read_query
-from augury.meaning import evaluate
+from augury.meaning import evaluate, static_graphs
 from augury.model import Iri
 from augury.sinks.jsonl import event_as_json
-from tests.spaseq_programs import Answer, GraphSpec, Spec, answers, example
+from tests.spaseq_programs import Answer, GraphSpec, Spec, answers, example, static_knowledge, varied
 
 SEEDS = range(3000 if os.environ.get("AUGURY_FUZZ") else 120)
 LOGICAL = Clock("logical")
@@ -31,13 +33,15 @@ LOGICAL = Clock("logical")
 
 def reference(spec: Spec, events: list[GraphSpec], until: int | None = None) -> set[Answer]:
     program = augury.compile(spec.text, language="spaseq", name="q")
-    model = evaluate(program.plan, [event.event for event in events], LOGICAL, until=until)
+    graphs = static_graphs(Graphs.of(static_knowledge()), program.plan)
+    model = evaluate(program.plan, [event.event for event in events], LOGICAL, until=until, graphs=graphs)
     return {(e.args, e.start, e.end) for e in model.events}
 
 
+@pytest.mark.parametrize("make", [example, varied])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_readings_of_the_semantics_agree(seed: int) -> None:
-    spec, events = example(seed)
+def test_two_readings_of_the_semantics_agree(seed: int, make: Callable[[int], tuple[Spec, list[GraphSpec]]]) -> None:
+    spec, events = make(seed)
     until = Random(seed).choice((None, 3, 20))
     assert reference(spec, events, until) == answers(spec, events, until), spec.text
 
@@ -46,11 +50,16 @@ def test_enough_examples_have_answers() -> None:
     found = [answers(*example(seed)) for seed in range(120)]
     assert sum(bool(one) for one in found) > 30
     assert sum(len(one) > 3 for one in found) > 12
+    made = [varied(seed) for seed in range(120)]
+    found = [answers(*one) for one in made]
+    for kind in ("GROUP BY", "HAVING", "CONSTRUCT", "GRAPH"):
+        assert sum(bool(rows) for (spec, _), rows in zip(made, found, strict=True) if kind in spec.text) > 3, kind
 
 
+@pytest.mark.parametrize("make", [example, varied])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_printed_reads_the_same(seed: int) -> None:
-    text = example(seed)[0].text
+def test_what_is_printed_reads_the_same(seed: int, make: Callable[[int], tuple[Spec, list[GraphSpec]]]) -> None:
+    text = make(seed)[0].text
     findings = Findings()
     tree = read_query(Source("q.spaseq", text, "spaseq"), findings)
     assert tree is not None

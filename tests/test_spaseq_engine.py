@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,10 +12,12 @@ import pytest
 
 import augury
 from augury import sinks
-from augury.errors import DataError, ProgramError
+from augury.algebra.graph_queries import Select
+from augury.engine.operators.runs import number_tests
+from augury.errors import DataError, Source
 from augury.model import Event, HistoryItem, Revocation
 from tests.programs import Step
-from tests.spaseq_programs import GraphSpec, example
+from tests.spaseq_programs import GraphSpec, example, static_knowledge, varied
 from tests.test_differential import compare
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
@@ -55,32 +56,38 @@ def telling(events: list[GraphSpec], program: augury.Program, random: Random) ->
 
 @pytest.mark.parametrize("portion", range(150 if FUZZ else 4))
 @pytest.mark.parametrize("way", WAYS)
-def test_after_every_step(way: str, portion: int) -> None:
+def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if portion % 2:
+        monkeypatch.setattr(number_tests, "BLOCK", 2)
     mistakes = [445] if portion == 0 else []  # what was pruned was taken back
-    for seed in [*mistakes, *range(portion * 10, portion * 10 + 10)]:
-        spec, events = example(seed)
+    seeds = range(portion * 10, portion * 10 + 10)
+    for seed, make in [*((s, example) for s in (*mistakes, *seeds)), *((s, varied) for s in seeds)]:
+        spec, events = make(seed)
         program = augury.compile(spec.text, language="spaseq", name="q")
         steps = telling(events, program, Random(f"{seed} {way}"))
-        for _ in compare(program, steps, [], **WAYS[way]):
+        for _ in compare(program, steps, [], rdf=static_knowledge(), **WAYS[way]):
             pass
 
 
-LATE = """
-PREFIX e: <http://e/>
-SELECT ?x WITHIN 10 SECONDS FROM STREAM S <http://e/s>
-WHERE { SEQ(A; B!) DEFINE GPM A ON S { ?x e:p ?p } DEFINE GPM B ON S { ?x e:q ?q } }
-"""
-
-
-def test_nobody_reads_what_waits_for_an_absence(tmp_path: Path) -> None:
-    """Its answers end before they are given, so that what reads them could not tell when to look."""
-    (tmp_path / "late.spaseq").write_text(LATE, encoding="utf-8")
-    (tmp_path / "reads.aug").write_text("again(X) <- late(X).", encoding="utf-8")
-    alone = augury.compile(tmp_path / "late.spaseq")
-    alone.session(clock="logical")
-    both = augury.compile([tmp_path / "late.spaseq", tmp_path / "reads.aug"])
-    with pytest.raises(ProgramError, match="E259"):
-        both.session(clock="logical")
+@pytest.mark.parametrize("way", WAYS)
+def test_rules_that_read_answers(way: str) -> None:
+    """Also those that come after their ends: somebody reads them once they are known, or that they are not there."""
+    late = 0
+    for seed in range(400 if FUZZ else 20):
+        spec, events = example(seed)
+        answer = augury.compile(spec.text, language="spaseq", name="q").plan.graph_queries[0].answer
+        assert isinstance(answer, Select)
+        q = f"q({', '.join(f'X{i}' for i in range(len(answer.columns)))})"
+        rules = f"""
+        again <- {q} SEQ {q}.
+        alone <- NOT({q}).[{q}, {q}].
+        first <- a: {q}, w: extend(a, 3s), while w: not {q}.
+        """
+        program = augury.Program.of([Source("q.spaseq", spec.text, "spaseq"), Source("rules.aug", rules)])
+        late += program.plan.graph_queries[0].settles_late
+        for _ in compare(program, telling(events, program, Random(f"{seed} {way}")), [], **WAYS[way]):
+            pass
+    assert late
 
 
 def test_a_malformed_graph_is_named_and_loses_nothing() -> None:

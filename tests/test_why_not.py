@@ -91,6 +91,11 @@ TAKINGS = "takings(S, sum(P)) <- c: closing(S), w: extend_backward(c, 5s), while
 SALES = "sale('a', 10) @ 1; sale('a', 5) @ 3; sale('b', 7) @ 4; sale('a', 2) @ 6; closing('a') @ 7; closing('b') @ 10"
 TRIPS = "trip(A, B) <- flight(A, B). trip(A, C) <- trip(A, B) SEQ flight(B, C)."
 CARS = "position('p', 'gate') @ 1; position('q', 'gate') @ 2; position('p', 'yard') @ 3; alarm('gate') @ 4"
+COUNTED = "clicks(S, count()) <- w: every(10s), while w: collect click(S)."
+BEST = "best(S, R) <- w: every(10s), while w: collect sale(S, A) TOP 1 BY sum(A) AS R."
+SHOPS = "shop('a'). sold(S, count()) <- w: every(10s), shop(S), while w: collect sale(S) or none."
+FLOW = "flow(S, count(i), count(o)) <- w: every(10s), while w: collect i: in(S), while w: collect o: out(S)."
+HOT = "fact hot(S) <- temp(S, T), T > 90. up(S) <- temp(S, T), T > 90, not was hot(S). still(S) <- temp(S, T), was hot(S)."
 
 # name: program, events, what is asked, and for each rule what is told
 CASES: dict[str, tuple[str, str, str, list[str]]] = {
@@ -318,7 +323,7 @@ CASES: dict[str, tuple[str, str, str, list[str]]] = {
     # Collecting
     "nothing in the window": (
         TAKINGS, SALES, "takings('b', _)",
-        ["takings 1 of 2: closing('b') @ 10 | nothing to collect: no event sale('b', P) inside w from 5 to 10"],
+        ["takings 1 of 2: closing('b') @ 10 | nothing to collect: no event sale('b', P) inside w from 5 to 10; the nearest is sale('b', 7) @ 4"],
     ),
     "nothing that a condition lets pass": (
         f"{TAKINGS[:-1]}, P > 20.", f"{SALES}; sale('a', 30) @ 12", "takings('a', _)",
@@ -384,6 +389,110 @@ CASES: dict[str, tuple[str, str, str, list[str]]] = {
     "recursion with NOT": (
         "streak(1) <- win. streak(N + 1) <- NOT(loss).[streak(N), win].", "win @ 1; x: loss @ 2; win @ 3", "streak(2)",
         ["streak 0 of 1: nothing | its head is `streak(1)`", "streak#2 2 of 2: streak(1) @ 1, win @ 3 | blocked by loss @ 2 [x]"],
+    ),
+    # Windows by the clock, groups, rankings, starts, and how facts were
+    "another total of a window": (
+        COUNTED, "click('a') @ 3; click('a') @ 5; end @ 25", "clicks('a', 3)",
+        ["clicks 2 of 2: click('a') @ 3, click('a') @ 5 | `count()` is 2, not 3"],
+    ),
+    "no window with it": (
+        COUNTED, "click('a') @ 3; end @ 25", "clicks('b', _)",
+        ["clicks 0 of 1: nothing | nothing to collect: no event click('b'); the latest of its type is click('a') @ 3"],
+    ),
+    "the window that is asked for": (
+        COUNTED, "click('a') @ 3; end @ 25", "clicks('a', _) @ [10, 19]",
+        ["clicks 0 of 1: nothing | nothing to collect: no event click('a') inside w from 10 to 19; the nearest is click('a') @ 3"],
+    ),
+    "a window that is not over": (
+        COUNTED, "click('a') @ 13; end @ 15", "clicks('a', _)",
+        ["clicks 1 of 1: click('a') @ 13 | not yet: the clock is at 15, it ends at 19"],
+    ),
+    "over the edge of a window": (
+        COUNTED, "click('a') @ [8, 12]; end @ 35", "clicks('a', _)",
+        ["clicks 0 of 1: nothing | nothing to collect: no event click('a') inside w from 10 to 19; the nearest is click('a') @ [8, 12]"],
+    ),
+    "a window of long ago": (
+        COUNTED, "click('a') @ 3; end @ 2500", "clicks('a', 2)",
+        ["clicks 1 of 1: click('a') @ 3 | `count()` is 1, not 2"],
+    ),
+    "a filter of what is collected in a window": (
+        "dear(S, sum(A)) <- w: every(10s), while w: collect sale(S, A), A > 5.", "sale('a', 3) @ 3; end @ 25", "dear('a', _)",
+        ["dear 0 of 1: nothing | nothing to collect: `A > 5`: 3 > 5 does not hold"],
+    ),
+    "an event that is not inside a window": (
+        "both(S) <- w: every(10s), o: in(S), o inside w, p: out(S), p inside w.", "in('a') @ 3; out('a') @ 12; end @ 25", "both('a')",
+        ["both 2 of 2: in('a') @ 3, out('a') @ 12 | `o inside w`: o is 3, w is [10, 19]"],
+    ),
+    "the window before": (
+        "grew(N, M) <- w: every(10s), v: previous(w), while w: collect p: a(_), while v: collect q: a(_), N = count(p), M = count(q).",
+        "a(1) @ 13; end @ 25", "grew",
+        ["grew 1 of 2: a(1) @ 13 | nothing to collect: no event a(_) inside v from 0 to 9; the nearest is a(1) @ 13"],
+    ),
+    "a condition on a group": (
+        "busy(S, count()) <- w: every(10s), while w: collect click(S), count() >= 3.", "click('a') @ 3; click('a') @ 5; end @ 25", "busy('a', _)",
+        ["busy 2 of 2: click('a') @ 3, click('a') @ 5 | `count() >= 3`: 2 >= 3 does not hold"],
+    ),
+    "a condition on a total that has a name": (
+        "rich(S, T) <- r: sale(S, _), w: extend_backward(r, 5s), while w: collect sale(S, A), T = sum(A), T > 10.",
+        "sale('a', 3) @ 3; sale('a', 4) @ 5", "rich('a', _)",
+        ["rich 2 of 2: sale('a', 3) @ 3, sale('a', 4) @ 5 | `T > 10`: 7 > 10 does not hold"],
+    ),
+    "an aggregate that fails": (
+        "takes(S, sum(A)) <- w: every(10s), while w: collect sale(S, A).", "sale('a', 'much') @ 3; end @ 25", "takes('a', _)",
+        ["takes 1 of 1: sale('a', 'much') @ 3 | 'much' is not a number"],
+    ),
+    "not among the first": (
+        BEST, "sale('a', 3) @ 3; sale('b', 4) @ 5; sale('b', 1) @ 6; end @ 25", "best('a', _)",
+        ["best 1 of 1: sale('a', 3) @ 3 | `TOP 1 BY sum(A)`: it is 3, in place 2"],
+    ),
+    "in another place": (
+        BEST, "sale('a', 3) @ 3; end @ 25", "best('a', 2)",
+        ["best 1 of 1: sale('a', 3) @ 3 | `R` is 1, not 2"],
+    ),
+    "not the least of its kind": (
+        "least(K, S) <- w: every(10s), while w: collect sale(K, S, A) TOP 1 BY min(A) ASC PER (K).",
+        "sale(1, 'a', 3) @ 3; sale(1, 'b', 2) @ 4; sale(2, 'c', 1) @ 5; end @ 25", "least(1, 'a')",
+        ["least 1 of 1: sale(1, 'a', 3) @ 3 | `TOP 1 BY min(A) ASC PER (K)`: it is 3, in place 2"],
+    ),
+    "something where there should be nothing": (
+        "shop('a'). idle(S) <- w: every(10s), shop(S), while w: collect sale(S) or none, count() = 0.", "sale('a') @ 3; end @ 15", "idle('a')",
+        ["idle 1 of 1: sale('a') @ 3 | `count() = 0`: 1 = 0 does not hold"],
+    ),
+    "nothing, which counts as none": (
+        SHOPS, "sale('b') @ 3; end @ 25", "sold('a', 1)",
+        ["sold 0 of 0: nothing | `count()` is 0, not 1"],
+    ),
+    "a group of nothing that no fact makes": (
+        SHOPS, "sale('b') @ 3; end @ 25", "sold('b', _)",
+        ["sold 0 of 1: nothing | `shop(S)`: there is no shop('b')"],
+    ),
+    "a collect of two that has nothing": (
+        FLOW, "in('a') @ 3; out('b') @ 4; end @ 25", "flow('a', _, _)",
+        ["flow 1 of 2: in('a') @ 3 | nothing to collect: no event out('a'); the latest of its type is out('b') @ 4"],
+    ),
+    "two collects that do not meet": (
+        FLOW, "in('a') @ 3; out('a') @ 14; end @ 25", "flow('a', _, _)",
+        ["flow 1 of 2: in('a') @ 3 | nothing to collect: no event out('a') inside w from 0 to 9; the nearest is out('a') @ 14"],
+    ),
+    "a condition on two collects": (
+        f"{FLOW[:-1]}, count(i) > count(o).", "in('a') @ 3; out('a') @ 4; end @ 25", "flow('a', _, _)",
+        ["flow 2 of 2: in('a') @ 3, out('a') @ 4 | `count(i) > count(o)`: 1 > 1 does not hold"],
+    ),
+    "a start that the head says": (
+        "pair(S) SINCE END <- a(S) SEQ b(S).", "a(1) @ 3; b(1) @ 5", "pair(1) @ [3, 5]",
+        ["pair 2 of 2: a(1) @ 3, b(1) @ 5 | it is 5, not [3, 5]"],
+    ),
+    "a start after the end": (
+        "late(S) SINCE end(r) + 10 <- r: a(S).", "a(1) @ 3", "late(1)",
+        ["late 1 of 1: a(1) @ 3 | SINCE: a start after the end"],
+    ),
+    "a fact that was": (
+        HOT, "temp('a', 95) @ 3; temp('a', 96) @ 5", "up('a') @ 5",
+        ["up 1 of 1: temp('a', 96) @ 5 | `not was hot(S)`: hot('a') holds just before 5"],
+    ),
+    "a fact that was not": (
+        HOT, "temp('a', 95) @ 3", "still('a')",
+        ["still 1 of 1: temp('a', 95) @ 3 | `was hot(S)`: there is no hot('a') just before 3"],
     ),
     # The head and the interval
     "a computed argument with another value": (

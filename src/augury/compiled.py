@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.graph_queries import HIDDEN, GraphQuery
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import Policy
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
@@ -135,7 +135,7 @@ class Compiled:
     @property
     def _queries(self) -> tuple[GraphQuery, ...]:
         """The queries that are files of their own."""
-        return tuple(query for query in self.plan.graph_queries if not query.name.startswith(HIDDEN))
+        return tuple(query for query in self.plan.graph_queries if not query.inside)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -210,19 +210,6 @@ def _not_too_deep(sources: Sequence[Source]) -> Iterator[None]:
                 )
             ]
         ) from None
-
-
-def refuse_late(program: Compiled, executor: str) -> None:
-    """Raises ProgramError where answers of a query come after their ends and others read them."""
-    findings = Findings()
-    for query in (query for query in program.lowered.graph_queries if query.settles_late):
-        findings.add(
-            "E259",
-            f"{executor} does not give to others what waits for an absence at its end",
-            query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
-            hint="let the rules read its streams, or use --engine reference",
-        )
-    findings.raise_errors()
 
 
 def check_clock(program: Compiled, clock: Kind) -> None:

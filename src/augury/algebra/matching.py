@@ -19,11 +19,12 @@ _TIMELY = ("+", "-", "min", "max", *COMPARISONS)  # functions in which a time po
 
 
 class Proof(NamedTuple):
-    """How a static atom was shown: the atom and what it rests on."""
+    """How a static atom was shown: the atom and what it rests on; with `was`, as the facts were one time point before."""
 
     name: str
     args: tuple[Value, ...]
     children: tuple[Proof, ...] = ()
+    was: bool = False
 
 
 class Named(NamedTuple):

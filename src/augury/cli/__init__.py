@@ -16,6 +16,7 @@ from augury.cli.check import check
 from augury.cli.demo import demo
 from augury.cli.explain import explain
 from augury.cli.fmt import fmt
+from augury.cli.new import new
 from augury.cli.run import run
 from augury.cli.stream import stream
 from augury.cli.why import why
@@ -29,7 +30,7 @@ def cli() -> None:
     """Complex event processing with knowledge: which situations hold, when, and why."""
 
 
-for command in (check, fmt, explain, run, stream, why, bench, demo):
+for command in (check, fmt, explain, run, stream, why, bench, demo, new):
     cli.add_command(command)
 
 

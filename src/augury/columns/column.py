@@ -17,6 +17,28 @@ Array: TypeAlias = Any  # a NumPy array
 Column: TypeAlias = Any  # an array of int64, float64 or bool, Coded, or a list where there are few
 
 
+class TextArray(Sequence[str]):
+    """The texts of an array of Arrow, each of which becomes one of Python when somebody looks at it.
+
+    Equal ones may be among them. `read` is what somebody has made of all of them already, for whoever needs it next.
+    """
+
+    def __init__(self, array: Any, read: Any = None) -> None:
+        self.array, self.read = array, read
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.array[at].to_pylist() if isinstance(at, slice) else self.array[at].as_py()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.array.to_pylist())
+
+    def __reduce__(self) -> Any:
+        return TextArray, (self.array,)
+
+
 class Coded:
     """A column that has each of its values once: row `i` is `values[index[i]]`, and null where the index is -1."""
 
@@ -36,7 +58,7 @@ class Coded:
         return self.values[found] if found >= 0 else None
 
     def __iter__(self) -> Iterator[Value]:
-        values = self.values
+        values = list(self.values) if isinstance(self.values, TextArray) else self.values
         return (values[i] if i >= 0 else None for i in self.index.tolist())
 
     def distinct(self) -> tuple[list[Value], Array]:
@@ -115,6 +137,9 @@ def joined(columns: Sequence[Column]) -> Column:
     kinds = {c.dtype.kind if isinstance(c, np.ndarray) else "coded" for c in columns}
     if len(kinds) == 1 and kinds != {"coded"}:
         return np.concatenate(columns)
+    arrays = [c.values for c in columns if isinstance(c, Coded) and isinstance(c.values, TextArray)]
+    if len(arrays) == len(columns):
+        return _joined_texts(columns, arrays)
     values: list[Value] = []
     places: dict[Any, int] = {}
     parts: list[Array] = []
@@ -129,6 +154,15 @@ def joined(columns: Sequence[Column]) -> Column:
             moved[i] = place
         parts.append(np.array(moved, np.int64)[column.index])
     return Coded(values, np.concatenate(parts))
+
+
+def _joined_texts(columns: Sequence[Coded], arrays: Sequence[TextArray]) -> Coded:
+    from pyarrow import concat_arrays, large_string
+
+    before = np.cumsum([0, *map(len, arrays)])
+    index = np.concatenate([column.index + n for column, n in zip(columns, before, strict=False)])
+    read = arrays[0].read.joined([one.read for one in arrays]) if all(one.read is not None for one in arrays) else None
+    return Coded(TextArray(concat_arrays([one.array.cast(large_string()) for one in arrays]), read), index)
 
 
 def some(column: Column, rows: Array) -> Column:

@@ -37,6 +37,7 @@ from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.operators.panes import Panes
+from augury.engine.operators.settled import Settled
 from augury.engine.wiring import Wiring, reads_text_alone
 from augury.errors import RunError
 from augury.explain.proofs import Proofs
@@ -65,7 +66,7 @@ class Circuit:
         self.turn = threading.RLock()  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
-        self.clocked: list[ClockWindows | Panes] = []  # those that wait for time to pass
+        self.clocked: list[ClockWindows | Panes | Settled] = []  # those that wait for time to pass
         self.now: int | None = None
         self.looking_back: set[int] = set()  # of these, who asks how facts were one time point before
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest

@@ -12,7 +12,7 @@ from augury.columns.column import Coded, some
 from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.columns.frame import View
 from augury.columns.kernels.sets import first_equals
-from augury.columns.table import END, FIELDS, LEFT, NONE, START, Links, Table, grown, no_buckets
+from augury.columns.table import END, NONE, START, Links, Table, grown, no_buckets
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
@@ -125,8 +125,7 @@ class Events(Operator):
             self.chunks.append(Chunk(first, count, columns, ids, traces))
         table.room(count)
         data, hi = table.data, first + count
-        data[START, first:hi], data[END, first:hi] = start, end
-        data[LEFT:FIELDS, first:hi] = 0
+        data[START, first:hi], data[END, first:hi] = start, end  # the other fields of an input are zero, as all room is
         for at, position in zip(table.codes, self.used, strict=True):
             data[at, first:hi] = self._encoded(columns[position])
         table.added(count)

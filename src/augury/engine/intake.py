@@ -24,7 +24,9 @@ class Intake:
     def read(self, events: Any, plan: Plan) -> list[HistoryItem] | History:
         """An event, a list of them, tables by type, or what `augury.read` has found."""
         reader = self._reader_of(plan)
-        single = isinstance(events, Mapping) and ("type" in events or "op" in events)
+        single = isinstance(events, Mapping) and (
+            "type" in events or "op" in events or isinstance(events.get("stream"), str)
+        )
         if single or isinstance(events, Event | Revocation):
             return self._few([events], reader)
         if isinstance(events, list | tuple) and len(events) <= _FEW:

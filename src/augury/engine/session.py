@@ -13,7 +13,7 @@ from augury.algebra.properties import settling_delays
 from augury.clock import Clock
 from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
-from augury.compiled import Compiled, check_clock, refuse_late
+from augury.compiled import Compiled, check_clock
 from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Bounds
 from augury.engine.callbacks import Callbacks
@@ -56,7 +56,6 @@ class Session:
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
         """`clock` is the one that is known already; otherwise it follows from the settings and the first event."""
-        refuse_late(program, "the embedded engine")
         self.opened = self.program = program  # the program it was opened with, and with the rules that came since
         self.settings = settings or Settings()
         self._given_facts, self._graphs = facts, Graphs.of(rdf)

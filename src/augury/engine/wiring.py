@@ -51,7 +51,7 @@ from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import Var, Wild, variables
 from augury.clock import Timestamp
 from augury.columns.frame import Needs, View
-from augury.columns.table import FIELDS, Table
+from augury.columns.table import END, FIELDS, Table
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
 from augury.engine.operators.clocked import ClockWindows
@@ -69,6 +69,7 @@ from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.prepare import prepared
+from augury.engine.operators.settled import Settled
 from augury.errors import RunError
 from augury.optimiser.implied_bounds import Back, implied_back, implied_bounds
 
@@ -91,9 +92,7 @@ class Wiring:
         else:
             rows = self.view(rule.body, self._above(rule, -1), rule.label)
         if any(collect.last is not None for collect in rule.collects):
-            out = self.like(rows, {**dict.fromkeys(rows.labels), UNTIL: None})
-            Until(self.circuit, rows, out, rule.label, rule.covers)
-            rows = out
+            rows = self._until(rule, rows)
         for number in collects:
             rows = self._collect(rule, number, rows)
         if rule.having:
@@ -108,9 +107,21 @@ class Wiring:
             out = self.table(sorted(set(rows.vars) | place), sorted(rows.labels))
             Ranking(self.circuit, rows, out, rule)
             rows, covers = out, ()
+        if rule.delay:
+            out = self.like(rows)
+            Settled(self.circuit, rows, out, rule.label)
+            rows = out
         self.circuit.heads[rule.label] = Derive(
             self.circuit, rows, events, rule.label, rule.args, covers, rule.since, rule.until, rule.delay
         )
+
+    def _until(self, rule: Rule, rows: View) -> View:
+        """Rows with the times that `last n` collects from: up to their end, or that of a window if it is later."""
+        if not rule.covers:
+            return replace(rows, labels={**rows.labels, UNTIL: (END, END)})
+        out = self.like(rows, {**dict.fromkeys(rows.labels), UNTIL: None})
+        Until(self.circuit, rows, out, rule.label, rule.covers)
+        return out
 
     def _above(self, rule: Rule, number: int) -> Needs:
         """What is needed of the rows after a collect: by the head, conditions on groups, a ranking, and later collects."""
@@ -120,7 +131,8 @@ class Wiring:
             vars |= {v for c in rule.having for v in condition_vars(c)}
         for collect in rule.collects[number + 1 :]:
             vars |= collected_variables(collect)
-        return Needs(frozenset(vars), frozenset(head_labels(rule) | {UNTIL}))
+        last = {UNTIL} if any(collect.last is not None for collect in rule.collects[number + 1 :]) else set()
+        return Needs(frozenset(vars), frozenset(head_labels(rule) | last))
 
     def _panes(self, rule: Rule, windows: Windows) -> View:
         """What is collected in windows by the clock, where these are all that the body has."""

@@ -46,7 +46,7 @@ class Proofs(Static):
         """How a rule makes an event of these parts, with the facts it rests on; without a rule, it is the event told before."""
         if rule is None:
             return [Derivation("", parts)]
-        derived = derive_from(rule, parts, self.scalars, self)
+        derived = derive_from(rule, parts, event.end, self.scalars, self)
         ways = [way for one, way in derived if one.content == event.content and set(way.parts) == set(parts)]
         return [way for way in ways if way.proofs] or [Derivation(rule.label, parts)]
 

@@ -51,17 +51,22 @@ def _made(model: Model, tree: Because, all: bool) -> dict[OrderKey, Because]:
             proofs = list(derivation.proofs)
             while proofs:
                 proof = proofs.pop()
-                proofs += proof.children
-                made = [e for e in events.get(_key(proof.name, proof.args), ()) if e.end <= one.event.end]
-                if made and _key(proof.name, proof.args) not in found:
+                proofs += (below._replace(was=proof.was) for below in proof.children)
+                last = one.event.end - proof.was
+                made = [e for e in events.get(_key(proof.name, proof.args), ()) if e.end <= last]
+                if made and _key_of(proof) not in found:
                     because = _because(model, made[-1], all, ()) or Because(made[-1])
-                    found[_key(proof.name, proof.args)] = because
+                    found[_key_of(proof)] = because
                     open_trees.append(because)
     return found
 
 
 def _key(name: str, args: tuple[Value, ...]) -> OrderKey:
     return (name, *(order_key(a) for a in args))
+
+
+def _key_of(proof: Proof) -> OrderKey:
+    return (proof.was, *_key(proof.name, proof.args))
 
 
 def _because(model: Model, event: Event, all: bool, above: tuple[str, ...]) -> Because | None:
@@ -124,11 +129,13 @@ class _Shown:
         return shown
 
     def fact(self, proof: Proof, depth: int = 0) -> Tree:
-        text = f"{self.name(proof.name)}({', '.join(show_value(a) for a in proof.args)})"
-        made = self.made.get(_key(proof.name, proof.args))
+        name = f"{'was ' if proof.was and depth == 0 else ''}{self.name(proof.name)}"
+        text = f"{name}({', '.join(show_value(a) for a in proof.args)})"
+        made = self.made.get(_key_of(proof))
         if (proof.children or made) and depth == _DEEP:
             return Tree(text, (Tree("…"),))
-        return Tree(text, (self.event(made),) if made is not None else self.facts(proof.children, depth + 1))
+        below = tuple(child._replace(was=proof.was) for child in proof.children)
+        return Tree(text, (self.event(made),) if made is not None else self.facts(below, depth + 1))
 
     def facts(self, proofs: tuple[Proof, ...], depth: int) -> tuple[Tree, ...]:
         """Facts side by side; of many, the first ones and the last."""
@@ -161,7 +168,8 @@ def tree_as_json(tree: Because, clock: Clock) -> dict[str, Any]:
 
 def _proof_as_json(proof: Proof) -> dict[str, Any]:
     below = {"because": [_proof_as_json(c) for c in proof.children]} if proof.children else {}
-    return {"name": proof.name, "args": [to_json(a) for a in proof.args], **below}
+    was = {"was": True} if proof.was else {}
+    return {"name": proof.name, "args": [to_json(a) for a in proof.args], **was, **below}
 
 
 def tree_as_mermaid(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:

@@ -151,12 +151,21 @@ class Keys:
         """The numbers of keys; those that are new get one."""
         if not compiled():
             return self._add_plainly(keys)
-        joined = b"".join(keys)
         bounds = np.zeros(len(keys) + 1, np.int64)
         np.cumsum([len(key) for key in keys], out=bounds[1:])
-        self.room(len(joined), len(keys))
-        numbers = np.empty(len(keys), np.int64)
-        self.n = add_keys(np.frombuffer(joined, np.uint8), bounds, self.data, self.ends, self.n, self.buckets, numbers)
+        return self._add(np.frombuffer(b"".join(keys), np.uint8), bounds)
+
+    def add_all(self, others: Keys, first: int) -> Array:
+        """The numbers of all keys that others have from a number on."""
+        if not compiled():
+            return self._add_plainly(others.all(first, others.n))
+        return self._add(others.data, others.ends[first : others.n + 1])
+
+    def _add(self, data: Array, bounds: Array) -> Array:
+        count = len(bounds) - 1
+        self.room(int(bounds[-1] - bounds[0]), count)
+        numbers = np.empty(count, np.int64)
+        self.n = add_keys(data, bounds, self.data, self.ends, self.n, self.buckets, numbers)
         self._entered = self.n
         return numbers
 

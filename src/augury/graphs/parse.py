@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from threading import Lock
 from typing import Any, assert_never
 
@@ -32,7 +32,12 @@ class PatternError(Exception):
 
 def read_pattern(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Pattern:
     """The pattern of a group, `{ … }` with its braces."""
-    return _Reading(text, prefixes, base).pattern()
+    return _pattern_of(text, tuple(prefixes.items()), base)
+
+
+@lru_cache(256)  # sessions are made anew of the same program, and to parse SPARQL takes long
+def _pattern_of(text: str, prefixes: tuple[tuple[str, str], ...], base: str | None) -> Pattern:
+    return _Reading(text, dict(prefixes), base).pattern()
 
 
 def read_expression(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Expression:

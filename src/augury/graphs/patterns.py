@@ -380,6 +380,10 @@ class Needs:
     def __or__(self, other: Needs) -> Needs:
         return Needs(self.predicates | other.predicates, self.every or other.every)
 
+    def __le__(self, other: Needs) -> bool:
+        """Whether another needs all that this one does."""
+        return other.every or (not self.every and self.predicates <= other.predicates)
+
 
 ALL = Needs(every=True)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -51,6 +51,34 @@ class Triples:
         first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
         return Triples(events, *(np.ascontiguousarray(column) for column in rows[first].T))
 
+    def of_events(self, numbers: Array) -> Triples:
+        """The triples of the events with these numbers, which are numbered anew in this order."""
+        size, first = len(numbers), int(numbers[0]) if len(numbers) else 0
+        if size and int(numbers[-1]) - first == size - 1 and bool((np.diff(numbers) == 1).all()):
+            lo, hi = np.searchsorted(self.event, [first, first + size])
+            columns = (column[lo:hi] for column in (self.subject, self.predicate, self.object))
+            return Triples(size, self.event[lo:hi] - first, *columns)
+        starts = np.searchsorted(self.event, np.arange(self.events + 1))
+        counts = (starts[1:] - starts[:-1])[numbers]
+        rows = np.arange(counts.sum()) + np.repeat(starts[:-1][numbers] - (np.cumsum(counts) - counts), counts)
+        columns = (column[rows] for column in (self.subject, self.predicate, self.object))
+        return Triples(size, np.repeat(np.arange(size), counts), *columns)
+
+    def renumbered(self, numbers: Array) -> Triples:
+        """With other numbers of terms."""
+        columns = (numbers[column] for column in (self.subject, self.predicate, self.object))
+        return Triples(self.events, self.event, *columns)
+
+    @staticmethod
+    def joined(parts: Sequence[Triples]) -> Triples:
+        """Those of some events, and then those of others."""
+        if len(parts) == 1:
+            return parts[0]
+        before = np.cumsum([0, *(part.events for part in parts)])
+        event = np.concatenate([part.event + n for part, n in zip(parts, before, strict=False)])
+        rest = (np.concatenate([getattr(part, name) for part in parts]) for name in ("subject", "predicate", "object"))
+        return Triples(int(before[-1]), event, *rest)
+
 
 @dataclass(frozen=True)
 class Malformed:
@@ -65,6 +93,30 @@ class Malformed:
 
 
 @dataclass(frozen=True)
+class ReadAhead:
+    """Triples that were read when their texts came: those of `needs`, by numbers of these terms."""
+
+    terms: Terms
+    needs: Needs
+    triples: Triples
+
+    @staticmethod
+    def joined(parts: Sequence[ReadAhead]) -> ReadAhead | None:
+        """Those of some texts, and then those of others; None where they were read for other patterns."""
+        terms, needs = parts[0].terms, parts[0].needs
+        if any(part.needs != needs for part in parts):
+            return None
+        different = {id(part.terms): part.terms for part in parts}
+        numbers = {i: terms.keys.add_all(others.keys, 0) for i, others in different.items() if others is not terms}
+        own = [p.triples if p.terms is terms else p.triples.renumbered(numbers[id(p.terms)]) for p in parts]
+        return ReadAhead(terms, needs, Triples.joined(own))
+
+
+class HasBlanks(Exception):
+    """A graph has a blank node, which is named after its event: it has to be read when that has a name."""
+
+
+@dataclass(frozen=True)
 class Read:
     """What was read: triples, and what is wrong with texts that have none for that reason."""
 
@@ -72,7 +124,7 @@ class Read:
     malformed: list[Malformed] = field(default_factory=list)
 
 
-def read(texts: Texts, terms: Terms, needs: Needs = ALL, names: Sequence[str] | None = None) -> Read:
+def read(texts: Texts, terms: Terms, needs: Needs = ALL, names: Names | None = None) -> Read:
     """The triples of events that somebody needs. Blank nodes are named `label.name` by the `names` of events.
 
     Where there are no names, blank nodes are told apart by a running number. A text that is malformed has no triples; what
@@ -97,6 +149,19 @@ def read(texts: Texts, terms: Terms, needs: Needs = ALL, names: Sequence[str] | 
     return Read(Triples.of(events, np.concatenate([found.T, rows])), malformed)
 
 
+class Names(Protocol):
+    """The names of events by their numbers."""
+
+    def __getitem__(self, event: int, /) -> str: ...
+
+
+class Nameless:
+    """Stands for the names of events before they have one."""
+
+    def __getitem__(self, event: int) -> str:
+        raise HasBlanks
+
+
 class _Numbered:
     """Names for events that have none."""
 
@@ -117,7 +182,7 @@ def _wanted(terms: Terms, needs: Needs) -> Array | None:
     return found
 
 
-def _name_column(names: _Numbered | Sequence[str], events: int) -> tuple[Array, Array]:
+def _name_column(names: Names, events: int) -> tuple[Array, Array]:
     """The names of events one behind the other."""
     listed = [names[i].encode("utf-8", "surrogatepass") for i in range(events)]
     ends = np.zeros(events + 1, np.int64)
@@ -144,14 +209,14 @@ def bytes_of(texts: Texts) -> tuple[Array, Array]:
 
 
 def _parsed(
-    texts: Sequence[str | None], events: Sequence[int], terms: Terms, needs: Needs, names: _Numbered | Sequence[str]
+    texts: Sequence[str | None], events: Sequence[int], terms: Terms, needs: Needs, names: Names
 ) -> tuple[Array, list[Malformed]]:
     """The triples of texts by the parser, as rows `event, subject, predicate, object`."""
     wanted = None if needs.every else {key_of(predicate) for predicate in needs.predicates}
     keys, numbers, malformed = list[bytes](), list[int](), list[Malformed]()
     for event, text in zip(events, texts, strict=True):
         try:
-            found = list(triples_of(text or "", names[event], wanted))
+            found = list(triples_of(text or "", KeyOfTerm(names, event), wanted))
         except SyntaxError as error:
             malformed.append(_malformed(event, error))
             continue
@@ -161,10 +226,9 @@ def _parsed(
     return np.column_stack([np.array(numbers, np.int64).reshape(-1, 1), rows]), malformed
 
 
-def triples_of(text: str, name: str, wanted: set[bytes] | None) -> Iterator[bytes]:
+def triples_of(text: str, key: KeyOfTerm, wanted: set[bytes] | None) -> Iterator[bytes]:
     """The keys of the terms of a graph, three a triple; those of the wanted predicates alone, where these are given."""
     ox = oxigraph()
-    key = KeyOfTerm(name)
     for quad in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
         # Those that nobody wants are looked at as well: how blank nodes are numbered must not hang on what is wanted.
         subject, predicate, object = key(quad.subject), key(quad.predicate), key(quad.object)
@@ -177,8 +241,8 @@ def triples_of(text: str, name: str, wanted: set[bytes] | None) -> Iterator[byte
 class KeyOfTerm:
     """The keys of the terms of pyoxigraph in an event, or a file, whose name the labels of its blank nodes get."""
 
-    def __init__(self, name: str) -> None:
-        self.blanks, self.ox = _Blanks(name), oxigraph()
+    def __init__(self, names: Names, event: int = 0) -> None:
+        self.blanks, self.ox = _Blanks(names, event), oxigraph()
 
     def __call__(self, term: Any) -> bytes:
         ox = self.ox
@@ -194,14 +258,14 @@ class KeyOfTerm:
 class _Blanks:
     """The labels of the blank nodes of an event: as they are written, or numbered where the parser made them up."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, names: Names, event: int = 0) -> None:
+        self.names, self.event = names, event
         self.anonymous: dict[str, int] = {}
 
     def label(self, label: str) -> str:
         if MADE_UP.fullmatch(label):
             label = f"-{self.anonymous.setdefault(label, len(self.anonymous))}"
-        return f"{label}.{self.name}"
+        return f"{label}.{self.names[self.event]}"
 
 
 MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # labels that the parser gives to blank nodes without one

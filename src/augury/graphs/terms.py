@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,12 @@ def n_triples(term: Iri | Literal) -> str:
 
 def term_of_key(key: bytes) -> RdfTerm:
     return _term(key.decode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=1 << 16)
+def term_of_text(key: str) -> RdfTerm:
+    """The same for a key that is text."""
+    return _term(key)
 
 
 def _term(key: str) -> RdfTerm:

@@ -66,7 +66,7 @@ def _rows(source: Source, terms: Terms) -> Array:
         if not found.malformed:
             t = found.triples
             return np.column_stack([np.full(len(t), -1), t.subject, t.predicate, t.object])
-    ox, blank, keys = _oxigraph(), _Blanks(str(path)), list[bytes]()
+    ox, blank, keys = _oxigraph(), _Blanks([str(path)]), list[bytes]()
     unnamed: list[int] = []
     for quad in ox.parse(path=str(path), format=_format(form_of(str(path))), base_iri=path.resolve().as_uri()):
         named = isinstance(quad, ox.Quad) and isinstance(quad.graph_name, ox.NamedNode)

@@ -22,7 +22,7 @@ from augury.clock import Clock
 from augury.entailment import Derivation, Model
 from augury.errors import RunError
 from augury.knowledge.timeline import Statement, as_statements, timeline
-from augury.meaning.groups import Groups, cover
+from augury.meaning.groups import Groups
 from augury.meaning.patterns import World
 from augury.meaning.rdf_by_rdflib import TermTriple
 from augury.meaning.spaseq import answers
@@ -232,19 +232,20 @@ class _Answer:
         self.world.scalars.rule = rule.label
         groups = Groups(self.world, rule)
         for row in groups.rows():
-            _, end = cover(row, rule.covers)
             try:
-                start = groups.start(row)
-                args = tuple(self.world.scalars.evaluate(a, row.binding, row.labels) for a in rule.args)
+                args, start, end = groups.head(row)
             except RowError as error:
                 self.world.report(rule.label, str(error), row.binding, row.parts)
                 continue
             yield self._of(rule.type, args, start, end), Derivation(rule.label, row.parts + row.collected, row.proofs)
 
 
-def derive_from(rule: Rule, parts: Iterable[Event], scalars: Scalars, static: Static) -> list[tuple[Event, Derivation]]:
-    """What a placed rule derives where there are just these events."""
-    world = World(scalars, static)
+def derive_from(
+    rule: Rule, parts: Iterable[Event], now: int, scalars: Scalars, static: Static
+) -> list[tuple[Event, Derivation]]:
+    """What a placed rule derives where there are just these events, by a time."""
+    parts = tuple(parts)
+    world = World(scalars, static, least=min([now, *(part.end for part in parts)]), now=now)
     by_type: dict[Predicate, list[Event]] = {}
     for part in parts:
         by_type.setdefault((part.type, len(part.args)), []).append(part)

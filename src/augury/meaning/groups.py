@@ -26,13 +26,13 @@ class Groups:
     def rows(self) -> Iterator[Row]:
         rows = self.world.rows(self.rule.body)
         for number, collect in enumerate(self.rule.collects):
-            rows = list(self._collected(number, collect, rows))
+            rows = list(self.collected(number, collect, rows))
         selected = [found for row in rows for found in self.world.select(self.rule.having, row)]
-        yield from selected if self.rule.top is None else self._ranked(self.rule.top, selected)
+        yield from selected if self.rule.top is None else self.ranked(self.rule.top, selected)
 
     # Collecting
 
-    def _collected(self, number: int, collect: Collect, rows: Iterable[Row]) -> Iterator[Row]:
+    def collected(self, number: int, collect: Collect, rows: Iterable[Row]) -> Iterator[Row]:
         """For each combination of labelled events, and each value of what is used later, a row with the totals."""
         world, others = self.world, sorted(later_variables(self.rule, number))
         seen = sorted({v for total in collect.totals for v in variables(total.aggregate)})
@@ -98,7 +98,7 @@ class Groups:
 
     # Rankings
 
-    def _ranked(self, top: Top, rows: Iterable[Row]) -> Iterator[Row]:
+    def ranked(self, top: Top, rows: Iterable[Row]) -> Iterator[Row]:
         """Of rows with one cover and one value of `per`, those with the first places; equal ones share theirs."""
         tables: dict[OrderKey, dict[OrderKey, list[Row]]] = {}
         for row in rows:
@@ -125,7 +125,12 @@ class Groups:
         args = [a for a in self.rule.args if not uses_place(self.rule, a)]
         return [self.world.scalars.evaluate(a, row.binding, row.labels) for a in args]
 
-    # Times
+    # The head
+
+    def head(self, row: Row) -> tuple[tuple[Value, ...], int, int]:
+        """The arguments, the start and the end of the event that a row gives."""
+        start, end = self.start(row), cover(row, self.rule.covers)[1]
+        return tuple(self.world.scalars.evaluate(a, row.binding, row.labels) for a in self.rule.args), start, end
 
     def start(self, row: Row) -> int:
         """Where the event of a row starts: with its cover, or where the head says."""

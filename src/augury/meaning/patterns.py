@@ -175,7 +175,7 @@ class World:
                     yield row.bind(binding)
             case Holds():
                 for extended, proof in self.static.solve(condition, row.binding, row.end - condition.was):
-                    yield row.bind(extended, proof)
+                    yield row.bind(extended, proof._replace(was=condition.was))
             case Unless():
                 if not self.static.holds(condition, row.binding, row.end - condition.was):
                     yield row

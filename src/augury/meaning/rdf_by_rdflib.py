@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
@@ -188,6 +188,11 @@ class Patterns:
         return self._found[key]
 
 
+@lru_cache(256)
+def _algebra(pattern: str) -> Any:
+    return corrected(algebra_of(pattern))
+
+
 class _Asked:
     """A graph pattern and the dataset it is asked of; the event's graph is its default graph while it is asked."""
 
@@ -198,7 +203,7 @@ class _Asked:
     def _query(self) -> Any:
         import rdflib.plugins.sparql.sparql as rdflib_sparql
 
-        return rdflib_sparql.Query(rdflib_sparql.Prologue(), corrected(algebra_of(self.gpm.pattern)))
+        return rdflib_sparql.Query(rdflib_sparql.Prologue(), _algebra(self.gpm.pattern))
 
     @cached_property
     def _graphs(self) -> Any:

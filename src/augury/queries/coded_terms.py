@@ -7,6 +7,7 @@ import numpy as np
 from augury.columns.dictionary import NULL, OPEN, Dictionary
 from augury.columns.table import grown
 from augury.errors import RunError
+from augury.graphs.read import Triples
 from augury.graphs.terms import UNBOUND, Terms
 from augury.jit import Array
 
@@ -22,6 +23,15 @@ class CodedTerms:
         self._numbers[[NULL >> 1, OPEN >> 1]] = UNBOUND
         self._codes = np.full(64, _UNKNOWN, np.int64)  # by number of the term
         self._values = np.full(64, _UNKNOWN, np.int64)  # by number of the term: the code of what it stands for
+        self._others: tuple[Terms, Array] | None = None  # terms of somebody else, and the numbers that they have here
+
+    def renumbered(self, triples: Triples, terms: Terms) -> Triples:
+        """Triples of terms that somebody else has numbered."""
+        others = self._others[1] if self._others is not None and self._others[0] is terms else np.empty(0, np.int64)
+        if len(others) < len(terms):
+            others = np.concatenate([others, self.terms.keys.add_all(terms.keys, len(others))])
+            self._others = (terms, others)
+        return triples.renumbered(others)
 
     def numbers(self, codes: Array) -> Array:
         """The numbers of the terms that codes stand for."""

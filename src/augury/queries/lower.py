@@ -58,13 +58,14 @@ from augury.algebra.nodes import (
     Unfold,
 )
 from augury.algebra.nodes import Select as Where
-from augury.algebra.plan import Attribute, Plan, rule_reads
+from augury.algebra.plan import Attribute, Plan
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
 from augury.clock import SECOND, Timestamp
 from augury.queries.match_rows import MatchRows
 from augury.queries.term_aggregates import TermAggregate
 from augury.queries.term_functions import (
+    AsTerm,
     AsValue,
     Computed,
     Constructed,
@@ -82,14 +83,10 @@ _TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+"
 
 
 def lowered(plan: Plan) -> Plan:
-    """The plan with rules for its queries. One whose answers come after their ends, and that others read, stays."""
-    rules, functions, declared, left = list(plan.rules), dict(plan.functions), dict(plan.declared), list[GraphQuery]()
-    read = {type for rule in plan.rules for type in rule_reads(rule)} | {t for q in plan.graph_queries for t in q.reads}
+    """The plan with rules for its queries."""
+    rules, functions, declared = list(plan.rules), dict(plan.functions), dict(plan.declared)
     aggregates = dict(plan.aggregates)
     for query in plan.graph_queries:
-        if query.settles_late and query.predicate in read:
-            left.append(query)
-            continue
         lowering = _Lowering(query, plan.tick or SECOND)
         rules += lowering.rules()
         functions |= lowering.functions
@@ -101,7 +98,7 @@ def lowered(plan: Plan) -> Plan:
         functions=functions,
         aggregates=aggregates,
         declared=declared,
-        graph_queries=tuple(left),
+        graph_queries=(),
     )
 
 
@@ -164,6 +161,8 @@ class _Lowering:
 
     def _expression(self, expression: Expression, values: Mapping[str, Expr]) -> Expr:
         names = tuple(v for v in dict.fromkeys(expression.variables) if v in values)
+        if len(names) == 1 and expression.text == f"?{names[0]}":
+            return values[names[0]]
         return self._call(Computed(names, expression.text), [values[v] for v in names] or [Const(None)])
 
     # Operands
@@ -394,9 +393,14 @@ class _Lowering:
                 found[aggregate.name] = self._call(function, [self._expression(aggregate.of, values)])
                 continue
             place, each = iterations[aggregate.item]
+            value = self._expression(aggregate.of, {**values, **each})
+            if aggregate.function == "COUNT" and not aggregate.distinct:  # which runs keep along with their matches
+                name = self._name(f"count {len(results)}")
+                results.append(Result(f"#{name}", place, Aggregate("count", (value,))))
+                found[aggregate.name] = self._call(AsTerm(), (Var(f"#{name}"),))
+                continue
             name = self._name(f"aggregate {len(self.aggregates)}")
             self.aggregates[name] = AggregateFunction(name, "any", "any", function, registered=True)
-            value = self._expression(aggregate.of, {**values, **each})
             results.append(Result(f"#{name}", place, Aggregate(name, (value,))))
             found[aggregate.name] = Var(f"#{name}")
         return found

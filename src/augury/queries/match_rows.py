@@ -11,10 +11,10 @@ import numpy as np
 
 from augury.graphs.evaluate import Expressions
 from augury.graphs.solutions import Table
-from augury.graphs.terms import UNBOUND, Terms, key_of, term_of_key
+from augury.graphs.terms import UNBOUND, Terms, key_of, term_of_text
 from augury.model import Value
 from augury.queries.term_aggregates import TermAggregate, compared
-from augury.queries.term_functions import _no_exists, _term, expression_of, graph_text
+from augury.queries.term_functions import _no_exists, expression_of, graph_text
 
 Row: TypeAlias = dict[str, str]  # what is bound: terms by their keys
 Named: TypeAlias = tuple[str, str | None]  # a name, and the expression that it is
@@ -43,7 +43,7 @@ class MatchRows:
     def __call__(self, *args: Value) -> Value:
         rows = self._rows(args)
         if self.template:
-            text = graph_text(self.template, [{n: _term(key) for n, key in row.items()} for row in rows])
+            text = graph_text(self.template, [{n: term_of_text(key) for n, key in row.items()} for row in rows])
             return ((text,),) if text else ()
         return tuple(tuple(row.get(name) for name, _ in self.columns) for row in rows)
 
@@ -100,7 +100,7 @@ def _table(rows: Sequence[Row], terms: Terms) -> Table:
     columns = {name: np.full(len(rows), UNBOUND, np.int64) for name in names}
     for place, row in enumerate(rows):
         for name, key in row.items():
-            columns[name][place] = terms.number(_term(key))
+            columns[name][place] = terms.number(term_of_text(key))
     return Table(len(rows), None, columns, distinct=False)
 
 
@@ -122,5 +122,5 @@ def holding(text: str, rows: Sequence[Row]) -> list[bool]:
 def _in_order(a: str | None, b: str | None) -> int:
     if a is None or b is None:
         return (a is not None) - (b is not None)
-    x, y = (term_of_key(key.encode("utf-8", "surrogatepass")) for key in (a, b))
+    x, y = (term_of_text(key) for key in (a, b))
     return compared(x, y)

@@ -12,7 +12,7 @@ from augury.algebra.graph_queries import AggregateName
 from augury.graphs import functions as f
 from augury.graphs import lexical as lex
 from augury.graphs.patterns import Blank, Literal, RdfTerm
-from augury.graphs.terms import key_of, term_of_key
+from augury.graphs.terms import key_of, term_of_text
 from augury.model import Iri, Value
 
 
@@ -27,7 +27,7 @@ class TermAggregate:
     def __call__(self, given: Sequence[Value] | Value) -> Value:
         listed = [given] if given is None or isinstance(given, str) else list(given)  # type: ignore[arg-type]
         values = list(dict.fromkeys(listed)) if self.distinct else listed
-        terms = [term_of_key(str(key).encode("utf-8", "surrogatepass")) for key in values if key is not None]
+        terms = [term_of_text(str(key)) for key in values if key is not None]
         found = self._of(terms, len(terms) == len(values))
         return None if found is None else key_of(found).decode("utf-8", "surrogatepass")
 

@@ -18,7 +18,7 @@ from augury.graphs.patterns import Blank, Exists, Expression, Literal, RdfTerm
 from augury.graphs.read import _Blanks, oxigraph
 from augury.graphs.read import _term as _read_term
 from augury.graphs.solutions import Table
-from augury.graphs.terms import UNBOUND, key_of, term_of_key, value_of_term
+from augury.graphs.terms import UNBOUND, key_of, term_of, term_of_text, value_of_term
 from augury.jit import Array
 from augury.model import Iri, Value
 from augury.queries.coded_terms import CodedTerms, coded_terms
@@ -76,11 +76,27 @@ class AsValue(TermFunction):
 
     def __call__(self, *args: Value) -> Value:
         (key,) = args
-        return None if key is None else value_of_term(_term(str(key)))
+        return None if key is None else value_of_term(term_of_text(str(key)))
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
         coded = coded_terms(dictionary)
         return coded.values(coded.numbers(columns[0]))
+
+
+@dataclass(frozen=True)
+class AsTerm(TermFunction):
+    """The term that a value is written as."""
+
+    names: tuple[str, ...] = ("value",)
+
+    def __call__(self, *args: Value) -> Value:
+        (value,) = args
+        return None if value is None else key_text(term_of(value))
+
+    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
+        different, place = np.unique(columns[0], return_inverse=True)
+        found = [dictionary.encode(self(dictionary.decode(code))) for code in different.tolist()]
+        return np.array(found, np.int64)[place]
 
 
 @dataclass(frozen=True)
@@ -157,7 +173,7 @@ class Constructed:
 
     def __call__(self, *args: Value) -> str:
         given = dict(zip(self.names, args, strict=False))
-        return graph_text(self.template, [{n: _term(str(key)) for n, key in given.items() if key is not None}])
+        return graph_text(self.template, [{n: term_of_text(str(key)) for n, key in given.items() if key is not None}])
 
 
 def graph_text(template: Sequence[tuple[str, str, str]], rows: Sequence[dict[str, RdfTerm]]) -> str:
@@ -185,7 +201,7 @@ def constant_of(text: str) -> RdfTerm:
     if text.startswith("_:"):
         return Blank(text[2:])
     found = list(oxigraph().parse(f"<urn:s> <urn:p> {text} .".encode(), oxigraph().RdfFormat.N_TRIPLES))
-    return _read_term(found[0].object, _Blanks("template"))
+    return _read_term(found[0].object, _Blanks(["template"]))
 
 
 def _written(term: RdfTerm | None) -> str:
@@ -200,10 +216,6 @@ def _written(term: RdfTerm | None) -> str:
                 return str(ox.Literal(term.text, language=term.language))
             return str(ox.Literal(term.text, datatype=ox.NamedNode(term.datatype)))
     raise RunError("a triple inside a triple, which a graph does not have")
-
-
-def _term(key: str) -> RdfTerm:
-    return term_of_key(key.encode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,24 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from augury.algebra.graph_queries import stream_type
-from augury.columns.column import Coded, Column, coded
+from augury.algebra.nodes import Graph, Scan, walk, walk_all
+from augury.algebra.plan import Attribute, Plan
+from augury.columns.column import Coded, Column, TextArray, coded
 from augury.errors import DataError, brief
-from augury.graphs.patterns import Literal, Needs
-from augury.graphs.read import oxigraph, read, said_by_parser
+from augury.graphs.parse import read_pattern
+from augury.graphs.patterns import Literal, Needs, needs
+from augury.graphs.read import HasBlanks, Nameless, ReadAhead, oxigraph, read, said_by_parser
 from augury.graphs.terms import Terms, n_triples, term_of
 from augury.model import Iri
-from augury.sources.cells import ArrowCells, Cells, ColumnCells
+from augury.sources.cells import ArrowCells, Cells, ColumnCells, is_text
 from augury.sources.heading import Names
 from augury.sources.types import value_of
 
-NOTHING_NEEDED = Needs()
-
+_MANY = 1 << 18  # different terms that are kept from one part to the next
 GRAPH_FORM = '{"stream": "http://example.org/stock", "time": 3, "graph": "<http://e/a> <http://e/price> 5 ."}'
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"{}|^`\\\x00-\x20]*")
 
@@ -72,17 +75,56 @@ def is_stream(type: str) -> bool:
     return type.startswith("<") and type.endswith(">")
 
 
-def check_graphs(cells: Cells, column: Column) -> None:
-    """Raises DataError where one of many graphs is no text, or malformed; which one it is, is seen one by one."""
-    if isinstance(cells, ArrowCells) and pa.types.is_string(cells.array.type) and not cells.array.null_count:
-        texts = cells.array
-    else:
-        if not isinstance(column, Coded) or (column.index < 0).any() or set(map(type, column.values)) - {str}:
-            raise DataError("the graph of a graph event is text", hint="N-Triples or Turtle")
-        texts = column.values
-    found = read(texts, Terms(), NOTHING_NEEDED).malformed
-    if found:
-        raise DataError(str(found[0]))
+class GraphColumns:
+    """Reads columns of graphs for a program: once, with all that its patterns need, unless there are blank nodes."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.needs, self.prefixes = graph_needs(plan), plan.prefixes
+        self.terms = Terms()
+
+    def column(self, type: str, cells: Cells, attribute: Attribute | None = None) -> Coded:
+        """The graphs of a stream. DataError where one is no text, or malformed; which one it is, is seen one by one."""
+        if isinstance(cells, ArrowCells) and is_text(cells.array.type) and not cells.array.null_count:
+            array = cells.array.combine_chunks() if isinstance(cells.array, pa.ChunkedArray) else cells.array
+            column = Coded(TextArray(array), np.arange(len(array)))
+        else:
+            column = _of_texts(cells.column(attribute, self.prefixes))
+        assert isinstance(column.values, TextArray)
+        column.values.read = self._read(column.values.array, self.needs.get(type, Needs()))
+        return column
+
+    def _read(self, texts: Any, needs: Needs) -> ReadAhead | None:
+        if len(self.terms) > _MANY:
+            self.terms = Terms()
+        try:
+            found, terms = read(texts, self.terms, needs, Nameless()), self.terms
+        except HasBlanks:
+            found, terms = read(texts, Terms(), Needs()), None
+        if found.malformed:
+            raise DataError(str(found.malformed[0]))
+        return None if terms is None else ReadAhead(terms, needs, found.triples)
+
+
+def _of_texts(column: Column) -> Coded:
+    """A column of values, all of which have to be texts."""
+    if not isinstance(column, Coded) or (column.index < 0).any() or set(map(type, column.values)) - {str}:
+        raise DataError("the graph of a graph event is text", hint="N-Triples or Turtle")
+    return Coded(TextArray(pa.array(column.values, pa.large_string())), column.index)
+
+
+def graph_needs(plan: Plan) -> dict[str, Needs]:
+    """What the patterns of a program need of the graphs of each stream, by its type."""
+    found: dict[str, Needs] = {}
+    asked = [
+        (stream_type(iri), gpm.pattern) for query in plan.graph_queries for gpm in query.gpms for iri in gpm.streams
+    ]
+    nodes = (node for rule in plan.rules for pattern in rule.patterns for node in walk_all(pattern))
+    for node in nodes:
+        if isinstance(node, Graph):
+            asked += [(scan.type, node.pattern) for scan in walk(node) if isinstance(scan, Scan)]
+    for type, pattern in asked:
+        found[type] = found.get(type, Needs()) | needs(read_pattern(pattern))
+    return found
 
 
 def graph_text(triples: Sequence[Any]) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
+from functools import cached_property
 from itertools import pairwise
 from math import isfinite
 from typing import Any
@@ -24,7 +25,7 @@ from augury.model import Event, HistoryItem, Revocation
 from augury.sources.blocks import uncollected
 from augury.sources.cells import MISSING, ColumnCells, TextCells
 from augury.sources.files import SourceFile
-from augury.sources.graph_events import check_graphs, is_stream
+from augury.sources.graph_events import GraphColumns, is_stream
 from augury.sources.heading import NAMES, EventHeading, Names, declares_type
 from augury.sources.history import Batch, History
 from augury.sources.objects import FORM, Irregular, by_shape, interval, item_from, of_events
@@ -97,6 +98,10 @@ class Reader:
         self._clock = clock
         self.row = 0  # the place of the next row in the order of arrival
         self.progress = progress
+
+    @cached_property
+    def graphs(self) -> GraphColumns:
+        return GraphColumns(self.plan)
 
     @property
     def clock(self) -> Clock:
@@ -224,8 +229,8 @@ class Reader:
         if all(issubclass(kind, Event | Revocation) for kind in kinds):
             found = of_events(items.objects, self.plan, self.row)
             for (name, _), batch in found.batches.items():
-                for column in batch.columns if self._has_graphs(name) else ():
-                    check_graphs(ColumnCells(column), column)
+                if self._has_graphs(name):
+                    batch.columns = [self.graphs.column(name, ColumnCells(column)) for column in batch.columns]
             return found
         raise Irregular
 
@@ -322,10 +327,8 @@ class Reader:
             own = heading.own(name, self.plan)
             cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
             chosen = [(c if rows is None else c.some(rows), a) for c, a in cells]
-            columns = [c.column(a, self.plan.prefixes) for c, a in chosen]
-            if self._has_graphs(name):
-                for (graphs, _), column in zip(chosen, columns, strict=True):
-                    check_graphs(graphs, column)
+            graphs = self.graphs if self._has_graphs(name) else None
+            columns = [graphs.column(name, c, a) if graphs else c.column(a, self.plan.prefixes) for c, a in chosen]
             parts = [
                 None if (t := times.get(n)) is None else t if rows is None else t[rows]
                 for n in (names.time, names.start, names.end)

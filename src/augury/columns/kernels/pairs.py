@@ -81,7 +81,7 @@ def probe_window(
     buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
     low: int, high: int, slack: int, limit: int, bounds: Array, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Like `probe`, for rows that carry their reach: from the field `low` up to the field `high` and `slack` more.
+    """Like `probe`, for rows that carry their reach: from the field `low`, if any, up to the field `high` and `slack` more.
 
     Only rows before `limit` count; the dead leave the chains as they are walked.
     """
@@ -100,7 +100,7 @@ def probe_window(
         g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g < 0:
             continue
-        least = data[low, row]
+        least = data[low, row] if low >= 0 else -(2**62)
         began, other = n, groups[g, TAIL]
         if other >= 0 and others[order, other] > data[high, row] + slack:
             other = seek(data[high, row] + slack, others, order, groups, g, prev, after, call)
@@ -124,6 +124,101 @@ def probe_window(
                     break
             other = prev[other]
     return len(rows), n, touched
+
+
+@Kernel
+def probe_last(
+    rows: Array, first: int, data: Array, keys: Array, alive: Array,
+    others: Array, okeys: Array, oalive: Array, order: int,
+    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
+    high: int, most: int, found: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Like `probe_window`, for the last ones up to the field `high`: so many, and what ends together with the first of
+    them. Those of a row stand from the earliest to the latest."""
+    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
+    i = first - 1
+    while i + 1 < len(rows):
+        i += 1
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
+                i = ready - 1
+                continue
+        row = rows[i]
+        if not alive[row]:
+            continue
+        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
+        if g < 0:
+            continue
+        began, other, least = n, groups[g, TAIL], 0
+        if other >= 0 and others[order, other] > data[high, row]:
+            other = seek(data[high, row], others, order, groups, g, prev, after, call)
+        while other >= 0:
+            touched += 1
+            if not oalive[other]:
+                unlink(other, after[other], groups, g, prev, after)
+                if groups[g, LAST_FOUND] == other:  # a search must not begin at what is no longer in the chain
+                    groups[g, CALL] = -1
+                other = prev[other]
+                continue
+            if n - began >= most and others[order, other] < least:
+                break
+            if n == room:
+                return i, began, touched
+            found[0, n] = row
+            found[1, n] = other
+            n += 1
+            least = others[order, other]
+            other = prev[other]
+        lo, hi = began, n - 1
+        while lo < hi:
+            found[1, lo], found[1, hi] = found[1, hi], found[1, lo]
+            lo, hi = lo + 1, hi - 1
+    return len(rows), n, touched
+
+
+@Kernel
+def rows_with_last(
+    given: Array, first: int, data: Array, keys: Array, alive: Array, buckets: Array, groups: Array, prev: Array, after: Array,
+    others: Array, okeys: Array, oalive: Array, order: int, obuckets: Array, ogroups: Array, oprev: Array,
+    canon: Array, nullish: Array, limit: int, most: int, found: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """The rows of an index among whose last ones given rows may be: as many others, `most`, do not end between the two.
+
+    Given rows have an index of their own. Returns how far it came, how many it found, and how many rows it touched.
+    """
+    n, touched = 0, 0
+    for i in range(first, len(given)):
+        q = given[i]
+        until = 2**62
+        g = group_of(data, q, keys, data, keys, buckets, groups, canon, nullish)
+        if g >= 0:
+            later, here = -1, groups[g, TAIL]
+            while here >= 0 and data[END, here] > data[END, q]:
+                later, here = here, prev[here]
+            count = 0
+            while later >= 0 and count < most:
+                touched += 1
+                count += alive[later]
+                until = data[END, later]
+                later = after[later]
+            if count < most:
+                until = 2**62
+        g = group_of(data, q, keys, others, okeys, obuckets, ogroups, canon, nullish)
+        if g < 0:
+            continue
+        began, here = n, ogroups[g, TAIL]
+        while here >= 0 and others[order, here] >= until:
+            here = oprev[here]
+        while here >= 0 and others[order, here] >= data[END, q]:
+            touched += 1
+            if here < limit and oalive[here]:
+                if n == len(found):
+                    return i, began, touched
+                found[n] = here
+                n += 1
+            here = oprev[here]
+    return len(given), n, touched
 
 
 @Kernel

@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.aggregates import ORDER_FREE, aggregate_of, of_nothing
-from augury.algebra.matching import Named
-from augury.algebra.nodes import Rule
+from augury.algebra.aggregates import of_nothing
+from augury.algebra.nodes import Rule, condition_labels, condition_vars
 from augury.algebra.rule_terms import later_variables
-from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, variables
-from augury.columns.dictionary import OPEN
-from augury.columns.frame import Frame, View, frame_of
-from augury.columns.kernels.pairs import probe_window
-from augury.columns.table import END, FIELDS, LEFT, RANK, START, Index, Links, Table
+from augury.algebra.terms import labels, variables
+from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
+from augury.columns.grouping import Slices, in_groups
+from augury.columns.kernels.pairs import probe_last, probe_window, rows_with_last
+from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Index, Latest, Links, Table
 from augury.engine.operators.base import Operator, Part, Ways
+from augury.engine.operators.column_totals import ColumnTotals
+from augury.engine.operators.held import Held
 from augury.engine.operators.map import UNTIL
-from augury.engine.operators.numbers import is_plain, numbers_of
+from augury.engine.operators.members import each_once, in_order_of_events, occurrences
 from augury.engine.operators.windows import in_last, in_windows
-from augury.engine.saved import check_numbers, ragged, require, unragged
-from augury.errors import RunError
+from augury.engine.saved import require
 from augury.jit import Array
-from augury.model import OrderKey, Value, order_key
+from augury.model import OrderKey
 from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
+_NEVER = -(2**62)
+_PORTION = 1 << 15  # rows that are computed together
+
 
 class Collect(Operator):
     """For each row, and each value of what makes groups, the row with the group's variables and totals.
 
     A row whose window a changed occurrence lies in is computed anew, once a step. Its table holds rows with what is
-    used later; what was collected is in `members`. With `or none` a row that collects nothing has a group, too.
+    used later; what was collected is `held`. With `or none` a row that collects nothing has a group, too.
     """
 
     kind = "collect"
@@ -60,22 +61,27 @@ class Collect(Operator):
         self.collect, self.keys = collect, keys
         self.open = tuple(v for v in shared if v not in keys)
         self.others = sorted(v for v in later_variables(rule, number) if v in rows.vars or v in collect.by)
-        # What is collected is put in the order of events only where that can be seen.
-        free = {total.aggregate.function for total in collect.totals} <= ORDER_FREE
-        self.ordered = collect.last is not None or not free
+        self.totals = ColumnTotals(circuit, collect.totals, rule.label)
         self.aggregated = sorted({v for total in collect.totals for v in variables(total.aggregate)})
+        # What a row says by itself: all rows of a group say it alike.
+        self.own = set() if several else set(rows.vars) - set(self.open)
+        asked = {v for c in collect.where for v in condition_vars(c)}
+        self.needed = asked | {*self.aggregated, *self.open, *collect.by} | (set(self.others) - self.own)
+        self.labels = {label for total in collect.totals for a in total.aggregate.args for label in labels(a)}
+        self.labels |= {label for c in collect.where for label in condition_labels(c)}
         super().__init__(circuit, (rows, collected), out, rule.label)
-        self.members: dict[int, tuple[int, ...]] = {}
-        self.several = several
+        self.held = Held()
+        self.several, self.several_collected = several, several_collected
         self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
-        self.longest = 0  # of the windows so far
+        self.longest = self.least_length = 0 if collect.window is not None else LONGEST  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
-        self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
+        mine, its = (np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
+        self.fields: tuple[Array, Array] = (mine, its)
         self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
-        self.plain = not (several or several_collected) and is_plain(collect, self.others, rows, collected)
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
+        self.latest = Latest(rows.table, self.order_field)
         self.room = np.empty((2, 64), np.int64)
         nothing_else = not (self.open or collect.where or several_collected)
         self.of_last = (  # the fields by which `last n` counts, where nothing else decides what is collected
@@ -94,30 +100,33 @@ class Collect(Operator):
         return [Links(self.inputs[0].table, self.out.table, LEFT), None]
 
     def step(self) -> None:
-        touched: dict[int, None] = {}
-        lost = self.losses(0)
+        touched: list[Array] = []
+        lost, before = self.losses(0), self.seen[0]
         if len(lost):
             self.links[0].kill(lost)  # type: ignore[union-attr]
             for row in lost.tolist() if self.several else ():
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
-                touched.update(others)
-        changed = [self.losses(1), self.stale(1), self.gains(1)]
-        for q in changed:
+                touched.append(np.array([*others], np.int64))
+        for q in (self.losses(1), self.stale(1), self.gains(1)):
             if len(q):
-                touched.update(dict.fromkeys(self.rows_around(q)))
+                touched.append(self.rows_around(q))
         rows = self.gains(0)
         if len(rows):
             low, high = (self.inputs[0].table.data[f, rows] for f in self.inputs[0].labels[self.window])
             self.longest = max(self.longest, int((high - low).max()))
-        new = rows.tolist()
-        touched.update(dict.fromkeys(new))
+        touched = [some for some in touched if len(some)]
+        found = np.unique(np.concatenate([*touched, rows])) if touched else rows
         if self.several:
-            for row in new:
+            for row in rows.tolist():
                 self.same.setdefault(self.made_of(row), {})[row] = None
-            touched = {other: None for row in touched for other in self.same.get(self.made_of(row), ())}
-        if touched:
-            self.compute([r for r in touched if self.inputs[0].table.alive[r]])
+            found = np.unique([other for row in found.tolist() for other in self.same.get(self.made_of(row), ())])
+            found = found.astype(np.int64)
+        found = found[self.inputs[0].table.alive[found].astype(bool)]
+        # Rows that are made of the same events are computed together.
+        portion = len(found) if self.several else _PORTION
+        for first in range(0, len(found), max(portion, 1)):
+            self.compute(found[first : first + portion], before)
 
     def made_of(self, row: int) -> OrderKey:
         """What makes two rows one occurrence: their events, what they have collected aside, and the times of labels."""
@@ -128,291 +137,304 @@ class Collect(Operator):
             row, table = int(table.data[LEFT, row]), maker.inputs[0].table
         return (self.circuit.parts(table, row), times)
 
-    def rows_around(self, q: Array) -> list[int]:
+    # Pairs of a row and what it may collect
+
+    def rows_around(self, q: Array) -> Array:
         """The rows whose window has an occurrence inside; an occurrence may be one that has just died."""
         rows, collected = self.inputs
+        q = q[collected.table.data[END, q] <= self.latest.before(self.seen[0])]
+        if self.of_last is not None and len(q):
+            return self.rows_with_last(q)
         low, high = rows.labels[self.window]
-        bounds = np.array([(1, low, 0, START, 0), (0, END, 1, high, 0)], np.int64)
-        found: list[int] = []
+        bounds = np.array([(0, END, 1, high, 0), (1, low, 0, START, 0)], np.int64)
+        bounds = bounds if self.collect.window is not None else bounds[:1]
         if len(self.everyone) < collected.table.n:
             self.everyone = np.ones(2 * collected.table.n, np.uint8)
-        for pairs in self.pairs(
-            q,
-            collected,
-            self.everyone,
-            rows,
-            self.row_index,
-            self.fields[1],
-            self.fields[0],
-            END,
-            START,
-            self.longest,
-            self.seen[0],
-            bounds,
-        ):
-            found += pairs[1].tolist()
-        return found
+        mine, other = self.fields
+        at = END, START, self.longest, self.seen[0], bounds, -1
+        return np.concatenate(
+            [NONE, *(p[1] for p in self.pairs(q, collected, self.everyone, rows, self.row_index, other, mine, at))]
+        )
+
+    def rows_with_last(self, q: Array) -> Array:
+        """The same for `last n`: rows that do not have n others after the occurrence."""
+        (mine, theirs), dictionary = self.inputs, self.circuit.tables.dictionary
+        own, rows = self.index, self.row_index
+        own.extend()
+        rows.extend()
+        (okeys, keys), found, room, first = self.fields, [NONE], np.empty(64 + 8 * len(q), np.int64), 0
+        while first < len(q) and rows.count and own.count:
+            came, count, touched = rows_with_last(
+                q, first, theirs.table.data, keys, theirs.table.alive, own.buckets, own.groups, own.prev, own.after,
+                mine.table.data, okeys, mine.table.alive, rows.order, rows.buckets, rows.groups, rows.prev,
+                dictionary.canon, dictionary.nullish, self.seen[0], self.collect.last, room,
+            )  # fmt: skip
+            self.touched += touched
+            found.append(room[:count].copy())
+            if came < len(q):
+                room = np.empty(4 * len(room), np.int64)
+            first = came
+        return np.concatenate(found)
 
     def pairs(
-        self,
-        given: Array,
-        mine: View,
-        alive: Array,
-        other: View,
-        index: Index,
-        fields: Array,
-        ofields: Array,
-        low: int,
-        high: int,
-        slack: int,
-        limit: int,
-        bounds: Array,
-        most: int = -1,
+        self, given: Array, mine: View, alive: Array, other: View, index: Index, fields: Array, ofields: Array, at: Any
     ) -> Iterator[Array]:
+        """Pairs of given rows and rows of an index, so many at a time as there is room for; `at` are the last arguments
+        of the kernel that looks for them."""
         first, dictionary = 0, self.circuit.tables.dictionary
+        probe = probe_window if len(at) > 2 else probe_last
         if len(given):
             index.extend()
         while first < len(given) and index.count:
-            came, count, touched = probe_window(
+            came, count, touched = probe(
                 given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
                 index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
-                low, high, slack, limit, bounds, most, self.room,
+                *at, self.room,
             )  # fmt: skip
             self.touched += touched
             self.circuit.tables.guard.paired(count)
             if count:
                 yield self.room[:, :count].copy()
             if came < len(given):
-                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
+                self.reserve(4 * self.room.shape[1])
             first = came
 
-    def in_window(self, rows: Array, most: int = -1) -> Iterator[Array]:
-        """Pairs of a row and an occurrence in its window; with `most`, that many of each row, the latest ones."""
+    def reserve(self, pairs: int) -> None:
+        """Makes room for so many pairs at a time."""
+        if self.room.shape[1] < pairs:
+            self.room = np.empty((2, pairs), np.int64)
+
+    def in_window(self, rows: Array, most: int = -1) -> Array:
+        """Pairs of a row and an occurrence in its window, row by row; with `most`, that many of each row, the latest."""
         mine, collected = self.inputs
         low, high = mine.labels[self.window]
         bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
-        alive, index, (fields, ofields) = mine.table.alive, self.index, self.fields
-        return self.pairs(rows, mine, alive, collected, index, fields, ofields, low, high, 0, last, bounds, most)
+        if self.collect.window is None:
+            low, bounds = -1, bounds[:0]
+        found = list(self.looked_up(rows, (low, high, 0, last, bounds, most)))
+        pairs = np.concatenate([np.empty((2, 0), np.int64), *found], axis=1)
+        # From the earliest to the latest of each row.
+        owner = np.searchsorted(rows, pairs[0])
+        each = Slices(np.bincount(owner, minlength=len(rows)))
+        place = np.arange(pairs.shape[1])
+        return pairs[:, 2 * each.starts[owner] + each.counts[owner] - 1 - place]
 
-    def compute(self, rows: list[int]) -> None:
-        """Computes rows anew; what they gave before and give no longer is taken back."""
-        links, out = self.links[0], self.out.table
-        assert links is not None
-        results = self.at_once(np.array(sorted(rows), np.int64)) if self.plain else None
-        if results is None:
-            groups = self.groups(np.array(rows, np.int64))
-            results = [given for group in groups if (given := self.aggregated_row(group)) is not None]
-        stale = np.array([r for row in rows for r in links.of(row)], np.int64)
-        before = {
-            (out.data[[START, END, LEFT], r].tobytes(), out.data[FIELDS:, r].tobytes(), self.members[r]): r
-            for r in stale.tolist()
-        }
-        new: list[tuple[Array, tuple[int, ...]]] = []
-        for given, members in results:
-            same = before.pop((given[[START, END, LEFT]].tobytes(), given[FIELDS:].tobytes(), members), None)
-            if same is None:
-                new.append((given, members))
-        gone = np.array(sorted(before.values()), np.int64)
-        if len(gone):
-            out.kill(gone)
-        if new:
-            at = out.n
-            for i, (_, members) in enumerate(new):
-                self.members[at + i] = members
-            out.append(np.stack([given for given, _ in new], axis=1))
+    def looked_up(self, rows: Array, at: Any) -> Iterator[Array]:
+        mine, collected = self.inputs
+        return self.pairs(rows, mine, mine.table.alive, collected, self.index, *self.fields, at)
 
-    def at_once(self, rows: Array) -> list[tuple[Array, tuple[int, ...]]] | None:
-        """What rows give, computed column by column, where all that is aggregated are numbers of one kind."""
-        pairs = np.concatenate([np.empty((2, 0), np.int64), *self.in_window(rows)], axis=1)
-        self.circuit.context.name_events = None
-        kept = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule).left
-        at, q = pairs[0][kept], pairs[1][kept]
-        if not len(at) or (self.collect.none and len(np.unique(at)) < len(rows)):
-            return None if self.collect.none else []
-        order = np.argsort(at, kind="stable")
-        at, q = at[order], q[order]
-        first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-        found = numbers_of(self.collect.totals, self.inputs[1], q, first)
-        return None if found is None else self.rows_of(at[first], q, first, found)
-
-    def rows_of(
-        self, rows: Array, q: Array, first: Array, found: dict[str, Array]
-    ) -> list[tuple[Array, tuple[int, ...]]]:
-        """The rows of the output, with what each has collected."""
-        view, dictionary = self.inputs[0], self.circuit.tables.dictionary
-        data, rank = view.table.data, self.inputs[1].table.data[RANK, q]
-        given = np.empty((self.out.table.width, len(rows)), np.int64)
-        given[START], given[END], given[LEFT], given[LEFT + 1] = data[START, rows], data[END, rows], rows, -1
-        given[RANK] = np.maximum(data[RANK, rows], np.maximum.reduceat(rank, first))
-        for name, at in self.out.vars.items():
-            given[at] = dictionary.encode_column(found[name]) if name in found else data[view.vars[name], rows]
-        for name, ends in self.out.labels.items():
-            for at, field in zip(ends, view.labels[name], strict=True):
-                given[at] = data[field, rows]
-        members = np.split(q, first[1:])
-        return [(given[:, i], tuple(members[i].tolist())) for i in range(len(rows))]
-
-    def groups(self, rows: Array) -> list[_Group]:
-        """What each row collects, group by group."""
-        every, last = rows, self.collect.last
-        mine = set(self.inputs[0].vars)
-        if last is None or not set(self.others) <= mine:
-            return self.with_empty(every, self.look(rows, -1)[0])
+    def gathered(self, rows: Array) -> Frame:
+        """What rows collect, row by row."""
+        last, mine = self.collect.last, self.inputs[0].vars
+        if last is None or self.several or not mine.keys() >= set(self.others):
+            return self.selected(self.in_window(rows))
+        if self.of_last is not None:
+            self.reserve(len(rows) * (last + 1))
+            found = list(self.looked_up(rows, (self.order_field, last)))
+            return self.selected(np.concatenate([np.empty((2, 0), np.int64), *found], axis=1))
         # The last n are looked for from the end, in growing portions.
-        found: list[_Group] = []
+        parts: list[Frame] = []
         most = 2 * last
         while len(rows):
-            groups, floors = self.look(rows, most)
-            enough = {group.row for group in groups if group.has(last, floors.get(group.row))}
-            unfinished = {
-                leader for r in rows.tolist() if (leader := self.leader(r)) in floors and leader not in enough
-            }
-            found += [group for group in groups if group.row not in unfinished]
-            rows = np.array([r for r in rows.tolist() if self.leader(r) in unfinished], np.int64)
-            most *= 8
-        return self.with_empty(every, found)
+            pairs = self.in_window(rows, most)
+            owner: Array = np.searchsorted(rows, pairs[0])
+            ends, floor = self.inputs[1].table.data[END, pairs[1]], np.full(len(rows), 2**62)
+            np.minimum.at(floor, owner, ends)
+            floor[np.bincount(owner, minlength=len(rows)) < most] = _NEVER  # it has looked at all
+            frame = self.selected(pairs)
+            enough = self.after(frame, rows, floor) >= last
+            done = enough | (floor == _NEVER)
+            parts.append(frame.where(done[np.searchsorted(rows, frame.left)]))
+            rows, most = rows[~done], 8 * most
+        return joined_frames(parts) if parts else self.selected(np.empty((2, 0), np.int64))
 
-    def with_empty(self, rows: Array, found: list[_Group]) -> list[_Group]:
-        """With `or none`, also a group of nothing for each row that has none."""
-        if not self.collect.none:
-            return found
-        groups = {(group.row, group.values): group for group in found}
-        frame = frame_of(self.inputs[0], rows)
-        decode = self.circuit.tables.dictionary.decode
-        for i, row in enumerate(rows.tolist()):
-            values = tuple(order_key(decode(int(frame.vars[v][i]))) for v in self.others)
-            key = (self.leader(row), values)
-            if key not in groups:
-                groups[key] = _Group(*key, row, self.circuit.context.binding(frame, i))
-        return list(groups.values())
+    def after(self, frame: Frame, rows: Array, floor: Array) -> Array:
+        """How many occurrences each row has collected that end after a time."""
+        owner: Array = np.searchsorted(rows, frame.left)
+        late = np.flatnonzero(frame.end > floor[owner])
+        if self.several_collected and len(late):
+            same = occurrences(self.circuit, self.inputs[1].table, frame.right[late])
+            order, first = in_groups([owner[late], same])
+            late = late[order[first]]
+        return np.bincount(owner[late], minlength=len(rows))
 
-    def leader(self, row: int) -> int:
-        """The first of the rows that are made of the same events."""
-        return min(self.same[self.made_of(row)]) if self.several else row
-
-    def look(self, rows: Array, most: int) -> tuple[list[_Group], dict[int, int]]:
-        """The groups of rows that look at so many occurrences at most; and for those that may have more, how far back
-        they have looked."""
-        groups: dict[OrderKey, _Group] = {}
-        floors: dict[int, int] = {}
-        decode = self.circuit.tables.dictionary.decode
-        r = self.inputs[1].table.data
-        for pairs in self.in_window(rows, most):
-            if most > 0:
-                at, counts = np.unique(pairs[0], return_counts=True)
-                for row in at[counts >= most].tolist():
-                    leader, floor = self.leader(row), int(r[END, pairs[1][pairs[0] == row]].min())
-                    floors[leader] = max(floors.get(leader, floor), floor)
-            self.circuit.context.name_events = None
-            frame = self.circuit.context.select(self.collect.where, self.frame(pairs), self.rule)
-            at, q = pairs[0][frame.left], pairs[1][frame.left]
-            columns = {v: c.tolist() for v, c in frame.vars.items() if v in self.others or v in self.aggregated}
-            for i, (row, member) in enumerate(zip(at.tolist(), q.tolist(), strict=True)):
-                values = tuple(order_key(decode(columns[v][i])) for v in self.others)
-                key = (self.leader(row), values)
-                group = groups.get(key)
-                if group is None:
-                    group = groups[key] = _Group(*key, row, self.circuit.context.binding(frame, i))
-                    group.codes = {v: columns[v][i] for v in self.collect.by}
-                seen = tuple(
-                    () if v not in columns or columns[v][i] == OPEN else order_key(decode(columns[v][i]))
-                    for v in self.aggregated
-                )
-                identity = (self.circuit.parts(self.inputs[1].table, member), seen)
-                if identity not in group.members:
-                    bound = {
-                        v: decode(columns[v][i]) for v in self.aggregated if v in columns and columns[v][i] != OPEN
-                    }
-                    group.members[identity] = Member(
-                        self.circuit, int(r[END, member]), int(r[START, member]), member, identity[0], bound
-                    )
-        return list(groups.values()), floors
-
-    def frame(self, pairs: Array) -> Frame:
-        """The collected occurrences, each with the variables and labels of its row."""
+    def selected(self, pairs: Array) -> Frame:
+        """Of pairs those that are collected; of each the row on the left and the occurrence on the right."""
         mine, collected = self.inputs
         rows, q = pairs
         one, other = mine.table.data, collected.table.data
         dictionary, mask = self.circuit.tables.dictionary, np.ones(len(rows), bool)
-        both: dict[str, Array] = {v: other[f, q] for v, f in collected.vars.items()}
+        both: dict[str, Array] = {v: other[f, q] for v, f in collected.vars.items() if v in self.needed}
         for name, f in mine.vars.items():
+            if name not in self.needed:
+                continue
             x = one[f, rows]
             if name in self.open:
                 agreed, x = dictionary.agree(x, both[name])
                 mask &= agreed
             both[name] = x
-        every = np.arange(len(rows))
-        labels = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items()}
+        named = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items() if n in self.labels}
+        start, end = other[START, q], other[END, q]
         if self.collect.label is not None:
-            labels[self.collect.label] = (other[START, q], other[END, q])
-        return Frame(other[START, q], other[END, q], every, every, other[RANK, q], both, labels).where(mask)
+            named[self.collect.label] = (start, end)
+        frame = Frame(start, end, rows, q, other[RANK, q], both, named).where(mask)
+        self.circuit.context.name_events = None
+        return self.circuit.context.select(self.collect.where, frame, self.rule)
 
-    def aggregated_row(self, group: _Group) -> tuple[Array, tuple[int, ...]] | None:
-        """The row that a group gives; none where its aggregates cannot be computed, or `exactly n` has fewer."""
-        view, data = self.inputs[0], self.inputs[0].table.data
-        chosen = sorted(group.members.values()) if self.ordered else list(group.members.values())
-        start, end = int(data[START, group.source]), int(data[END, group.source])
+    # Groups
+
+    def leaders(self, rows: Array) -> Array:
+        """The first of the rows that are made of the same events as each row is."""
+        if not self.several:
+            return rows
+        different, place = np.unique(rows, return_inverse=True)
+        return np.array([min(self.same[self.made_of(row)]) for row in different.tolist()], np.int64)[place]
+
+    def keys_of(self, frame: Frame, rows: Array) -> list[Array]:
+        """What makes groups: the events that rows are made of, and what is used later."""
+        canonical = self.circuit.tables.dictionary.canonical
+        return [self.leaders(rows), *(canonical(frame.vars[v]) for v in self.others if v not in self.own)]
+
+    def grouped(self, rows: Array) -> tuple[Frame, Slices]:
+        """What rows collect in groups, in the order of events where that can be seen; of `last n` the last n."""
+        frame = self.gathered(rows)
+        if not len(frame):
+            return frame, Slices(NONE)
+        keys, table = self.keys_of(frame, frame.left), self.inputs[1].table
+        same = occurrences(self.circuit, table, frame.right) if self.several_collected else frame.right
+        if self.several or self.several_collected:
+            once = each_once(self.circuit, frame, [*keys, same], self.aggregated)
+            frame, keys, same = frame.take(once), [key[once] for key in keys], same[once]
+        if len(keys) == 1 and bool((keys[0][1:] >= keys[0][:-1]).all()):
+            first = np.flatnonzero(np.r_[True, keys[0][1:] != keys[0][:-1]])
+        else:
+            order, first = in_groups(keys)
+            frame, same = frame.take(order), same[order]
+        groups = Slices.beginning(first, len(frame))
+        if self.collect.last is not None or not self.in_any_order(frame, groups):
+            order_ = in_order_of_events(self.circuit, table, frame.right, frame, groups.owner, self.aggregated)
+            if order_ is not None:
+                frame, same = frame.take(order_), same[order_]
         if self.collect.last is not None:
-            different = list(dict.fromkeys(m.parts for m in chosen))[-self.collect.last :]
-            if self.collect.exactly and len(different) < self.collect.last:
-                return None
-            kept = set(different)
-            chosen = [m for m in chosen if m.parts in kept]
-            start, end = min([start, *(m.start for m in chosen)]), max([end, *(m.end for m in chosen)])
-        totals = self.totals(group, chosen)
-        if totals is None:
-            return None
-        found = self.inputs[1].table.data[RANK]
-        given = np.empty(self.out.table.width, np.int64)
-        given[[START, END, LEFT, LEFT + 1]] = start, end, group.row, -1
-        given[RANK] = max([int(data[RANK, group.source]), *(int(found[m.row]) for m in chosen)])
+            frame, groups = self.latest_of(frame, groups, same, self.collect.last)
+        return frame, groups
+
+    def in_any_order(self, frame: Frame, groups: Slices) -> bool:
+        alike = (frame.vars[v] for v in self.collect.by)  # whichever member says what the group is called
+        return (
+            self.totals.order_free
+            and self.totals.in_any_order(self.totals.given(frame))
+            and all(bool((column == column[groups.starts][groups.owner]).all()) for column in alike)
+        )
+
+    def latest_of(self, frame: Frame, groups: Slices, same: Array, last: int) -> tuple[Frame, Slices]:
+        """The last n occurrences of each group; without groups that have fewer, where exactly n are asked for."""
+        new = np.r_[True, same[1:] != same[:-1]]
+        new[groups.starts] = True
+        count = np.cumsum(new)
+        ends = groups.starts + groups.counts - 1
+        keep = count[ends][groups.owner] - count < last
+        if self.collect.exactly:
+            keep &= (count[ends] - count[groups.starts] + 1 >= last)[groups.owner]
+        if keep.all():
+            return frame, groups
+        counts = groups.where(keep).counts
+        return frame.where(keep), Slices(counts[counts > 0])
+
+    # Rows of the output
+
+    def compute(self, rows: Array, before: int) -> None:
+        """Computes rows anew; what they gave before, those that were there `before`, and give no longer is taken back."""
+        frame, groups = self.grouped(rows)
+        empty = self.without_groups(rows, frame, groups) if self.collect.none and not self.collect.exactly else NONE
+        found, ok = self.totals.of(frame, groups, self.totals.given(frame)) if len(groups) else ({}, NONE.astype(bool))
+        if not ok.all():
+            some = np.flatnonzero(ok)
+            frame, groups = frame.take(groups.members(some)), Slices(groups.counts[some])
+            found = {name: codes[some] for name, codes in found.items()}
+        given, counts = self.rows_of(frame, groups, found), groups.counts
+        if len(empty):
+            given = np.concatenate([given, self.with_nothing(empty)], axis=1)
+            counts = np.r_[counts, np.zeros(len(empty), np.int64)]
+        self.replace(rows[rows < before], given, counts, frame.right)
+
+    def rows_of(self, frame: Frame, groups: Slices, found: dict[str, Array]) -> Array:
+        """The rows that groups give."""
+        view, first = self.inputs[0], groups.starts
+        source, data = frame.left[first], view.table.data
+        given = self.with_nothing(source)
         for name, at in self.out.vars.items():
-            given[at] = totals.get(name, group.codes.get(name, OPEN))
-            if name not in totals and name not in group.codes:
-                given[at] = data[view.vars[name], group.source]
+            if name in found:
+                given[at] = found[name]
+            elif name in self.collect.by:
+                given[at] = frame.vars[name][first]
+        if len(groups):
+            given[RANK] = np.maximum(data[RANK, source], np.maximum.reduceat(frame.rank, first))
+            if self.collect.last is not None:
+                given[START] = np.minimum(given[START], np.minimum.reduceat(frame.start, first))
+                given[END] = np.maximum(given[END], np.maximum.reduceat(frame.end, first))
+        return given
+
+    def with_nothing(self, rows: Array) -> Array:
+        """The rows that rows give without what is collected, where all aggregates are of nothing."""
+        view, data, encode = self.inputs[0], self.inputs[0].table.data, self.circuit.context.encode
+        given = np.empty((self.out.table.width, len(rows)), np.int64)
+        given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
+        given[LEFT], given[LEFT + 1] = self.leaders(rows), -1
+        totals = {total.name: total.aggregate.function for total in self.collect.totals}
+        for name, at in self.out.vars.items():
+            if name in totals:
+                given[at] = encode(of_nothing(totals[name]))
+            elif name in view.vars:
+                given[at] = data[view.vars[name], rows]
         for name, ends in self.out.labels.items():
             for at, field in zip(ends, view.labels[name], strict=True):
-                given[at] = data[field, group.source]
-        return given, tuple(m.row for m in chosen)
+                given[at] = data[field, rows]
+        return given
 
-    def totals(self, group: _Group, chosen: list[Member]) -> dict[str, int] | None:
-        """The aggregates over what a group has collected, as codes."""
-        context, data, view = self.circuit.context, self.inputs[0].table.data, self.inputs[0]
-        labels = {n: Named(int(data[s, group.source]), int(data[e, group.source])) for n, (s, e) in view.labels.items()}
-        context.scalars.rule = self.rule
-        found: dict[str, int] = {}
-        try:
-            for total in self.collect.totals:
-                part = total.aggregate
-                if not chosen:
-                    found[total.name] = context.encode(of_nothing(part.function))
-                    continue
-                given = [self.given(part, group, m, labels) if part.args else True for m in chosen]
-                value = aggregate_of(context.scalars.aggregates[part.function], given, part.distinct)
-                found[total.name] = context.encode(value)
-        except RowError as error:
-            context.report(self.rule, str(error), group.binding)
-            return None
-        except RunError:
-            raise
-        except Exception as error:
-            raise RunError(
-                f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{self.rule}`"
-            ) from error
-        return found
+    def without_groups(self, rows: Array, frame: Frame, groups: Slices) -> Array:
+        """With `or none`, the rows that have a group of nothing; of those that are made of the same events, one."""
+        if not self.several and not self.open:
+            return rows[~np.isin(rows, frame.left)]
+        members = frame.take(groups.starts)
+        known = set(zip(*(key.tolist() for key in self.keys_of(members, members.left)), strict=True))
+        keys = zip(*(key.tolist() for key in self.keys_of(frame_of(self.inputs[0], rows), rows)), strict=True)
+        missing: dict[OrderKey, int] = {}
+        for row, key in zip(rows.tolist(), keys, strict=True):
+            if key not in known:
+                missing.setdefault(key, row)
+        return np.array([*missing.values()], np.int64)
 
-    def given(self, part: Aggregate, group: _Group, member: Member, labels: dict[str, Named]) -> Value:
-        """What an aggregate is given of one collected occurrence."""
-        own = {self.collect.label: Named(member.start, member.end)} if self.collect.label is not None else {}
-        scalars = self.circuit.context.scalars
-        return scalars.evaluate(part.args[0], {**group.binding, **member.bound}, {**labels, **own})
+    def replace(self, old: Array, given: Array, counts: Array, members: Array) -> None:
+        """Puts rows in the place of those that old rows have given; what is as before stays."""
+        links, out, new = self.links[0], self.out.table, np.ones(given.shape[1], bool)
+        assert links is not None
+        standing = links.standing(old) if len(old) else NONE
+        if len(standing):
+            fields = [START, END, LEFT, *range(FIELDS, out.width)]
+            had, sizes = self.held.of(standing)
+            before = dict(zip(_contents(out.data[:, standing], fields, sizes, had), standing.tolist(), strict=True))
+            of_old = np.flatnonzero(np.isin(given[LEFT], old))
+            every = _contents(given, fields, counts, members)
+            for i in of_old.tolist():
+                new[i] = before.pop(every[i], None) is None
+            gone = np.array(sorted(before.values()), np.int64)
+            if len(gone):
+                out.kill(gone)
+        if new.any():
+            if not new.all():
+                members = members[np.repeat(new, counts)]
+                given, counts = given[:, new], counts[new]
+            self.held.add(out.n, counts, members)
+            out.append(given)
 
     def rebuild(self) -> None:
         super().rebuild()
-        self.members = {row: members for row, members in self.members.items() if row < self.out.table.n}
+        self.held.cut(self.out.table.n)
         self.same, table = {}, self.inputs[0].table
         low, high = (table.data[f, : table.n] for f in self.inputs[0].labels[self.window])
-        self.longest = int((high - low).max()) if table.n else 0
+        self.longest = max(self.least_length, int((high - low).max()) if table.n else 0)
+        self.latest.reset()
         for row in np.flatnonzero(table.alive[: table.n]).tolist() if self.several else ():
             self.same.setdefault(self.made_of(row), {})[row] = None
 
@@ -424,10 +446,8 @@ class Collect(Operator):
 
     def sources(self, rows: Array) -> Ways:
         ((some, given),) = super().sources(rows)
-        members = [self.members.get(row, ()) for row in rows.tolist()]
-        owners = np.repeat(np.arange(len(rows)), [len(one) for one in members])
-        collected = np.fromiter(chain.from_iterable(members), np.int64, len(owners))
-        return [(some, [*given, (self.inputs[1].table, collected, owners)])]
+        members, counts = self.held.of(rows)
+        return [(some, [*given, (self.inputs[1].table, members, np.repeat(np.arange(len(rows)), counts))])]
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         if self.of_last is None or self.collect.last is None:
@@ -439,77 +459,32 @@ class Collect(Operator):
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         super().keep_parents(keep)
-        kept = keep[id(self.out.table)]
-        members = [m for row, found in self.members.items() if row < len(kept) and kept[row] for m in found]
-        keep[id(self.inputs[1].table)][members] = True
+        keep[id(self.inputs[1].table)][self.held.of(np.flatnonzero(keep[id(self.out.table)]))[0]] = True
 
     def moved(self, places: Mapping[int, Array]) -> None:
         super().moved(places)
-        own, place = places[id(self.out.table)], places[id(self.inputs[1].table)]
-        self.members = {
-            int(own[row]): tuple(int(place[m]) for m in found)
-            for row, found in self.members.items()
-            if row < len(own) - 1 and own[row] >= 0
-        }
+        self.held.moved(places[id(self.out.table)], places[id(self.inputs[1].table)])
 
     def state(self, number: Mapping[int, int]) -> Any:
-        return ragged(self.members.items())
+        return self.held.state(self.out.table.n)
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
-        members = unragged(state, self.out.table.n)
-        check_numbers(state["of"], 0, self.inputs[1].table.n, "something collected that is not there")
-        collected = state["of"].tolist()
-        self.members = {row: tuple(collected[lo:hi]) for row, lo, hi in members}
+        self.held.restore(state, self.out.table.n, self.inputs[1].table.n)
 
     def check(self) -> None:
         super().check()
-        table = self.out.table
-        known = np.zeros(table.n, bool)
-        known[np.fromiter(self.members, np.int64, len(self.members))] = True
-        require(not bool((table.alive[: table.n].astype(bool) & ~known).any()), "a row that has not collected anything")
+        alive = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        require(bool(self.held.knows(alive).all()), "a row that has not collected anything")
 
     def parts(self, row: int) -> tuple[Part, ...]:
         found = dict.fromkeys(self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))
-        for member in self.members.get(row, ()):
+        for member in self.held.one(row).tolist():
             found.update(dict.fromkeys(self.circuit.parts(self.inputs[1].table, member)))
         return tuple(found)
 
 
-class _Group:
-    """What a row collects under one value of what is used later.
-
-    `row` stands for all that are made of the same events; `source` is one of them that has these values, and `codes`
-    are those that only the collected have.
-    """
-
-    def __init__(self, row: int, values: OrderKey, source: int, binding: dict[str, Value]) -> None:
-        self.row, self.values, self.source, self.binding = row, values, source, binding
-        self.codes: dict[str, int] = {}
-        self.members: dict[OrderKey, Member] = {}
-
-    def has(self, count: int, floor: int | None) -> bool:
-        """Whether the last `count` are among the members, which were looked at back to `floor`."""
-        if floor is None:
-            return True
-        ends = sorted({m.parts: m.end for m in self.members.values()}.values(), reverse=True)
-        return len(ends) >= count and ends[count - 1] > floor
-
-
-class Member:
-    """A collected occurrence; in the order of events, which is looked up only where times tie."""
-
-    __slots__ = ("bound", "circuit", "end", "parts", "row", "start")
-
-    def __init__(
-        self, circuit: Circuit, end: int, start: int, row: int, parts: tuple[Part, ...], bound: dict[str, Value]
-    ) -> None:
-        self.circuit, self.end, self.start, self.row, self.parts, self.bound = circuit, end, start, row, parts, bound
-
-    @property
-    def order(self) -> OrderKey:
-        values = tuple(sorted((v, order_key(x)) for v, x in self.bound.items()))
-        return (tuple(self.circuit.event(p).order for p in self.parts), values)
-
-    def __lt__(self, other: Member) -> bool:
-        mine, its = (self.end, self.start), (other.end, other.start)
-        return mine < its or (mine == its and self.order < other.order)
+def _contents(given: Array, fields: list[int], counts: Array, members: Array) -> list[tuple[bytes, bytes]]:
+    """What makes rows different: these fields, and what they have collected."""
+    each, ends = np.ascontiguousarray(given[fields].T), np.cumsum(counts)
+    parts = zip(ends.tolist(), counts.tolist(), strict=True)
+    return [(each[i].tobytes(), members[end - count : end].tobytes()) for i, (end, count) in enumerate(parts)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from augury.algebra.nodes import Graph, Scan
 from augury.algebra.terms import Var
-from augury.columns.column import Coded, Column, some, values_of
+from augury.columns.column import Coded, Column, TextArray, some, values_of
 from augury.columns.frame import Frame, View
 from augury.engine.events import Events
 from augury.engine.operators.map import Map
@@ -19,12 +19,12 @@ from augury.graphs.dataset import NO_DATASET, Dataset
 from augury.graphs.match import EventGraph
 from augury.graphs.parse import read_pattern
 from augury.graphs.patterns import InGraph, Needs, every_pattern, needs
-from augury.graphs.read import Triples, read
+from augury.graphs.read import ReadAhead, Triples, read
 from augury.graphs.solve import Solving
 from augury.graphs.terms import Terms
 from augury.jit import Array
 from augury.knowledge.static_triples import STATIC_TRIPLES
-from augury.model import Iri, Value
+from augury.model import Iri
 from augury.queries.coded_terms import CodedTerms, coded_terms
 
 if TYPE_CHECKING:
@@ -89,8 +89,12 @@ class Solve(Map):
         self.texts.forget()  # rows may have other numbers now
 
     def _read(self, frame: Frame, coded: CodedTerms) -> Triples:
-        """The triples of events that some pattern may need."""
-        given = self._texts(frame)
+        """The triples of events that some pattern may need: as they were read when they came, or else read now."""
+        columns = self._columns(frame)
+        ahead = [self._ahead(column) for column in columns]
+        if all(ahead):
+            return Triples.joined([coded.renumbered(some, read.terms) for some, read in filter(None, ahead)])
+        given = [value for column in columns for value in values_of(column)]
         for number, text in enumerate(given):
             if not isinstance(text, str):
                 raise DataError(f"the graph of event {self._name(frame, number)} is no text")
@@ -100,16 +104,26 @@ class Solve(Map):
             raise DataError(f"malformed RDF in event {self._name(frame, wrong.event)}{line}: {wrong.message}")
         return found.triples
 
-    def _texts(self, frame: Frame) -> list[Value]:
+    def _ahead(self, column: Column) -> tuple[Triples, ReadAhead] | None:
+        """The triples of texts that were read when they came, if that has all that is needed."""
+        values = column.values if isinstance(column, Coded) else None
+        if not isinstance(values, TextArray) or values.read is None or not self.texts.needs <= values.read.needs:
+            return None
+        read: ReadAhead = values.read
+        if len(column) and int(column.index[-1]) == len(values) - 1:  # texts are taken in order: nobody asks again
+            values.read = None
+        return read.triples.of_events(column.index), read
+
+    def _columns(self, frame: Frame) -> list[Column]:
+        """The texts of events, in columns one behind the other."""
         codes = frame.vars.get(self.node.text)
         if codes is not None:
             decode = self.circuit.tables.dictionary.decode
-            return [decode(code) for code in codes.tolist()]
+            return [[decode(code) for code in codes.tolist()]]
         events, scan = self.circuit.maker(self.inputs[0].table), self.node.input
         assert isinstance(scan, Scan) and isinstance(events, Events)
         place = next(i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name == self.node.text)
-        parts = [some(chunk.columns[place], at) for chunk, at in events.pieces(frame.left)]
-        return [value for part in parts for value in values_of(part)]
+        return [some(chunk.columns[place], at) for chunk, at in events.pieces(frame.left)]
 
     def _dataset(self) -> Dataset:
         """The static graphs that the pattern may read, with all their triples."""

@@ -9,7 +9,7 @@ import numpy as np
 from augury.algebra.nodes import Condition, Unfold
 from augury.algebra.terms import Expr
 from augury.columns.dictionary import OPEN
-from augury.columns.frame import LONGEST, Frame, View, frame_of, store
+from augury.columns.frame import Frame, View, frame_of, store
 from augury.columns.table import END, FIELDS, LEFT, START, Table
 from augury.engine.operators.base import Operator, Ways, check_either
 from augury.engine.saved import require
@@ -18,7 +18,7 @@ from augury.jit import Array
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
-UNTIL = "#until"  # the label of the times that `last n` collects from
+UNTIL = "#until"  # the label of the time up to which `last n` collects; it reaches back without end
 
 
 class Map(Operator):
@@ -168,7 +168,7 @@ class Point(Operator):
 
 
 class Until(Map):
-    """Adds the times that `last n` collects from: up to the end of the labelled events."""
+    """Adds the time up to which `last n` collects: the end of the labelled events and windows."""
 
     def __init__(self, circuit: Circuit, source: View, out: View, rule: str, covers: tuple[str, ...]) -> None:
         self.covers = covers
@@ -178,5 +178,5 @@ class Until(Map):
         end = frame.end
         for label in self.covers:
             end = np.maximum(end, frame.labels[label][1])
-        frame.labels[UNTIL] = (np.full(len(frame), -LONGEST), end)
+        frame.labels[UNTIL] = (end, end)
         return frame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,12 @@ import numpy as np
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.nodes import Collect, Rule
 from augury.columns.frame import View
+from augury.columns.grouping import spread
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Groups, GroupTotals
-from augury.engine.operators.partial_totals import Partial, PartialTotals
-from augury.engine.saved import check_numbers, require
+from augury.engine.operators.held import Held
+from augury.engine.operators.partial_totals import PartialTotals, Share
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -26,25 +26,6 @@ if TYPE_CHECKING:
 
 _NONE = np.zeros(0, np.int64)
 _HOUR = 3_600_000_000
-
-
-class _Held:
-    """What each row has collected: for rows that were added together, one array and where each begins in it."""
-
-    def __init__(self) -> None:
-        self.firsts: list[int] = []
-        self.parts: list[tuple[Array, Array]] = []
-
-    def add(self, first: int, offsets: Array, members: Array) -> None:
-        self.firsts.append(first)
-        self.parts.append((offsets, members))
-
-    def of(self, row: int) -> Array | None:
-        at = bisect_right(self.firsts, row) - 1
-        if at < 0 or row - self.firsts[at] >= len(self.parts[at][0]) - 1:
-            return None
-        offsets, members = self.parts[at]
-        return members[offsets[row - self.firsts[at]] : offsets[row - self.firsts[at] + 1]]
 
 
 class Panes(Operator):
@@ -70,15 +51,14 @@ class Panes(Operator):
         self.panes: dict[int, list[Array]] = {}
         self.across: dict[int, list[Array]] = {}  # by the window that they lie in
         self.computed: dict[int, Array] = {}  # the rows that each window has given
-        self.held_by = _Held()
-        self.kept_members = (_NONE, _NONE)
+        self.held_by = Held()  # of rows that were added up from panes nothing is said
         self.changed: dict[int, None] = {}  # windows that are to be computed
         super().__init__(circuit, (collected,), out, rule.label)
         self.totals = GroupTotals(circuit, collected, self.collect, rule, several)
         # Windows that share panes are made of what these come to, where that can be added up.
         adds = self.totals.simple and not self.collect.where and self.per_window > 1
         self.adding = PartialTotals(circuit, collected, self.collect) if adds else None
-        self.partials: dict[int, Partial] = {}
+        self.partials: dict[int, Share] = {}
         circuit.clocked.append(self)
         circuit.asks(self, self.collect.where)
 
@@ -112,7 +92,8 @@ class Panes(Operator):
             self.enter(gained, new=True)
         now = self.circuit.now
         if now is not None and self.changed:
-            due = sorted(n for n in self.changed if self.line.end(n) <= now)
+            last = self.line.last_by(now)
+            due = sorted(n for n in self.changed if n <= last)
             for number in due:
                 del self.changed[number]
             self.compute(due)
@@ -125,14 +106,19 @@ class Panes(Operator):
         start, end = data[START, rows], data[END, rows]
         pane = self.panes_of(start)
         inside = self.panes_of(end) == pane if (start != end).any() else np.ones(len(rows), bool)
-        order = np.argsort(pane[inside], kind="stable")
-        numbers, first = np.unique(pane[inside][order], return_index=True)
-        held = np.split(rows[inside][order], first[1:]) if len(numbers) else []
-        for number, some in zip(numbers.tolist(), held, strict=True):
-            self.partials.pop(number, None)
+        held, number = rows[inside], pane[inside]
+        if not bool((number[1:] >= number[:-1]).all()):
+            order = np.argsort(number, kind="stable")
+            held, number = held[order], number[order]
+        first = np.flatnonzero(np.r_[True, number[1:] != number[:-1]]) if len(number) else _NONE
+        numbers, cuts = number[first].tolist(), [*first.tolist(), len(held)]
+        for i, pane_ in enumerate(numbers):
             if new:
-                self.panes.setdefault(number, []).append(some)
-        self.mark_with(numbers.tolist())
+                self.panes.setdefault(pane_, []).append(held[cuts[i] : cuts[i + 1]])
+        if self.partials:
+            for pane_ in numbers:
+                self.partials.pop(pane_, None)
+        self.mark_with(numbers)
         for row, s, e in zip(*(x[~inside].tolist() for x in (rows, start, end)), strict=True):
             for number in self.line.holding(s, e):
                 if new:
@@ -148,8 +134,7 @@ class Panes(Operator):
             done = found.stop
 
     def mark(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            self.changed[number] = None
+        self.changed.update(dict.fromkeys(numbers))
 
     def panes_of(self, times: Array) -> Array:
         """The number of the pane that each time lies in."""
@@ -228,7 +213,9 @@ class Panes(Operator):
         every = np.array(numbers, np.int64)
         first = every * self.per_hop
         partials = [self.partials[p] for p in panes]
+        before = self.adding.touched
         added = self.adding.windows(partials, np.array(panes, np.int64), every, first, first + self.per_window)
+        self.touched += self.adding.touched - before
         if added is None:
             return None
         window, columns, rank = added
@@ -259,22 +246,23 @@ class Panes(Operator):
         if not len(new):
             return
         first = table.n
-        if groups.offsets is not None and len(new) == len(groups):
-            self.held_by.add(first, groups.offsets, groups.members)
-        elif groups.offsets is not None:
-            members = np.concatenate([_NONE, *(groups.held(i) for i in new.tolist())])
-            self.held_by.add(first, np.r_[0, np.cumsum(np.diff(groups.offsets)[new])], members)
+        if groups.offsets is not None:
+            counts = np.diff(groups.offsets)[new]
+            every = len(new) == len(groups)
+            self.held_by.add(
+                first, counts, groups.members if every else groups.members[spread(groups.offsets[new], counts)]
+            )
         table.append(np.ascontiguousarray(given[:, new]))
         self.note(window[new], np.arange(first, table.n))
 
     def note(self, window: Array, rows: Array) -> None:
         """Says which rows there are for each window; they stand window by window."""
         if len(rows):
-            cuts = np.flatnonzero(window[1:] != window[:-1]) + 1
-            for some in np.split(np.arange(len(rows)), cuts):
-                number = int(window[some[0]])
-                known = self.computed.get(number)
-                self.computed[number] = rows[some] if known is None else np.concatenate([known, rows[some]])
+            first = np.flatnonzero(np.r_[True, window[1:] != window[:-1]])
+            cuts = [*first.tolist(), len(rows)]
+            for i, number in enumerate(window[first].tolist()):
+                known, some = self.computed.get(number), rows[cuts[i] : cuts[i + 1]]
+                self.computed[number] = some if known is None else np.concatenate([known, some])
 
     def new_ones(self, before: list[int], groups: Groups, given: Array) -> Array:
         """The groups that are new; rows of before that are no longer given are taken back."""
@@ -305,9 +293,8 @@ class Panes(Operator):
 
     def members_of(self, row: int) -> Array:
         """What a row has collected; of one that was added up from panes, what lies in its window."""
-        held = self.held_by.of(row)
-        if held is not None:
-            return held
+        if self.held_by.knows(np.array([row]))[0]:
+            return self.held_by.one(row)
         data, view, dictionary = self.out.table.data, self.inputs[0], self.circuit.tables.dictionary
         some = self.held(self.line.last_begun(int(data[START, row])))
         rows = np.concatenate([_NONE, *some])
@@ -320,6 +307,8 @@ class Panes(Operator):
 
     def flat(self, rows: Array) -> tuple[Array, Array]:
         """What some rows have collected, one after the other, and how much each has."""
+        if self.held_by.knows(rows).all():
+            return self.held_by.of(rows)
         held = [self.members_of(row) for row in rows.tolist()]
         return np.concatenate([_NONE, *held]), np.array([len(one) for one in held], np.int64)
 
@@ -355,17 +344,20 @@ class Panes(Operator):
         return mask
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
-        self.kept_members = self.flat(np.flatnonzero(keep[id(self.out.table)]))
-        keep[id(self.inputs[0].table)][self.kept_members[0]] = True
+        kept, mine = np.flatnonzero(keep[id(self.out.table)]), keep[id(self.inputs[0].table)]
+        known = self.held_by.knows(kept)
+        mine[self.held_by.of(kept[known])[0]] = True
+        for begin in np.unique(self.out.table.data[START, kept[~known]]).tolist():
+            for some in self.held(self.line.last_begun(begin)):
+                mine[some] = True
 
     def moved(self, places: Mapping[int, Array]) -> None:
-        members, counts = self.kept_members
-        self.held_by = _Held()
-        self.held_by.add(0, np.r_[0, np.cumsum(counts)], places[id(self.inputs[0].table)][members])
+        self.held_by.moved(places[id(self.out.table)], places[id(self.inputs[0].table)])
 
     def rebuild(self) -> None:
         """Panes are made of what stands; what has been computed is found by its times."""
         super().rebuild()
+        self.held_by.cut(self.out.table.n)
         self.panes, self.across, self.computed, self.partials = {}, {}, {}, {}
         table, out, now = self.inputs[0].table, self.out.table, self.circuit.now
         rows = np.flatnonzero(table.alive[: table.n])
@@ -381,17 +373,10 @@ class Panes(Operator):
         self.note(numbers[place], given)
 
     def state(self, number: Mapping[int, int]) -> Any:
-        members, counts = self.flat(np.arange(self.out.table.n))
-        return {"count": counts, "of": members}
+        return self.held_by.state(self.out.table.n)
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
-        require(isinstance(state, dict) and state.keys() == {"count", "of"}, "members that are none")
-        require(len(state["count"]) == self.out.table.n, "members that do not fit")
-        check_numbers(state["count"], 0, len(state["of"]) + 1, "a number that is none")
-        require(int(state["count"].sum()) == len(state["of"]), "members that do not fit")
-        check_numbers(state["of"], 0, self.inputs[0].table.n, "something collected that is not there")
-        self.held_by = _Held()
-        self.held_by.add(0, np.r_[0, np.cumsum(state["count"])], state["of"])
+        self.held_by.restore(state, self.out.table.n, self.inputs[0].table.n)
 
     def check(self) -> None:
         pass

@@ -10,10 +10,10 @@ from augury.algebra.nodes import Rule
 from augury.algebra.rule_terms import uses_place
 from augury.algebra.terms import Const, Var
 from augury.columns.frame import LONGEST, Frame, View, frame_of, store
+from augury.columns.grouping import in_groups
 from augury.columns.table import LEFT
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import starts
-from augury.engine.operators.group_totals import in_groups
 from augury.jit import Array
 from augury.model import OrderKey, order_key
 

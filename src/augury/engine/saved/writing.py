@@ -82,7 +82,7 @@ class Writer:
         if id(values) in self._shared:
             return self._shared[id(values)]
         self._shared[id(values)] = len(self._shared)
-        return self.many(values)
+        return self.many(list(values))
 
     def array(self, value: Array) -> Any:
         dtype = value.dtype.newbyteorder("<")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from augury.algebra import nodes as n
+from augury.algebra.clock_windows import Line, refuse_clock
 from augury.algebra.matching import Binding
 from augury.meaning.occurrences import Row
 from augury.meaning.patterns import World
@@ -15,6 +16,7 @@ from augury.model import order_key
 
 PAIRS = 4_000  # candidate pairs that an operator is evaluated on, and pairs of partial matches that it looks at
 EACH = 40  # of those, pairs with one left part
+WINDOWS = 10  # the latest windows by the clock that are looked at, beside those that hold something
 WORK = 2_000_000  # tests of an absence
 
 
@@ -25,11 +27,16 @@ class Nearby(World):
     wanted: Binding = field(default_factory=dict)
     interval: tuple[int, int] | None = None
     capped: bool = False
+    beside: tuple[n.Node, ...] = ()  # the events of the rule, and what it collects
 
     def fits(self, row: Row) -> bool:
         """Whether a row agrees with what is asked: on variables, and inside its interval, which covers every part."""
         if self.interval is not None and not (self.interval[0] <= row.start and row.end <= self.interval[1]):
             return False
+        return self.agrees(row)
+
+    def agrees(self, row: Row) -> bool:
+        """Whether a row agrees with what is asked on variables."""
         return all(order_key(row.binding[v]) == order_key(x) for v, x in self.wanted.items() if v in row.binding)
 
     def fitting(self, node: n.Node) -> list[Row]:
@@ -52,6 +59,26 @@ class Nearby(World):
                 yield from self.select(node.where, row)
         else:
             yield from super()._rows(node)
+
+    def _every(self, node: n.Every) -> Iterator[Row]:
+        """The windows that have begun: those that hold something of the rule which fits, and the latest."""
+        refuse_clock(node.windows, self.scalars.clock.kind, self.scalars.rule)
+        if self.least is None or self.now is None:
+            return
+        line = Line(node.windows, self.scalars.clock)
+        every = range(line.first_from(self.least), line.last_begun(self.now) + 1)
+        if self.interval is not None:
+            every = range(
+                max(every.start, line.first_from(self.interval[0])), min(every.stop, line.last_by(self.interval[1]) + 1)
+            )
+        numbers = set(every[-WINDOWS:])
+        for pattern in self.beside:
+            for row in self.rows(pattern)[::-1]:
+                if self.agrees(row) and len(numbers) < PAIRS:
+                    numbers.update(number for number in line.holding(row.start, row.end) if number in every)
+        for number in sorted(numbers):
+            if line.begin(number) <= line.end(number):
+                yield Row(line.begin(number), line.end(number))
 
     def join(self, node: n.Join, left: list[Row], right: list[Row]) -> Iterator[Row]:
         shared = sorted(n.bound_vars(node.left) & n.bound_vars(node.right)) if node.policy == n.UNRESTRICTED else []

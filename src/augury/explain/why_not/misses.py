@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from augury.algebra import nodes as n
@@ -68,8 +69,9 @@ def why_not(
     by_type: dict[Predicate, list[Event]] = {}
     for event in standing:
         by_type.setdefault((event.type, len(event.args)), []).append(event)
-    words = Words(plan, clock, scalars)
-    return [_of_rule(rule, asked, Nearby(scalars, static, by_type), words, now) for rule in able]
+    words, least = Words(plan, clock, scalars), min((e.end for e in standing), default=None)
+    world = partial(Nearby, scalars, static, by_type, least=least, now=now)
+    return [_of_rule(rule, asked, world(), words, now) for rule in able]
 
 
 def show_misses(misses: Iterable[Miss], clock: Clock) -> str:
@@ -102,6 +104,8 @@ def _of_rule(rule: n.Rule, asked: Asked, world: Nearby, words: Words, now: int) 
         total = sum(isinstance(node, n.Scan) for node in n.walk(rule.body))
         return Miss(rule.label, (), total, (f"its head is `{words.atom(rule.type, rule.args, {})}`",))
     world.wanted, world.interval = wanted, asked.interval
+    scans = [node for node in n.walk(rule.body) if isinstance(node, n.Scan)]
+    world.beside = (*scans, *(collect.pattern for collect in rule.collects))
     search = Search(world, words)
     offers = search.best(rule.body)
     world.interval = None  # what is collected may lie outside: the derived event then has another interval

@@ -11,16 +11,18 @@ from augury.algebra import nodes as n
 from augury.algebra.matching import Named, agree
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.relations import OPERATORS, holds
+from augury.algebra.scalar import RowError
 from augury.explain.why_not.asked import Asked
 from augury.explain.why_not.candidates import EACH, PAIRS, Nearby
 from augury.explain.why_not.nearest_run import NearestRun
 from augury.explain.why_not.words import Words, interval_of
-from augury.meaning.evaluator import derive_from
+from augury.meaning.groups import Groups, cover
 from augury.meaning.occurrences import Row, distinct
-from augury.model import OrderKey
+from augury.model import Event, OrderKey, order_key
 
 BEAM = 200  # partial matches that a pattern offers, and of those with one end
 FEW = 4
+PLACE = "#place"
 BRANCHES = 50  # ways in which conditions may bind
 
 
@@ -31,10 +33,11 @@ class Near:
     row: Row
     needs: int
     failed: tuple[str, ...] = ()
+    distance: int = 0  # of its window from what might have been collected
 
     @property
     def rank(self) -> OrderKey:
-        return (len(self.row.parts), -len(self.failed), self.row.order)
+        return (len(self.row.parts), -len(self.failed), -self.distance, self.row.order)
 
     @property
     def is_blank(self) -> bool:
@@ -75,7 +78,8 @@ class Search:
         ranked = sorted([*seeded, *partial], key=rank_of, reverse=True)
         by_row: dict[OrderKey, Near] = {}
         for near in ranked:
-            by_row.setdefault((tuple(p.id for p in near.row.parts), near.row.bound), near)
+            times = () if near.row.parts else interval_of(near.row)
+            by_row.setdefault((tuple(p.id for p in near.row.parts), near.row.bound, times), near)
         kept = list(by_row.values())
         if len(kept) > BEAM:
             self.world.capped = True
@@ -200,15 +204,44 @@ class Search:
     # After the body
 
     def derived(self, rule: n.Rule, near: Near, asked: Asked, now: int) -> Near:
-        """What fails after a complete row: nothing to collect, another value or interval, or it is not yet time."""
-        given = near.row.parts
-        for collect in rule.collects:
-            near = self._collected(rule, collect, near)
-            if near.failed:
-                return near
-        ways = derive_from(rule, near.row.parts, self.world.scalars, self.world.static)
-        lines = [self.words.head(rule, e, asked, now) for e, way in ways if way.parts[: len(given)] == given]
-        return near.but(*min(lines, key=len, default=self.words.uncomputed(rule, near.row)))
+        """What fails after a complete row: nothing to collect, a condition on a group, its place, the head, the time."""
+        groups, rows = Groups(self.world, rule), [near.row]
+        for number, collect in enumerate(rule.collects):
+            self.world.errors.clear()
+            found = list(groups.collected(number, collect, rows))
+            if not found:
+                short = max((self._collected(rule, collect, _whole(row)) for row in rows), key=rank_of)
+                return short if short.failed else short.but(*(message for _, message in self.world.errors))
+            rows = found
+        return max((self._headed(groups, _whole(row), asked, now) for row in rows), key=rank_of)
+
+    def _headed(self, groups: Groups, near: Near, asked: Asked, now: int) -> Near:
+        """A row of a group: the conditions on it, its place, and its head."""
+        rule, words = groups.rule, self.words
+        near = self._tested(near, rule.having)
+        if near.failed:
+            return near
+        if rule.top is not None:
+            place = self._place(groups, rule.top, near.row)
+            if place is None or (rule.top.count is not None and place > rule.top.count):
+                return near.but(words.place(rule.top, near.row, place))
+            near = replace(near, row=near.row.bind({**near.row.binding, rule.top.place or PLACE: place}))
+        try:
+            args, start, end = groups.head(near.row)
+        except RowError:
+            return near.but(*words.uncomputed(groups, near.row))
+        event = Event(rule.type, args, start, end)
+        return near.but(*words.head(rule, event, asked, now))
+
+    def _place(self, groups: Groups, top: n.Top, row: Row) -> int | None:
+        """The place of a row among all that are ranked with it."""
+        name = top.place or PLACE
+        whole = Groups(self.world, replace(groups.rule, top=None))
+        every = groups.ranked(replace(top, count=None, place=name), whole.rows())
+        mine = _content(row, name, groups.rule.covers)
+        found = (one.binding[name] for one in every if _content(one, name, groups.rule.covers) == mine)
+        place = next(found, None)
+        return place if isinstance(place, int) else None
 
     def _collected(self, rule: n.Rule, collect: n.Collect, near: Near) -> Near:
         """A row with what it collects."""
@@ -225,9 +258,16 @@ class Search:
         result = replace(near, row=replace(row, parts=parts), needs=len(parts) + short)
         if whole or (collect.none and not short):
             return result.but(f"`exactly {collect.last}`: only {len(whole)} to collect") if short else result
-        none = (self.words.outside(collect, row, *window),) if offers else self.best(collect.pattern)[-1].failed
-        reasons = max(tried, key=lambda t: (-len(t.failed), t.rank)).failed if tried else none
-        return result.but(*(f"nothing to collect: {reason}" for reason in reasons))
+        distance, reasons = 0, self.best(collect.pattern)[-1].failed
+        if tried:
+            reasons = max(tried, key=lambda t: (-len(t.failed), t.rank)).failed
+        elif offers:
+            first, end = window
+            agreed = [o.row for o in offers if agree(row.binding, o.row.binding) is not None]
+            nearest = min(agreed, key=lambda other: _outside(other, first, end), default=None)
+            distance = _outside(nearest, first, end) if nearest is not None else 0
+            reasons = (self.words.outside(collect, row, first, end, nearest),)
+        return replace(result, distance=distance).but(*(f"nothing to collect: {reason}" for reason in reasons))
 
     def _gathered(self, collect: n.Collect, row: Row, offer: Near) -> Near:
         joined = row.joined(offer.row)
@@ -236,3 +276,20 @@ class Search:
         own = {collect.label: Named(offer.row.start, offer.row.end, offer.row.parts)} if collect.label else {}
         there = replace(offer.row, binding=joined.binding, labels={**row.labels, **own})
         return replace(self._tested(replace(offer, row=there), collect.where), row=offer.row)
+
+
+def _outside(row: Row, first: int | None, last: int) -> int:
+    """How much of a row, and of the way to it, lies outside of a window."""
+    return max(0, row.end - last, 0 if first is None else first - row.start)
+
+
+def _whole(row: Row) -> Near:
+    """A row with all that it has collected so far."""
+    parts = row.parts + row.collected
+    return Near(replace(row, parts=parts, collected=()), len(parts))
+
+
+def _content(row: Row, place: str, covers: tuple[str, ...]) -> OrderKey:
+    """What a row is, its place aside."""
+    bound = tuple((v, order_key(x)) for v, x in sorted(row.binding.items()) if v != place)
+    return (cover(row, covers), bound, tuple(p.id for p in row.parts + row.collected))

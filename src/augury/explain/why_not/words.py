@@ -9,12 +9,13 @@ from augury.algebra import nodes as n
 from augury.algebra.matching import Binding, Scalars
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import RowError, compare
-from augury.algebra.terms import Aggregate, Build, Const, Expr, Var, show, variables, walk
+from augury.algebra.terms import Build, Const, Expr, Var, show, variables
 from augury.clock import Clock, show_duration
 from augury.errors import counted
 from augury.explain.why_not.asked import Asked, admits
 from augury.explain.why_not.candidates import Nearby
 from augury.explain.wording import show_condition
+from augury.meaning.groups import Groups
 from augury.meaning.occurrences import Row
 from augury.model import Event, equal, show_value
 from augury.notation import show_event
@@ -120,11 +121,9 @@ class Words:
         if isinstance(condition, n.Spans):
             named = [row.labels[label] for label in condition.labels]
             return self.too_long(show_condition(condition), min(i.start for i in named), max(i.end for i in named))
-        at = (
-            f" at {self.clock.show(row.end)}"
-            if world.static.timed and isinstance(condition, n.Holds | n.Unless)
-            else ""
-        )
+        at = ""
+        if world.static.timed and isinstance(condition, n.Holds | n.Unless):
+            at = f" {'just before' if condition.was else 'at'} {self.clock.show(row.end)}"
         return f"`{show_condition(condition)}`: {self.values(condition, row)}{at}"
 
     def values(self, condition: n.Condition, row: Row) -> str:
@@ -161,9 +160,10 @@ class Words:
             left, right = (show_value(value) for value in values)
         return f"{left} {condition.op} {right} does not hold"
 
-    def outside(self, collect: n.Collect, row: Row, first: int | None, last: int) -> str:
+    def outside(self, collect: n.Collect, row: Row, first: int | None, last: int, nearest: Row | None) -> str:
         inside = f"inside {collect.window} {self.stretch(first, last)}" if first is not None else ""
-        return f"no {self.pattern(collect.pattern, row.binding)} {inside or f'that ends by {self.clock.show(last)}'}"
+        other = f"; the nearest is {self.row(nearest)}" if nearest is not None else ""
+        return f"no {self.pattern(collect.pattern, row.binding)} {inside or f'that ends by {self.clock.show(last)}'}{other}"
 
     def head(self, rule: n.Rule, event: Event, asked: Asked, now: int) -> list[str]:
         """How an event that the rule would derive differs from what is asked."""
@@ -173,18 +173,32 @@ class Words:
             lines.append(f"it is {self.interval(event.start, event.end)}, not {self.interval(*asked.interval)}")
         if event.end > now:
             lines.append(f"not yet: the clock is at {self.clock.show(now)}, it ends at {self.clock.show(event.end)}")
-        if not lines and rule.top is not None:
-            count = "ALL" if rule.top.count is None else rule.top.count
-            lines.append(f"TOP {count} BY {show(rule.top.by)}: as many others come before it, or it has another place")
         return lines or [UNTOLD]
 
-    def uncomputed(self, rule: n.Rule, row: Row) -> list[str]:
-        for arg in (a for a in rule.args if not any(isinstance(part, Aggregate) for part in walk(a))):
+    def place(self, top: n.Top, row: Row, place: int | None) -> str:
+        """That a row is not among the first."""
+        per = f" PER ({', '.join(top.per)})" if top.per else ""
+        text = (
+            f"TOP {'ALL' if top.count is None else top.count} BY {show(top.by)}{' ASC' if top.ascending else ''}{per}"
+        )
+        try:
+            value = show_value(self.scalars.evaluate(top.by, row.binding, row.labels))
+        except RowError as error:
+            return f"`{text}`: {error}"
+        return f"`{text}`: it is {value}" + (f", in place {place}" if place is not None else "")
+
+    def uncomputed(self, groups: Groups, row: Row) -> list[str]:
+        """Why a row gives no event."""
+        for arg in groups.rule.args:
             try:
                 self.scalars.evaluate(arg, row.binding, row.labels)
             except RowError as error:
                 return [f"`{show(arg)}`: {error}"]
-        return [f"its head `{self.atom(rule.type, rule.args, {})}` cannot be computed"]
+        try:
+            groups.start(row)
+        except RowError as error:
+            return [str(error)]
+        return []
 
 
 def _filled(expr: Expr, binding: Binding) -> Expr:

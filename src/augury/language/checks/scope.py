@@ -104,7 +104,7 @@ class _Scope:
             *rule.totals.values(),
             *(t for pattern in rule.patterns for t in _terms_in(pattern)),
             *(t for c in rule.beside for t in terms_of(c)),
-            *((Var(v, rule.top.span) for v in rule.top.per) if rule.top else ()),
+            *((Var(v, rule.top.span) for v in (*rule.top.per, *filter(None, [rule.top.place]))) if rule.top else ()),
         ]
 
     def check(self) -> None:

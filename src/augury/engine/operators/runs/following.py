@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Compare, Run, condition_labels
-from augury.algebra.terms import Aggregate, Const, Expr, Prev, Var
+from augury.algebra.nodes import Run, condition_labels
+from augury.algebra.terms import Aggregate, Prev
 from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View
 from augury.columns.table import END, NONE, START, Links, grown
@@ -19,7 +17,7 @@ from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves
-from augury.engine.operators.runs.number_tests import number_tests
+from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
 from augury.engine.operators.runs.seeking import Seeking
 from augury.engine.operators.runs.sight import Members, Question, Sight, once
 from augury.errors import RunError
@@ -29,12 +27,8 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
-Numbers: TypeAlias = dict[tuple[int, int, int], Array | None]  # by side of an edge, part and field
 PORTION = 1 << 16
 _MOST = 60  # moves are bits of a number
-_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 
 
 class Edges(Operator):
@@ -65,12 +59,30 @@ class Edges(Operator):
         asked = [(result.part, result.aggregate) for result in run.results]
         asked += [(m.target, a) for m in self.moves for q in m.later for _, a in q.hidden if isinstance(a, Aggregate)]
         self.carried = Carried(self.sight, kept_along(run, asked, self.sight))
-        self.seeking = [
-            Seeking(self.moves[i], i, moments, self.longest, self._met, number_tests(self.moves[i], self.sight))
-            for i in sorted(moves.sought)
-        ]
-        self.sought = sum(seeking.bit for seeking in self.seeking)
+        self.numbers = MomentNumbers(self.sight)
+        self.tests = [number_tests(move, self.numbers) for move in self.moves]
+        self.seeking = self._searches(sorted(moves.sought))
+        self.sought = sum(seeking.bits for seeking in self.seeking)
         self._clear()
+
+    def _searches(self, sought: list[int]) -> list[Seeking]:
+        """What looks for the soonest, once for all moves that ask the same of the same events."""
+        alike, groups = self.moments.alike, dict[object, list[int]]()
+        for i in sought:
+            move, tests = self.moves[i], self.tests[i]
+            asks: object = i if tests is None else (alike[move.source], alike[move.target], tests.key)
+            groups.setdefault(asks, []).append(i)
+        return [
+            Seeking(
+                self.moves[group[0]],
+                sum(1 << i for i in group),
+                self.moments,
+                self.longest,
+                self._met,
+                self.tests[group[0]],
+            )
+            for group in groups.values()
+        ]
 
     def make_links(self) -> list[Links | None]:
         return []
@@ -85,6 +97,7 @@ class Edges(Operator):
         self.latest = np.empty(len(self.run.parts) + 1, np.int64)
         self.carried.clear()
         self.chain_of, self.chained, self.chain_count = np.full(16, -1, np.int64), 0, 0
+        self.numbers.clear()
         for seeking in self.seeking:
             seeking.clear()
 
@@ -138,7 +151,7 @@ class Edges(Operator):
             known = self.count + 1 if len(again) else 1
             more, fewer = np.empty((2, pairs.shape[1] + 1), np.int64), np.empty((2, known), np.int64)
             self.count, added, gone = k.rewire(
-                again, seeking.bit, given, self.edges, self.count, self.into, self.out_of, more, fewer
+                again, seeking.bits, given, self.edges, self.count, self.into, self.out_of, more, fewer
             )
             queue = np.concatenate([queue, more[:, :added]], axis=1)
             cut = np.concatenate([cut, fewer[:, :gone]], axis=1)
@@ -251,70 +264,22 @@ class Edges(Operator):
         alike = self.moments.alike
         fields = {alike[part]: field for part, field in enumerate(self.fields.tolist())}
         there = {one: (data[field, pairs[0]] >= 0, data[field, pairs[1]] >= 0) for one, field in fields.items()}
-        cache: Numbers = {}
+        known: dict[object, Array] = {}  # by what tests ask: other moves may ask the same
         for number, move in enumerate(self.moves):
             if self.sought & (1 << number):
                 continue
             kind = k.NEIGHBOUR if move.link == "NEXT" else 2 << move.target
             fits = ((pairs[2] & kind) != 0) & there[alike[move.source]][0] & there[alike[move.target]][1]
-            compared = self._compared(move, pairs, cache)
-            if compared is not None:
-                bits |= (fits & compared).astype(np.int64) << number
+            tests = self.tests[number]
+            if tests is not None and tests.follow():
+                if tests.key not in known:
+                    known[tests.key] = tests.hold(pairs[0], pairs[1])
+                bits |= (fits & known[tests.key]).astype(np.int64) << number
                 continue
             rows = np.flatnonzero(fits)
             rows = rows[self._met(move, pairs[0, rows], pairs[1, rows])] if len(rows) else rows
             bits[rows] |= 1 << number
         return bits
-
-    def _compared(self, move: Move, pairs: Array, cache: Numbers) -> Array | None:
-        """Which edges meet a move's conditions, where these just compare numbers of its two moments; else None."""
-        if move.agree or not move.questions:
-            return None
-        mask = np.ones(pairs.shape[1], bool)
-        for asked in move.questions:
-            condition = asked.condition
-            if not isinstance(condition, Compare):
-                return None
-            left, right = (self._number(term, asked, move, pairs, cache) for term in (condition.left, condition.right))
-            if left is None or right is None:
-                return None
-            mask &= _COMPARE[condition.op](left, right)
-        return mask
-
-    def _number(self, term: Expr, asked: Question, move: Move, pairs: Array, cache: Numbers) -> Array | None:
-        """The numbers that a variable has, one an edge: at its second moment, or as an earlier value at the first one."""
-        if isinstance(term, Const):
-            value = term.value
-            return (
-                value
-                if isinstance(value, int | float) and abs(value) < 2**53 and value is not True and value is not False
-                else None
-            )
-        if not isinstance(term, Var):
-            return None
-        earlier = dict(asked.hidden).get(term.name)
-        found = self.sight.results.get(term.name)
-        side, part, name = 1, move.target, term.name
-        if earlier is not None or found is not None:
-            of = earlier.of if isinstance(earlier, Prev) else found.aggregate.args[0] if found is not None else None
-            if not isinstance(of, Var):
-                return None
-            side, part, name = 0, move.target if earlier is not None else move.source, of.name
-        elif name not in self.sight.views[part].vars:
-            side, part = 0, move.source
-        view = self.sight.views[part]
-        if name not in view.vars:
-            return None
-        place = side, self.moments.alike[part], view.vars[name]
-        if place not in cache:
-            rows = self.moments.out.table.data[self.fields[part], pairs[side]]
-            codes = view.table.data[view.vars[name], np.maximum(rows, 0)] if view.table.n else None
-            numbers = None if codes is None else self.circuit.tables.dictionary.numeric(codes)
-            exact = (
-                numbers is None or numbers.dtype.kind == "f" or not len(numbers) or int(np.abs(numbers).max()) < 2**53
-            )
-            cache[place] = numbers if exact else None
-        return cache[place]
 
     def _met(self, move: Move, sources: Array, targets: Array) -> Array:
         """Which pairs of iterations meet the conditions of a move that they alone decide."""

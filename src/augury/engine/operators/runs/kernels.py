@@ -20,6 +20,7 @@ FROM, TO, BITS, INTO, OUT = (
 )  # of an edge: its ends, its moves, the next one into and out of the same moments
 NEIGHBOUR = 1  # the kind of an edge between neighbours; that of an edge to a part is 2 << part
 NEVER = -(1 << 62)
+NO_CODE = -1  # of null, which equals nothing
 
 
 @Kernel
@@ -59,6 +60,15 @@ def by_key(keys: Array, buckets: Array, groups: Array, order: Array) -> None:
 # Edges
 
 
+@helper
+def is_some_part(data: Array, moment: int, rows: Array) -> bool:
+    """Whether a moment may be part of a match; else it just stands between others."""
+    found = False
+    for p in range(len(rows)):
+        found = found or data[rows[p], moment] >= 0
+    return found
+
+
 @Kernel
 def before(
     targets: Array, at: int, data: Array, alive: Array, prev: Array, rows: Array, links: Array, neighbours: bool,
@@ -71,7 +81,7 @@ def before(
     n, room, touched, parts = 0, found.shape[1], 0, len(rows)
     for i in range(at, len(targets)):
         x = targets[i]
-        if not alive[x]:
+        if not alive[x] or not is_some_part(data, x, rows):
             continue
         began, start, least = n, data[START, x], data[END, x] - longest
         for p in range(parts + 1):
@@ -91,7 +101,7 @@ def before(
                     kinds |= 2 << p
             if kinds == 0:
                 break
-            if data[START, here] >= least:
+            if data[START, here] >= least and is_some_part(data, here, rows):
                 if n == room:
                     return i, began, touched
                 found[0, n] = here
@@ -359,15 +369,33 @@ def compared(op: int, x: float, y: float) -> bool:
     return bool(x == y) if op == 4 else bool(x != y)
 
 
+@helper
+def none_holds(tests: Array, numbers: Array, low: Array, high: Array, m: int, block: int) -> bool:
+    """Whether a test fails for a moment and any one of a block: for the least, or the greatest, of its numbers."""
+    for t in range(tests.shape[0]):
+        op = tests[t, 0]
+        if op > 3 or tests[t, 2] == tests[t, 4]:
+            continue
+        if tests[t, 2]:
+            x, y = low[tests[t, 1], block] if op < 2 else high[tests[t, 1], block], numbers[tests[t, 3], m]
+        else:
+            x, y = numbers[tests[t, 1], m], high[tests[t, 3], block] if op < 2 else low[tests[t, 3], block]
+        if not compared(op, x, y):
+            return True
+    return False
+
+
 @Kernel
 def find_numbers(
     sources: Array, at: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
-    tests: Array, numbers: Array, agree: Array, codes: Array, pairs: Array,
+    tests: Array, numbers: Array, agree: Array, codes: Array, low: Array, high: Array, whole: Array, size: int,
+    pairs: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Looks on from moments until each knows what it looks for, or there is no more, where that is said by numbers.
 
     A test is (comparison, row of `numbers`, of the target, row, of the target); a row of `numbers` has one for each moment.
-    `agree` are rows of `codes` that must be equal: of the source, of the target. How far it came, the pairs, and looked at.
+    `agree` are rows of `codes` that must be equal: of the source, of the target. A block of `size` moments that are `whole`,
+    and whose `low` and `high` numbers rule all of them out, is passed over. How far it came, the pairs, and looked at.
     """
     n = touched = 0
     for i in range(at, len(sources)):
@@ -381,10 +409,17 @@ def find_numbers(
                 if data[END, here] > least + lasts or data[END, here] - data[START, m] > longest:
                     place = -2
                     break
+                block = here // size
+                known = here % size == 0 and block < len(whole) and whole[block]
+                if known and none_holds(tests, numbers, low, high, m, block):
+                    place = here + size - 1
+                    here = after[place]
+                    continue
                 if data[START, here] <= least and data[target, here] >= 0:
                     held = True
                     for g in range(agree.shape[0]):
-                        held = held and codes[agree[g, 0], m] == codes[agree[g, 1], here]
+                        code = codes[agree[g, 0], m]
+                        held = held and code == codes[agree[g, 1], here] and code != NO_CODE
                     for t in range(tests.shape[0]):
                         if not held:
                             break

@@ -133,8 +133,10 @@ class Complete(Map):
     def mapped(self, frame: Frame) -> Frame:
         table, count, rows = self.inputs[0].table, len(self.run.parts), frame.left
         part = table.data[k.PART, rows]
+        ending = self.may_end[part]
+        rows, part = rows[ending], part[ending]
         times = table.data[k.STATE + count : k.STATE + 2 * count]
-        rows = rows[self.may_end[part] & (times[part, rows] >= self.least[part])]
+        rows = rows[times[part, rows] >= self.least[part]]
         at = {i: table.data[k.STATE + i, rows] for i in range(count)}
         given = table.data[[START, END, RANK], :][:, rows]
         found = self.whole.frame(at, rows, given)

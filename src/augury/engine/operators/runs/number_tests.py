@@ -5,8 +5,10 @@ That a value is no number, or more than a float can hold, is found out as it com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from augury.algebra.nodes import Compare, Result
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
 from augury.columns.dictionary import OPEN
 from augury.columns.table import grown
+from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.moves import Move
 from augury.engine.operators.runs.sight import Question, Sight
 from augury.graphs import lexical as lex
@@ -25,7 +28,16 @@ from augury.queries.coded_terms import coded_terms
 from augury.queries.term_functions import Meets, expression_of
 
 _OPERATORS = ("<", "<=", ">", ">=", "=", "!=")
+_COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+)
 _EXACT = float(1 << 53)
+BLOCK = 32  # moments of which it is known together whether one of them can be what somebody looks for
 
 
 @dataclass(frozen=True)
@@ -45,57 +57,137 @@ class Operand:
 Test = tuple[str, Operand, Operand]
 
 
-class NumberTests:
-    """The tests of a move, and the numbers that they look at, one for each moment."""
+class MomentNumbers:
+    """What the tests of a run look at, for each moment: numbers, and codes that have to be equal.
 
-    def __init__(self, move: Move, sight: Sight, tests: list[Test]) -> None:
-        self.move, self.sight = move, sight
-        self.operands = list(dict.fromkeys(o for _, *two in tests for o in two))
-        place = self.operands.index
-        self.tests: Array = np.array(
-            [(_OPERATORS.index(op), place(a), a.second, place(b), b.second) for op, a, b in tests], np.int64
-        ).reshape(-1, 5)
-        self.agree: Array = np.array([(2 * i, 2 * i + 1) for i in range(len(move.agree))], np.int64).reshape(-1, 2)
+    Each is kept once, for all tests that look at it. Moments come in blocks; of each block the least and the greatest numbers
+    are known, and whether its moments follow one another in their chain just as they are numbered.
+    """
+
+    def __init__(self, sight: Sight) -> None:
+        self.sight = sight
+        self.operands: list[Operand] = []
+        self.fields: list[tuple[int, int]] = []  # of codes: part and field
         self.clear()
 
-    def clear(self) -> None:
-        self.numbers = np.empty((len(self.operands), 16))
-        self.codes = np.empty((2 * len(self.move.agree), 16), np.int64)
-        self.known, self.fits = 0, True
+    def row(self, operand: Operand) -> int:
+        """The row of an operand among the numbers."""
+        part = operand.part if operand.part < 0 else self.sight.moments.alike[operand.part]
+        return _place(self.operands, Operand(operand.value, part, operand.field, term=operand.term))
 
-    def follow(self) -> bool:
-        """Takes in the moments that there are more; whether numbers still decide."""
+    def code_row(self, part: int, name: str) -> int:
+        """The row of a variable of a part among the codes."""
+        return _place(self.fields, (self.sight.moments.alike[part], self.sight.views[part].vars[name]))
+
+    def clear(self) -> None:
+        self.numbers, self.codes = np.empty((len(self.operands), 16)), np.empty((len(self.fields), 16), np.int64)
+        self.low, self.high = np.empty((len(self.operands), 1)), np.empty((len(self.operands), 1))
+        self.whole: Array = np.zeros(1, np.bool_)
+        self.known, self.blocks = 0, 0
+        self.unfit: set[int] = set()  # operands of which some value is no number
+        self.open: set[int] = set()  # codes of which some are open
+
+    def follow(self) -> None:
+        """Takes in the moments that there are more."""
         table, lo = self.sight.moments.out.table, self.known
-        if not self.fits or lo == table.n:
-            return self.fits
+        if lo == table.n:
+            return
         if self.numbers.shape[1] < table.n:
             size = len(table.alive)
             self.numbers, self.codes = grown(self.numbers, size, lo), grown(self.codes, size, lo)
-        for place, operand in enumerate(self.operands):
-            found = numbers_of(self.sight, operand, lo, table.n)
+        for row, operand in enumerate(self.operands):
+            found = None if row in self.unfit else numbers_of(self.sight, operand, lo, table.n)
             if found is None:
-                self.fits = False
-                return False
-            self.numbers[place, lo : table.n] = found
-        for place, name in enumerate(self.move.agree):
-            for second, part in enumerate((self.move.source, self.move.target)):
-                codes = self._codes(part, self.sight.views[part].vars[name], lo, table.n, -1 - second)
-                if codes is None:
-                    self.fits = False
-                    return False
-                self.codes[2 * place + second, lo : table.n] = codes
+                self.unfit.add(row)
+            else:
+                self.numbers[row, lo : table.n] = found
+        for row, (part, field) in enumerate(self.fields):
+            codes = None if row in self.open else self._codes(part, field, lo, table.n)
+            if codes is None:
+                self.open.add(row)
+            else:
+                self.codes[row, lo : table.n] = codes
         self.known = table.n
-        return True
 
-    def _codes(self, part: int, field: int, lo: int, hi: int, null: int) -> Array | None:
-        """The canonical codes of a variable; null is a code that equals no other."""
+    def _codes(self, part: int, field: int, lo: int, hi: int) -> Array | None:
+        """The canonical codes of a variable, k.NO_CODE for null; None where some value is open."""
         rows, there = rows_of(self.sight, part, lo, hi)
         codes, dictionary = self.sight.views[part].table.data[field, rows], self.sight.circuit.tables.dictionary
         if (codes == OPEN).any():
             return None
-        found = np.full(hi - lo, null, np.int64)
-        found[there] = np.where(dictionary.is_null(codes), null, dictionary.canonical(codes))
+        found = np.full(hi - lo, k.NO_CODE, np.int64)
+        found[there] = np.where(dictionary.is_null(codes), k.NO_CODE, dictionary.canonical(codes))
         return found
+
+    def summarise(self) -> None:
+        """Says of the blocks that are full by now what is known of blocks."""
+        lo, hi = self.blocks, self.known // BLOCK
+        if lo == hi:
+            return
+        if self.low.shape[1] < hi:
+            size = len(self.sight.moments.out.table.alive) // BLOCK + 1
+            self.low, self.high = grown(self.low, size, lo), grown(self.high, size, lo)
+            self.whole = grown(self.whole, size, lo)
+        some = self.numbers[:, lo * BLOCK : hi * BLOCK].reshape(len(self.operands), hi - lo, BLOCK)
+        self.low[:, lo:hi], self.high[:, lo:hi] = np.fmin.reduce(some, axis=2), np.fmax.reduce(some, axis=2)
+        after = self.sight.moments.index.after[lo * BLOCK : hi * BLOCK].reshape(hi - lo, BLOCK)
+        following = np.arange(lo * BLOCK + 1, hi * BLOCK + 1).reshape(hi - lo, BLOCK)
+        self.whole[lo:hi] = (after == following)[:, :-1].all(axis=1)
+        self.blocks = hi
+
+    def break_up(self, changed: Array) -> None:
+        """Some moments are gone, or came between others."""
+        before = self.sight.moments.index.prev[changed]
+        blocks = np.concatenate([changed, before[before >= 0]]) // BLOCK
+        self.whole[blocks[blocks < self.blocks]] = False
+
+
+T = TypeVar("T")
+
+
+def _place(listed: list[T], one: T) -> int:
+    """The place of something in a list, to which it is added where it is not there."""
+    if one not in listed:
+        listed.append(one)
+    return listed.index(one)
+
+
+class NumberTests:
+    """The tests of a move, over the numbers of moments."""
+
+    def __init__(self, move: Move, numbers: MomentNumbers, tests: list[Test]) -> None:
+        self.of = numbers
+        # As kernels read them: comparison, row of the numbers, whether it is that of the second moment; and the other one.
+        self.tests: Array = np.array(
+            [(_OPERATORS.index(op), numbers.row(a), a.second, numbers.row(b), b.second) for op, a, b in tests], np.int64
+        ).reshape(-1, 5)
+        agree = [(numbers.code_row(move.source, v), numbers.code_row(move.target, v)) for v in move.agree]
+        self.agree: Array = np.array(agree, np.int64).reshape(-1, 2)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for tests that hold for the same pairs of moments."""
+        return tuple(map(tuple, self.tests.tolist())), tuple(map(tuple, self.agree.tolist()))
+
+    def follow(self) -> bool:
+        """Takes in the moments that there are more; whether numbers still decide."""
+        numbers = self.of
+        numbers.follow()
+        if not numbers.unfit and not numbers.open:
+            return True
+        used = {*self.tests[:, 1].tolist(), *self.tests[:, 3].tolist()}
+        return numbers.unfit.isdisjoint(used) and numbers.open.isdisjoint(self.agree.ravel().tolist())
+
+    def hold(self, sources: Array, targets: Array) -> Array:
+        """For which pairs of moments they hold."""
+        mask = np.ones(len(sources), bool)
+        for source, target in self.agree.tolist():
+            codes = self.of.codes[source, sources]
+            mask &= (codes == self.of.codes[target, targets]) & (codes != k.NO_CODE)
+        for op, a, a_second, b, b_second in self.tests.tolist():
+            x = self.of.numbers[a, targets if a_second else sources]
+            mask &= _COMPARE[op](x, self.of.numbers[b, targets if b_second else sources])
+        return mask
 
 
 def rows_of(sight: Sight, part: int, lo: int, hi: int) -> tuple[Array, Array]:
@@ -132,40 +224,25 @@ def numbers_of(sight: Sight, operand: Operand, lo: int, hi: int) -> Array | None
 class LaterTests:
     """Moves whose conditions compare numbers of the new event with those of any earlier part of the match."""
 
-    def __init__(self, moves: Sequence[Move], sight: Sight) -> None:
-        self.sight = sight
-        found = {number: _later(move, sight) for number, move in enumerate(moves) if _may_be_tested(move)}
+    def __init__(self, moves: Sequence[Move], numbers: MomentNumbers) -> None:
+        self.of = numbers
+        found = {number: _later(move, numbers.sight) for number, move in enumerate(moves) if _may_be_tested(move)}
         kept = {number: tests for number, tests in found.items() if tests}
         self.moves = sum(1 << number for number in kept)
-        self.operands = list(dict.fromkeys(o for tests in kept.values() for _, *two in tests for o in two))
-        place = self.operands.index
         rows = [
-            (number, _OPERATORS.index(op), place(a), _moment(a), place(b), _moment(b))
+            (number, _OPERATORS.index(op), numbers.row(a), _moment(a), numbers.row(b), _moment(b))
             for number, tests in kept.items()
             for op, a, b in tests
         ]
         self.tests: Array = np.array(rows, np.int64).reshape(-1, 6)
         self.none: Array = self.tests[:0]
-        self.clear()
-
-    def clear(self) -> None:
-        self.numbers, self.known, self.fits = np.empty((len(self.operands), 16)), 0, True
 
     def follow(self) -> bool:
         """Takes in the moments that there are more; whether numbers still decide."""
-        table, lo = self.sight.moments.out.table, self.known
-        if not self.moves or not self.fits or lo == table.n:
-            return bool(self.moves) and self.fits
-        if self.numbers.shape[1] < table.n:
-            self.numbers = grown(self.numbers, len(table.alive), lo)
-        for place, operand in enumerate(self.operands):
-            found = numbers_of(self.sight, operand, lo, table.n)
-            if found is None:
-                self.fits = False
-                return False
-            self.numbers[place, lo : table.n] = found
-        self.known = table.n
-        return True
+        if not self.moves:
+            return False
+        self.of.follow()
+        return self.of.unfit.isdisjoint([*self.tests[:, 2].tolist(), *self.tests[:, 4].tolist()])
 
 
 def _may_be_tested(move: Move) -> bool:
@@ -188,15 +265,15 @@ def _later(move: Move, sight: Sight) -> list[Test] | None:
     return tests
 
 
-def number_tests(move: Move, sight: Sight) -> NumberTests | None:
+def number_tests(move: Move, numbers: MomentNumbers) -> NumberTests | None:
     """The conditions of a move as comparisons of numbers; None where one is something else."""
     tests: list[Test] = []
     for asked in move.questions:
-        found = list(_tests(asked, move, sight))
+        found = list(_tests(asked, move, numbers.sight))
         if not found or None in found:
             return None
         tests += [test for test in found if test is not None]
-    return NumberTests(move, sight, tests)
+    return NumberTests(move, numbers, tests)
 
 
 def _tests(asked: Question, move: Move, sight: Sight) -> Iterator[Test | None]:

@@ -37,16 +37,14 @@ class Partials(Edges):
 
     def __init__(self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
         out = View(Table(0, circuit.tables, 2 + 2 * len(run.parts)))
-        self.later: LaterTests | None = None
         super().__init__(circuit, run, moments, views, out, rule)
-        self.later = LaterTests(self.moves, self.sight)
+        self.later = LaterTests(self.moves, self.numbers)
+        self.numbers.clear()
 
     def _clear(self) -> None:
         super()._clear()
         self.heads, self.chain = np.full(16, -1, np.int64), np.full(16, -1, np.int64)
         self.kids = np.full((2, 16), -1, np.int64)
-        if self.later is not None:
-            self.later.clear()
 
     def step(self) -> None:
         lost, stale, new = self.losses(0), self.stale(0), self.gains(0)
@@ -107,7 +105,6 @@ class Partials(Edges):
             self._added(n)
         cursor = np.array([0, -1, old, -1, old], np.int64)
         later = self.later
-        assert later is not None
         fits = later.follow()
         chosen, tests = (self.chosen & ~later.moves, later.tests) if fits else (self.chosen, later.none)
         asked = np.empty((3, 1024 if chosen else len(self.moves) + 1), np.int64)
@@ -115,7 +112,7 @@ class Partials(Edges):
         while True:
             n, questions = k.grow(
                 queue, cursor, table.data, table.n, table.alive, moments.data, self.edges, self.out_of, self.heads,
-                self.chain, self.kids, self.ends, chosen, tests, later.numbers, self.least, self.most, len(self.run.parts),
+                self.chain, self.kids, self.ends, chosen, tests, self.numbers.numbers, self.least, self.most, len(self.run.parts),
                 self.longest, asked,
             )  # fmt: skip
             self._added(n)

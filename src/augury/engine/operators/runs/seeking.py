@@ -12,6 +12,7 @@ import numpy as np
 
 from augury.columns.table import END, NONE, START, grown
 from augury.engine.operators.runs import kernels as k
+from augury.engine.operators.runs import number_tests
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move
 from augury.engine.operators.runs.number_tests import NumberTests
@@ -21,20 +22,18 @@ Meets = Callable[[Move, Array, Array], Array]  # which pairs of moments meet the
 
 
 class Seeking:
-    """The searches of one move. `number` is that of the move among the bits of an edge."""
+    """The searches of one move, or of several that ask the same. `bits` are theirs among those of an edge."""
 
     def __init__(
-        self, move: Move, number: int, moments: Moments, longest: int, meets: Meets, tests: NumberTests | None
+        self, move: Move, bits: int, moments: Moments, longest: int, meets: Meets, tests: NumberTests | None
     ) -> None:
-        self.move, self.bit, self.moments, self.longest, self.meets = move, 1 << number, moments, longest, meets
+        self.move, self.bits, self.moments, self.longest, self.meets = move, bits, moments, longest, meets
         self.tests = tests
         self.source, self.target = moments.row_fields[move.source], moments.row_fields[move.target]
         self.touched = 0
         self.clear()
 
     def clear(self) -> None:
-        if self.tests is not None:
-            self.tests.clear()
         # Of each moment: how far it has looked, the least end of what it has found, and the next one that waits in its chain.
         self.state = np.empty((3, 16), np.int64)
         self.known = 0
@@ -55,6 +54,8 @@ class Seeking:
     def search(self, new: Array, changed: Array, chain_of: Array, lasts: int) -> tuple[Array, Array]:
         """Takes in new moments, some of which, and others, have changed what is before them. Who has looked from its
         beginning, and the pairs that were found, by these and by those who waited."""
+        if len(changed) and self.tests is not None:
+            self.tests.of.break_up(changed)
         again = self._again(changed)
         waiting = self._waiting(np.concatenate([new, changed]) if len(changed) else new, chain_of)
         table = self.moments.out.table
@@ -102,13 +103,15 @@ class Seeking:
         """The same where numbers decide: by a kernel. None where they do not."""
         if self.tests is None or not self.tests.follow():
             return None
-        table, index, tests = self.moments.out.table, self.moments.index, self.tests
+        table, index, tests, numbers = self.moments.out.table, self.moments.index, self.tests, self.tests.of
+        numbers.summarise()
         at, found = 0, [np.empty((2, 0), np.int64)]
         room = np.empty((2, 2 * len(sources) + 64), np.int64)
         while at < len(sources):
             came, count, touched = k.find_numbers(
                 sources, at, table.data, table.alive, index.after, self.target, self.state, self.longest, lasts,
-                tests.tests, tests.numbers, tests.agree, tests.codes, room,
+                tests.tests, numbers.numbers, tests.agree, numbers.codes, numbers.low, numbers.high,
+                numbers.whole[: numbers.blocks], number_tests.BLOCK, room,
             )  # fmt: skip
             self.touched += touched
             found.append(room[:, :count].copy())

@@ -1,0 +1,29 @@
+"""`augury new`."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from augury.errors import RunError
+
+
+@click.command()
+@click.argument("folder")
+def new(folder: str) -> None:
+    """Write a small project into FOLDER: a program, events, facts, tests and a notebook, which run at once."""
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise RunError(f"{folder} is there already", hint="name a folder that is not there, or that is empty")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for template in sorted(files("augury").joinpath("project").iterdir(), key=lambda one: one.name):
+            name = template.name.removesuffix(".in")
+            (target / name).write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+            click.echo(f"  {target / name}")
+    except OSError as error:
+        raise RunError(f"{error.filename}: cannot be written: {error.strerror}") from None
+    click.echo(f"\nTry it:\n  cd {folder}")
+    click.echo("  augury run rules.aug --events events.csv --facts price=prices.csv\n  pytest")

@@ -1,0 +1,440 @@
+"""The totals of groups, column by column; what columns do not tell is computed group by group, as the reference does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.aggregates import ORDER_FREE, aggregate_of
+from augury.algebra.matching import Named
+from augury.algebra.nodes import Total
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
+from augury.clock import Duration, Timestamp
+from augury.columns.conditions import Context
+from augury.columns.dictionary import NULL, OPEN
+from augury.columns.frame import Frame
+from augury.columns.grouping import Slices, in_groups
+from augury.columns.kernels.totals import interpolated, means, sort_groups, sums, variances
+from augury.errors import RunError
+from augury.jit import Array
+from augury.model import order_key
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+_LARGE, _SMALL = 1e100, 1e-100  # floats between them are multiplied without loss
+_WHOLE = 2**53  # integers up to it are floats
+_SAFE = 2**61  # two integers up to it can be added
+
+Found = tuple[
+    Array, Array | None
+]  # for each group a code; and which of them are to be computed one by one, None where none is
+
+
+class Values:
+    """What an aggregate is given of each member: values as codes, or times that nobody has made codes of."""
+
+    def __init__(self, context: Context, column: Array, unit: str = "") -> None:
+        """With a `unit`, "t" or "d", the column has points or lengths of time in microseconds."""
+        self.context, self.dictionary, self.column, self.unit = context, context.dictionary, column, unit
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def take(self, members: Array) -> Values:
+        return Values(self.context, self.column[members], self.unit)
+
+    def codes(self, members: Array) -> Array:
+        """The codes of some."""
+        if not self.unit:
+            return self.column[members]
+        return times_as_codes(self.context, self.column[members], self.unit)
+
+    @cached_property
+    def null(self) -> Array:
+        return np.zeros(len(self), bool) if self.unit else self.column == NULL
+
+    @cached_property
+    def keys(self) -> Array:
+        """Numbers that are equal where values are."""
+        return self.column if self.unit else self.dictionary.canonical(self.column)
+
+    @cached_property
+    def plain(self) -> Array | None:
+        """The values as numbers of one kind, which do not depend on how they are written; None where they are not."""
+        return self.column if self.unit else self.dictionary.numeric(self.column)
+
+    @cached_property
+    def order(self) -> Array:
+        """Numbers in the order of the values."""
+        if self.plain is not None:
+            return self.plain
+        numbers, _, hard = self.numbers
+        if not hard.any():
+            return numbers
+        _, first, place = np.unique(self.keys, return_index=True, return_inverse=True)
+        decode = self.dictionary.decode
+        ordered = sorted(range(len(first)), key=lambda i: order_key(decode(int(self.column[first[i]]))))
+        rank = np.empty(len(first), np.int64)
+        rank[ordered] = np.arange(len(first))
+        return rank[place]
+
+    @cached_property
+    def numbers(self) -> tuple[Array, Array, Array]:
+        """The values as integers or floats, which of them are floats, and which are no numbers, or none that fit."""
+        none = np.zeros(len(self), bool)
+        if self.unit == "t":
+            return self.column, none, ~none
+        if self.plain is not None:
+            x = self.plain
+            return (x, none, none) if x.dtype.kind == "i" else (x, ~none, ~_fits(x))
+        codes, dictionary = self.column, self.dictionary
+        whole, odd = codes >> 2, (codes & 1).astype(bool)
+        x = whole.astype(np.float64)
+        hard = ~odd & (np.abs(whole) > _WHOLE)
+        inside = np.flatnonzero(odd)
+        float_ = dictionary.is_float(codes[inside] >> 1)
+        hard[inside[~float_]] = True
+        x[inside[float_]] = dictionary.numbers[codes[inside[float_]] >> 1]
+        x[hard] = 0.0
+        return x, odd | ((codes & 2) != 0), hard | ~_fits(x)
+
+
+def times_as_codes(context: Context, times: Array, unit: str) -> Array:
+    make = Duration if unit == "d" else Timestamp
+    return np.array([context.encode(make(time)) for time in times.tolist()], np.int64)
+
+
+def _fits(x: Array) -> Array:
+    size = np.abs(x)
+    return (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
+
+
+class ColumnTotals:
+    """The aggregates of a collect over groups of members."""
+
+    def __init__(self, circuit: Circuit, totals: tuple[Total, ...], rule: str) -> None:
+        self.circuit, self.totals, self.rule = circuit, totals, rule
+        # What is collected is put in the order of events only where that can be seen.
+        self.order_free = {total.aggregate.function for total in totals} <= ORDER_FREE
+
+    def of(self, frame: Frame, groups: Slices, given: dict[Expr, Values | None]) -> tuple[dict[str, Array], Array]:
+        """For each total the codes of all groups, and which groups have them: of the others it is reported why not."""
+        found: dict[str, Array] = {}
+        hard = np.zeros(len(groups), bool)
+        for total in self.totals:
+            codes, unsure = self.column(total.aggregate, groups, given)
+            found[total.name] = codes
+            if unsure is not None:
+                hard |= unsure
+        ok = np.ones(len(groups), bool)
+        for g in np.flatnonzero(hard).tolist():
+            start = int(groups.starts[g])
+            one = self.one_by_one(frame, range(start, start + int(groups.counts[g])))
+            ok[g] = one is not None
+            for name, code in (one or {}).items():
+                found[name][g] = code
+        return found, ok
+
+    def given(self, frame: Frame) -> dict[Expr, Values | None]:
+        """What aggregates are given, by their arguments; None where that is not said column by column."""
+        found: dict[Expr, Values | None] = {}
+        for total in self.totals:
+            for arg in total.aggregate.args:
+                for expr in arg.args if isinstance(arg, Build) and is_pair(arg) else (arg,):
+                    if expr not in found:
+                        found[expr] = self.values(expr, frame)
+        return found
+
+    def values(self, expr: Expr, frame: Frame) -> Values | None:
+        context = self.circuit.context
+        context.scalars.rule, context.name_events = self.rule, None
+        codes = context.codes(expr, frame)
+        if codes is not None:
+            return None if (codes == OPEN).any() else Values(context, codes)
+        timely = context.vector(expr, frame)
+        return None if timely is None or timely[0] == "n" else Values(context, timely[1], timely[0])
+
+    def in_any_order(self, given: dict[Expr, Values | None]) -> bool:
+        """Whether the order of members cannot be seen: not in the totals, nor in how equal numbers are written."""
+        return self.order_free and all(values is not None and values.plain is not None for values in given.values())
+
+    # Column by column
+
+    def column(self, part: Aggregate, groups: Slices, given: dict[Expr, Values | None]) -> Found:
+        """An aggregate of all groups."""
+        dictionary = self.circuit.tables.dictionary
+        hard = np.full(len(groups), NULL, np.int64), np.ones(len(groups), bool)
+        function = self.circuit.context.scalars.aggregates[part.function]
+        if function.registered or part.function == "list":
+            return hard
+        if not part.args:
+            return dictionary.encode_column(groups.counts), None
+        arg, more = part.args[0], None
+        if isinstance(arg, Build) and is_pair(arg):
+            arg, more = arg.args
+        values = given[arg]
+        if values is None:
+            return hard
+        if part.function in ("first", "last", "nth"):
+            found = None if part.distinct else self.at_place(part.function, more, values, groups)
+            return hard if found is None else (found, None)
+        if part.function in ("arg_max", "arg_min"):
+            by = None if part.distinct or more is None else given[more]
+            return hard if by is None else (best(values, by, groups, part.function == "arg_max"), None)
+        keep = ~values.null
+        if not keep.all():
+            values, groups = values.take(np.flatnonzero(keep)), groups.where(keep)
+        if part.distinct and len(values):
+            keep = np.zeros(len(values), bool)
+            order, first = in_groups([groups.owner, values.keys])
+            keep[order[first]] = True
+            values, groups = values.take(np.flatnonzero(keep)), groups.where(keep)
+        if part.function == "count":
+            return dictionary.encode_column(groups.counts), None
+        if not len(values):
+            return np.full(len(groups), NULL, np.int64), None
+        match part.function:
+            case "min" | "max":
+                return extreme(values, values, groups, part.function == "max"), None
+            case "mode":
+                return mode(values, groups), None
+            case "any" | "all":
+                return tested(values, groups, part.function == "any")
+            case "percentile":
+                percent = _percent(more)
+                return hard if percent is None else self.computed("percentile", values, groups, percent)
+        return self.computed(part.function, values, groups, Fraction(50))
+
+    def at_place(self, function: str, more: Expr | None, values: Values, groups: Slices) -> Array | None:
+        """Of the first, the last or the n-th in the order of events."""
+        at = groups.counts - 1 if function == "last" else np.zeros(len(groups), np.int64)
+        if function == "nth":
+            if not (isinstance(more, Const) and type(more.value) is int and more.value >= 1):
+                return None
+            at[:] = min(more.value - 1, len(values))
+        codes = np.full(len(groups), NULL, np.int64)
+        there = np.flatnonzero(at < groups.counts)
+        codes[there] = values.codes(groups.starts[there] + at[there])
+        return codes
+
+    def computed(self, function: str, values: Values, groups: Slices, percent: Fraction) -> Found:
+        """An aggregate of numbers, rounded once."""
+        x, floats, hard = values.numbers
+        codes, some = np.full(len(groups), NULL, np.int64), groups.some
+        unsure = np.zeros(len(groups), bool)
+        unsure[some] = np.logical_or.reduceat(hard, groups.starts[some])
+        if function in ("stddev", "variance"):
+            some = some[groups.counts[some] > 1]
+        some = some[~unsure[some]]
+        if not len(some):
+            return codes, unsure
+        starts, counts = groups.starts[some], groups.counts[some]
+        compute: dict[str, Callable[[], tuple[Array, Array]]] = {
+            "sum": lambda: _sums(x, floats, starts, counts),
+            "avg": lambda: _means(x, starts, counts, values.unit),
+            "median": lambda: _medians(x, starts, counts, values.unit),
+            "percentile": lambda: _percentiles(x, starts, counts, percent),
+            "variance": lambda: _variances(x, starts, counts),
+            "stddev": lambda: _variances(x, starts, counts),
+        }
+        if values.unit and function not in ("sum", "avg", "median"):
+            unsure[some] = True
+            return codes, unsure
+        found, sure = compute[function]()
+        unsure[some] = ~sure
+        result = found[sure]
+        dictionary = self.circuit.tables.dictionary
+        if values.unit:
+            codes[some[sure]] = times_as_codes(self.circuit.context, result, values.unit)
+        elif function == "sum" and result.dtype.kind == "f" and not floats.all():
+            inexact = np.logical_or.reduceat(floats, groups.starts[groups.some])[
+                np.searchsorted(groups.some, some[sure])
+            ]
+            codes[some[sure][inexact]] = dictionary.encode_column(result[inexact])
+            codes[some[sure][~inexact]] = dictionary.encode_column(result[~inexact].astype(np.int64))
+        else:
+            codes[some[sure]] = dictionary.encode_column(np.sqrt(result) if function == "stddev" else result)
+        return codes, unsure
+
+    # Group by group
+
+    def one_by_one(self, frame: Frame, members: range) -> dict[str, int] | None:
+        """The totals of one group as codes; None where there are none, which is reported."""
+        context = self.circuit.context
+        context.scalars.rule = self.rule
+        bindings = [context.binding(frame, i) for i in members]
+        labels = [{n: Named(int(s[i]), int(e[i])) for n, (s, e) in frame.labels.items()} for i in members]
+        evaluate = context.scalars.evaluate
+        found: dict[str, int] = {}
+        try:
+            for total in self.totals:
+                part = total.aggregate
+                given = [
+                    evaluate(part.args[0], binding, named) if part.args else True
+                    for binding, named in zip(bindings, labels, strict=True)
+                ]
+                value = aggregate_of(context.scalars.aggregates[part.function], given, part.distinct)
+                found[total.name] = context.encode(value)
+        except RowError as error:
+            context.report(self.rule, str(error), {})
+            return None
+        except RunError:
+            raise
+        except Exception as error:
+            raise RunError(
+                f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{self.rule}`"
+            ) from error
+        return found
+
+
+def _percent(expr: Expr | None) -> Fraction | None:
+    if isinstance(expr, Const) and type(expr.value) in (int, float) and 0 <= expr.value <= 100:  # type: ignore[operator]
+        return Fraction(expr.value)  # type: ignore[arg-type]
+    return None
+
+
+# Of all values
+
+
+def extreme(values: Values, by: Values, groups: Slices, greatest: bool) -> Array:
+    """Of each group the value of the first member with the greatest or least of another value."""
+    codes, some = np.full(len(groups), NULL, np.int64), groups.some
+    reduce = np.maximum if greatest else np.minimum
+    order = by.order
+    best = np.zeros(len(groups), order.dtype)
+    best[some] = reduce.reduceat(order, groups.starts[some])
+    hits = np.flatnonzero(order == best[groups.owner])
+    owner = groups.owner[hits]
+    first = np.r_[True, owner[1:] != owner[:-1]]
+    codes[owner[first]] = values.codes(hits[first])
+    return codes
+
+
+def best(values: Values, by: Values, groups: Slices, greatest: bool) -> Array:
+    """The same among members whose other value is not null."""
+    keep = np.flatnonzero(~by.null)
+    if not len(keep):
+        return np.full(len(groups), NULL, np.int64)
+    return extreme(values.take(keep), by.take(keep), groups.where(~by.null), greatest)
+
+
+def mode(values: Values, groups: Slices) -> Array:
+    """The most frequent value of each group; of several, the least."""
+    order, first = in_groups([groups.owner, values.keys])
+    sizes = np.diff(np.r_[first, len(order)])
+    owner = groups.owner[order[first]]
+    begins = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
+    most = np.maximum.reduceat(sizes, begins)[np.cumsum(np.r_[True, owner[1:] != owner[:-1]]) - 1]
+    chosen = np.flatnonzero(sizes == most)
+    few = Slices(np.bincount(owner[chosen], minlength=len(groups)))
+    candidates = values.take(order[first[chosen]])
+    return extreme(candidates, candidates, few, greatest=False)
+
+
+def tested(values: Values, groups: Slices, any_: bool) -> Found:
+    """Whether one member, or each, is true; groups with something else are unsure."""
+    no, yes = values.dictionary.encode_all((False, True)).tolist()
+    codes, unsure = np.full(len(groups), NULL, np.int64), np.zeros(len(groups), bool)
+    some, starts = groups.some, groups.starts[groups.some]
+    if values.unit:
+        unsure[some] = True
+        return codes, unsure
+    true = values.column == yes
+    unsure[some] = np.logical_or.reduceat(~true & (values.column != no), starts)
+    reduce = np.logical_or if any_ else np.logical_and
+    codes[some] = np.where(reduce.reduceat(true, starts), yes, no)
+    return codes, unsure
+
+
+# Of numbers. Each gives what groups come to, and for which of them it is sure.
+
+
+def _sums(x: Array, floats: Array, starts: Array, counts: Array) -> tuple[Array, Array]:
+    if x.dtype.kind == "i":
+        found = _added(x, starts, counts)
+        return (np.zeros(len(starts)), np.zeros(len(starts), bool)) if found is None else (found, _all(starts))
+    found, sure = _empty(starts)
+    sums(x, starts, counts, found, sure)
+    if not floats.all():
+        sure &= np.abs(found) <= _WHOLE  # of integers, which are told exactly so far
+    return found, sure
+
+
+def _means(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Array]:
+    if x.dtype.kind != "i":
+        found, sure = _empty(starts)
+        means(x, starts, counts, found, sure)
+        return found, sure
+    added = _added(x, starts, counts)
+    if added is None:
+        return np.zeros(len(starts)), np.zeros(len(starts), bool)
+    if unit:
+        return _to_even(added, counts), _all(starts)
+    return added / counts, np.abs(added) <= _WHOLE
+
+
+def _added(x: Array, starts: Array, counts: Array) -> Array | None:
+    """Sums of integers; None where some may not fit."""
+    if int(np.abs(x).max()) * int(counts.max()) >= _SAFE:
+        return None
+    ends = np.r_[0, np.cumsum(x)] if int(np.abs(x).max()) * len(x) < _SAFE else None
+    if ends is not None:
+        return ends[starts + counts] - ends[starts]
+    return np.array([int(x[s : s + c].sum()) for s, c in zip(starts.tolist(), counts.tolist(), strict=True)])
+
+
+def _to_even(added: Array, counts: Array) -> Array:
+    """Quotients of integers, rounded; halves to what is even."""
+    low, rest = added // counts, added % counts
+    return low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))
+
+
+def _medians(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Array]:
+    x = x.copy()
+    sort_groups(x, starts, counts)
+    both = x[starts + (counts - 1) // 2] + x[starts + counts // 2]
+    if unit:
+        return _to_even(both, np.full(len(both), 2)), _all(starts)
+    return both / 2 + 0.0, _all(starts)
+
+
+def _percentiles(x: Array, starts: Array, counts: Array, percent: Fraction) -> tuple[Array, Array]:
+    fits = _floats(x)
+    x = x.astype(np.float64)
+    sort_groups(x, starts, counts)
+    sizes, place = np.unique(counts, return_inverse=True)
+    at = [percent / 100 * (size - 1) for size in sizes.tolist()]
+    shares = [a - int(a) for a in at]
+    share = np.array([float(s) for s in shares])
+    rest = np.array([float(s - Fraction(float(s))) for s in shares])
+    exact = np.array([Fraction(float(s)) == s for s in shares])
+    low = starts + np.array([int(a) for a in at])[place]
+    high = np.minimum(low + 1, starts + counts - 1)
+    found, sure = _empty(starts)
+    interpolated(x[low], x[high], share[place], rest[place], exact[place], found, sure)
+    return found, sure & fits
+
+
+def _variances(x: Array, starts: Array, counts: Array) -> tuple[Array, Array]:
+    found, sure = _empty(starts)
+    variances(x.astype(np.float64), starts, counts, found, sure)
+    return found, sure & _floats(x)
+
+
+def _floats(x: Array) -> bool:
+    """Whether numbers are floats without loss."""
+    return x.dtype.kind == "f" or int(np.abs(x).max()) <= _WHOLE
+
+
+def _empty(starts: Array) -> tuple[Array, Array]:
+    return np.empty(len(starts), np.float64), np.empty(len(starts), bool)
+
+
+def _all(starts: Array) -> Array:
+    return np.ones(len(starts), bool)

@@ -1,0 +1,94 @@
+"""What the rows of a table have collected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from augury.columns.grouping import spread
+from augury.columns.table import grown
+from augury.engine.saved import check_numbers, require, unragged
+from augury.jit import Array
+
+
+class Held:
+    """For each row its members: rows of another table, in one array. A row may have nothing said of it."""
+
+    def __init__(self) -> None:
+        self.rows, self.size = 0, 0
+        self.starts, self.counts = np.empty(16, np.int64), np.empty(16, np.int32)
+        self.flat = np.empty(64, np.int32)
+
+    def add(self, first: int, counts: Array, members: Array) -> None:
+        """Says what the rows from `first` on have collected, one after the other."""
+        last, size = first + len(counts), self.size + len(members)
+        if last > len(self.starts):
+            self.starts, self.counts = (grown(a, 2 * last, self.rows) for a in (self.starts, self.counts))
+        if size > len(self.flat):
+            self.flat = grown(self.flat, 2 * size, self.size)
+        self.starts[self.rows : first] = -1
+        self.counts[self.rows : first] = 0
+        self.starts[first:last] = self.size + np.cumsum(counts) - counts
+        self.counts[first:last] = counts
+        self.flat[self.size : size] = members
+        self.rows, self.size = last, size
+
+    def knows(self, rows: Array) -> Array:
+        """Of which rows it is said what they have collected."""
+        found = np.zeros(len(rows), bool)
+        inside = rows < self.rows
+        found[inside] = self.starts[rows[inside]] >= 0
+        return found
+
+    def of(self, rows: Array) -> tuple[Array, Array]:
+        """The members of some rows, one row after the other, and how many each has."""
+        counts = np.zeros(len(rows), np.int64)
+        inside = rows < self.rows
+        counts[inside] = self.counts[rows[inside]]
+        starts = np.zeros(len(rows), np.int64)
+        starts[inside] = self.starts[rows[inside]]
+        return self.flat[spread(starts, counts)].astype(np.int64), counts
+
+    def one(self, row: int) -> Array:
+        """The members of one row."""
+        return self.of(np.array([row]))[0]
+
+    def cut(self, n: int) -> None:
+        """Just the first rows are left."""
+        if n < self.rows:
+            said = np.flatnonzero(self.starts[:n] >= 0)
+            self.size = int(self.starts[said[-1]] + self.counts[said[-1]]) if len(said) else 0
+            self.rows = n
+
+    def moved(self, own: Array, places: Array) -> None:
+        """Rows and members have gone to other places, those that are dropped to -1."""
+        rows = np.flatnonzero((own[: self.rows] >= 0) & (self.starts[: self.rows] >= 0))
+        members, counts = self.of(rows)
+        self.fill(own[rows], counts, places[members])
+
+    def fill(self, rows: Array, counts: Array, members: Array) -> None:
+        """Some rows, in order, with their members."""
+        self.__init__()  # type: ignore[misc]
+        every = np.zeros(int(rows[-1]) + 1 if len(rows) else 0, np.int64)
+        every[rows] = counts
+        self.add(0, every, members)
+        said = np.zeros(len(every), bool)
+        said[rows] = True
+        self.starts[: len(every)][~said] = -1
+
+    # Snapshots
+
+    def state(self, n: int) -> dict[str, Array]:
+        rows = np.flatnonzero(self.knows(np.arange(n)))
+        members, counts = self.of(rows)
+        return {"row": rows, "count": counts, "of": members}
+
+    def restore(self, state: Any, n: int, collected: int) -> None:
+        require(isinstance(state, Mapping) and state.keys() == {"row", "count", "of"}, "members that are none")
+        unragged(state, n)
+        check_numbers(state["of"], 0, collected, "something collected that is not there")
+        rows = state["row"]
+        require(bool((rows[1:] > rows[:-1]).all()), "rows that do not stand in order")
+        self.fill(rows, state["count"], state["of"])

@@ -1,0 +1,135 @@
+"""Complete applications, one a folder: a program, knowledge, data or what makes it, and a README.
+
+`augury demo` lists them and runs one. All are made of files, as a user would have them: `Example.prepare` writes them into a
+folder, where `augury run` and `augury stream` take them from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from augury.clock import Clock
+from augury.model import Event, Iri
+
+EXAMPLES = (
+    "wildfire", "blizzard", "flower_delivery", "brokerage", "web_shop", "supply_chain", "smart_grid", "card_fraud", "stocks", "traffic",
+    "trajectories", "earthquakes", "seattle_weather",
+)  # fmt: skip
+DATA = (".aug", ".spaseq", ".csv", ".ttl", ".trig", ".md")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Something to read: a title, names of columns, and rows."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an example has detected, in the order of events, and where its files are."""
+
+    events: Sequence[Event]
+    clock: Clock
+    folder: Path
+
+    def of(self, type: str) -> list[Event]:
+        return [event for event in self.events if event.type == type]
+
+    def time(self, at: int) -> str:
+        return show_time(self.clock, at)
+
+
+@dataclass(frozen=True)
+class Example:
+    """An application.
+
+    `write(folder, size)` makes its data and says how many events there are; `sizes` are those of the demonstration and of
+    the tests. Events, facts and graphs are named as on the command line, by files of its folder.
+
+    `lateness` is how late events come; `streams` is whether `--stream` shows it event by event. `revises` are those of its
+    outputs of which is shown how they are said and taken back. `lanes` are outputs that are drawn on a line of time, one
+    for each first argument. `explains` is one whose first event is explained. `tables` makes the tables that are shown; without
+    it there is one for each output. `pictured` are the types of the picture, without it the outputs; it is a map where `places`
+    gives longitudes and latitudes by name, else a timeline.
+    """
+
+    name: str
+    about: str
+    program: tuple[str, ...]
+    write: Callable[[Path, int], int]
+    sizes: tuple[int, int]
+    events: tuple[str, ...] = ("events.jsonl",)
+    facts: tuple[str, ...] = ()
+    rdf: tuple[str, ...] = ()
+    until: str | None = None
+    lateness: str = "0s"
+    streams: bool = True
+    revises: tuple[str, ...] = ()
+    lanes: tuple[str, ...] = ()
+    explains: str = ""
+    tables: Callable[[Found], list[Table]] | None = None
+    pictured: tuple[str, ...] = ()
+    places: Callable[[], dict[str, tuple[float, float]]] | None = None
+
+    def prepare(self, folder: Path, size: int | None = None) -> int:
+        """Writes all files of the example into a folder, and says how many events there are."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with as_file(files("augury.examples").joinpath(self.name)) as here:
+            for path in sorted(here.iterdir()):
+                if path.suffix in DATA:
+                    (folder / path.name).write_bytes(path.read_bytes())
+        return self.write(folder, self.sizes[0] if size is None else size)
+
+    def located(self, sources: Iterable[str], folder: Path | None) -> list[str]:
+        """Files by name, as they are written on the command line: in a folder, or in the current one."""
+        parts = [source.rpartition("=") for source in sources]
+        return [f"{type}{equals}{path if folder is None else folder / path}" for type, equals, path in parts]
+
+    def options(self, folder: Path | None = None) -> list[str]:
+        """What stands on the command line of `augury run` and `augury stream`."""
+        found = self.located(self.program, folder)
+        for option, sources in (("--events", self.events), ("--facts", self.facts), ("--rdf", self.rdf)):
+            found += [word for source in self.located(sources, folder) for word in (option, source)]
+        return found
+
+
+def load(name: str) -> Example:
+    """An example by its name."""
+    found: Example = import_module(f"augury.examples.{name}").EXAMPLE
+    return found
+
+
+def write_lines(path: Path, events: Iterable[Mapping[str, Any]]) -> int:
+    """Writes events as JSON lines, in the order in which they come, and says how many there are."""
+    lines = [json.dumps(event, ensure_ascii=False) + "\n" for event in events]
+    path.write_text("".join(lines), encoding="utf-8")
+    return len(lines)
+
+
+def show_time(clock: Clock, at: int) -> str:
+    """A time to read: without seconds where there are none, and without a zone, which is UTC.
+
+    A window by the clock ends a microsecond before the next one begins, and is shown to end there.
+    """
+    text = str(clock.show(at + (at % 1_000_000 == 999_999))).removesuffix("Z").replace("T", " ")
+    return text.removesuffix(":00") if clock.kind == "timestamp" else text
+
+
+def show_argument(value: object) -> str:
+    """An argument to read: text without quotes, the last part of an IRI, a number without its last digits."""
+    if isinstance(value, Iri):
+        return value.text.rpartition("#")[2].rpartition("/")[2]
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, tuple):
+        return ", ".join(map(show_argument, value))
+    return "" if value is None else str(value)

@@ -1,0 +1,63 @@
+"""A brokerage: offers, trades and balances of some days, with transfers that fail and clients who think again."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from augury.examples import Example, write_lines
+
+FIRST = datetime(2026, 3, 2, 9)
+STOCKS = {"IBM": 182.5, "SAP": 171.0, "ASML": 904.0}
+CLIENTS = ("ann", "bob", "cleo", "dora")
+
+
+def days(count: int) -> list[dict[str, Any]]:
+    """The events in the order in which they are heard; `heard` says when, for what is revoked later."""
+    chance = random.Random(11)
+    found: list[tuple[datetime, dict[str, Any]]] = []
+
+    def happens(at: datetime, type: str, args: list[Any]) -> str:
+        name = f"{type}{len(found)}"
+        found.append((at, {"type": type, "args": args, "time": at.isoformat(" "), "id": name}))
+        return name
+
+    for day in range(count):
+        opens = FIRST + timedelta(days=day)
+        happens(opens, "opens", [])
+        happens(opens + timedelta(hours=8), "closes", [])
+        for number in range(12):
+            at = opens + timedelta(minutes=20 + 38 * number)
+            stock, client = chance.choice(list(STOCKS)), chance.choice(CLIENTS)
+            price, offered = round(STOCKS[stock] * chance.uniform(0.97, 1.03), 2), chance.randrange(5, 40) * 1000
+            wanted = min(offered, chance.choice((500, 2000, 12000, 20000)))
+            happens(at, "available", [stock, price, offered])
+            bought = at + timedelta(minutes=4)
+            order = happens(bought, "checked", [client, stock, price, wanted])
+            booked = happens(bought + timedelta(minutes=2), "balance", [client, offered, offered - wanted])
+            fate = chance.random()
+            if fate < 0.15:  # the transfer of the money fails: the balance is restored
+                found.append((bought + timedelta(minutes=2, seconds=1), {"op": "revoke", "id": booked}))
+            elif fate < 0.35:  # the client cancels within two hours
+                found.append((bought + timedelta(minutes=chance.choice((30, 110))), {"op": "revoke", "id": order}))
+    found.sort(key=lambda one: one[0])
+    return [{**event, "heard": at.isoformat(" ")} for at, event in found]
+
+
+def write(folder: Path, size: int) -> int:
+    return write_lines(folder / "events.jsonl", days(size))
+
+
+EXAMPLE = Example(
+    name="brokerage",
+    about="trades of suspicious size, and investigations that are called off when a trade falls through",
+    program=("brokerage.aug",),
+    write=write,
+    sizes=(5, 2),
+    lateness="2h",
+    revises=("big_trade", "investigation"),
+    explains="investigation",
+    pictured=("working_day", "big_trade", "investigation"),
+)

@@ -1,0 +1,50 @@
+"""Card fraud: withdrawals as graph events, some of them by thieves."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from augury.examples import Example, write_lines
+
+START = datetime(2026, 10, 1)
+CARDS = ("c1", "c2", "c3", "c4", "c5")
+
+
+def withdrawals(count: int) -> list[dict[str, Any]]:
+    """So many withdrawals, one every nine minutes or so; now and then a thief takes much, and then little by little."""
+    chance = random.Random(4)
+    found: list[tuple[datetime, str, int, str]] = []
+    at = START
+    while len(found) < count:
+        at += timedelta(seconds=chance.randrange(300, 800))
+        card, terminal = chance.choice(CARDS), chance.choice(("t1", "t1", "t2"))
+        found.append((at, card, chance.choice((20, 40, 60, 100, 150)), terminal))
+        if chance.random() < 0.12:
+            theft, card, away = at, chance.choice(CARDS), chance.choice(("t2", "t3", "t4"))
+            for amount in (500, *(chance.choice((20, 30, 50)) for _ in range(chance.randrange(1, 5)))):
+                theft += timedelta(seconds=chance.randrange(60, 400))
+                found.append((theft, card, amount, away))
+    prefix = "@prefix : <http://creditcard.org/ns#> . "
+    return [
+        {"stream": "http://creditcard.org/withdrawals", "time": when.isoformat(" "), "id": f"w{n}"}
+        | {"graph": f"{prefix}:w{n} :card :{card} ; :amount {amount} ; :terminal :{terminal} ."}
+        for n, (when, card, amount, terminal) in enumerate(sorted(found)[:count])
+    ]
+
+
+def write(folder: Path, size: int) -> int:
+    return write_lines(folder / "events.jsonl", withdrawals(size))
+
+
+EXAMPLE = Example(
+    name="card_fraud",
+    about="withdrawals as graphs: small sums after a large one, cards in two countries, and rules over both queries",
+    program=("small_after_big.spaseq", "far_away.spaseq", "block.aug"),
+    rdf=("cards.trig",),
+    write=write,
+    sizes=(600, 50),
+    explains="block",
+)

@@ -1,0 +1,51 @@
+"""A smart grid: prices of power, the weather and stored power at four houses, as graph events on three streams."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from augury.examples import Example, write_lines
+
+NOON = datetime(2026, 6, 1, 12)
+HOUSES = ("H1", "H2", "H3", "H4")
+PREFIX = "@prefix : <http://smartgrid.org/ns#> . "
+
+
+def events(count: int) -> list[dict[str, Any]]:
+    """So many rounds; in each one, every house has a price, then some readings of the wind, then stored power."""
+    chance = random.Random(2)
+    found: list[tuple[datetime, str, str]] = []
+    for number in range(count):
+        for place, house in enumerate(HOUSES):
+            at = NOON + timedelta(minutes=50 * number, seconds=7 * place)
+            fuel, solar = chance.randrange(14, 32), chance.randrange(8, 28)
+            power = f':{house} :loc :L{place} ; :pow :Pw . :Pw :source "fuel" ; :fare {fuel} ; :watt 20 .'
+            found.append((at, "mainSource", power))
+            for _ in range(chance.randrange(1, 5)):
+                at += timedelta(minutes=8)
+                speed = round(chance.uniform(1, 9), 1)
+                found.append((at, "weather", f":W :loc :L{place} ; :value :V . :V :windspeed {speed} ."))
+            at += timedelta(minutes=8)
+            stored = f':S :loc :L{place} ; :pow :Pw . :Pw :source "solar" ; :fare {solar} .'
+            found.append((at, "storageSource", stored))
+    return [
+        {"stream": f"http://smartgrid.org/{stream}", "time": at.isoformat(" "), "graph": PREFIX + graph, "id": f"g{n}"}
+        for n, (at, stream, graph) in enumerate(sorted(found))
+    ]
+
+
+def write(folder: Path, size: int) -> int:
+    return write_lines(folder / "events.jsonl", events(size))
+
+
+EXAMPLE = Example(
+    name="smart_grid",
+    about="a SPAseQ query over three streams of graphs: when to switch from fuel to the sun, and whose house it is",
+    program=("switch.spaseq",),
+    rdf=("homes.trig",),
+    write=write,
+    sizes=(40, 2),
+)

@@ -1,0 +1,49 @@
+"""Stocks: quotes every five minutes as graph events, with shapes that traders look for hidden among them."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from augury.examples import Example, write_lines
+
+START = datetime(2026, 4, 1, 8)
+COMPANIES = ("goog", "sap", "asml", "ibm")
+V = (-0.03, -0.002, -0.001, 0.036)
+HEAD = (0.012, -0.006, 0.025, -0.022, 0.01, -0.02)
+
+
+def quotes(count: int) -> list[dict[str, Any]]:
+    """So many quotes of each company: a random walk, in which a shape begins now and then."""
+    chance = random.Random(9)
+    price = {company: chance.uniform(80, 300) for company in COMPANIES}
+    plan: dict[str, list[float]] = {company: [] for company in COMPANIES}
+    found: list[dict[str, Any]] = []
+    for number in range(count):
+        for place, company in enumerate(COMPANIES):
+            if not plan[company] and chance.random() < 0.06:
+                plan[company] = list(chance.choice((V, HEAD)))
+            price[company] *= 1 + (plan[company].pop(0) if plan[company] else chance.gauss(0, 0.0015))
+            at = START + timedelta(minutes=5 * number, seconds=place)
+            graph = f":{company} :price {price[company]:.2f} ; :volume {chance.randrange(100, 9000)} ."
+            found.append({
+                "stream": "http://stockmarket.org/stocks", "time": at.isoformat(" "), "id": f"q{len(found)}",
+                "graph": f"@prefix : <http://stockmarket.org/ns#> . {graph}",
+            })  # fmt: skip
+    return found
+
+
+def write(folder: Path, size: int) -> int:
+    return write_lines(folder / "events.jsonl", quotes(size))
+
+
+EXAMPLE = Example(
+    name="stocks",
+    about="quotes as graphs: V-shapes, and heads with their shoulders",
+    program=("v_shape.spaseq", "head_and_shoulders.spaseq"),
+    rdf=("companies.trig",),
+    write=write,
+    sizes=(200, 20),
+)

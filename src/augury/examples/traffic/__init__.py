@@ -1,0 +1,55 @@
+"""Traffic in Aarhus: how congested roads are, every five minutes, as graph events of three groups of sensors."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from augury.examples import Example, write_lines
+
+MORNING = datetime(2026, 11, 2, 6)
+ROADS = {
+    "main": ("Ringgade", "Havnegade"),
+    "west": ("Viborgvej", "Kystvejen"),
+    "east": ("Randersvej", "Skolebakken"),
+}  # each road of a group with those at its place in the other groups
+
+
+def observations(count: int) -> list[dict[str, Any]]:
+    """So many rounds of observations: jams come at the main roads, and some of them spread."""
+    chance = random.Random(6)
+    level = {road: 1.0 for roads in ROADS.values() for road in roads}
+    found: list[dict[str, Any]] = []
+    for number in range(count):
+        for place, road in enumerate(ROADS["main"]):
+            if chance.random() < 0.06:
+                level[road] = 6.0
+            if level[road] > 4 and chance.random() < 0.5:
+                for group in ("west", "east"):
+                    level[ROADS[group][place]] = chance.choice((2.0, 5.0))
+        for group, roads in ROADS.items():
+            for road in roads:
+                level[road] = max(0.5, level[road] * 0.85)
+                graph = f":o{len(found)} :road :{road} ; :congestion {level[road]:.1f} ."
+                found.append({
+                    "stream": f"http://traffic.org/{group}", "id": f"o{len(found)}",
+                    "time": (MORNING + timedelta(minutes=5 * number)).isoformat(" "),
+                    "graph": f"@prefix : <http://traffic.org/ns#> . {graph}",
+                })  # fmt: skip
+    return found
+
+
+def write(folder: Path, size: int) -> int:
+    return write_lines(folder / "events.jsonl", observations(size))
+
+
+EXAMPLE = Example(
+    name="traffic",
+    about="sensors of roads as three streams of graphs: jams that spread to both roads that lead there",
+    program=("jam.spaseq",),
+    rdf=("roads.trig",),
+    write=write,
+    sizes=(150, 40),
+)

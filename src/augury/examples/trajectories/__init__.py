@@ -1,0 +1,52 @@
+"""Trajectories: positions of vessels as graph events; some go fishing, others change their course or pass by."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from augury.examples import Example, write_lines
+
+DAWN = datetime(2026, 8, 3, 4)
+VESSELS = ("v1", "v2", "v3", "v4")
+
+
+def fixes(count: int) -> list[dict[str, Any]]:
+    """So many trips of each vessel, with a position every twenty minutes."""
+    chance = random.Random(8)
+    found: list[tuple[datetime, str, int, str, int]] = []
+    for place, vessel in enumerate(VESSELS):
+        at = DAWN + timedelta(minutes=3 * place)
+        for _ in range(count):
+            course = chance.choice((250, 260, 270, 280))
+            fishing, steady = chance.random() < 0.6, chance.random() < 0.7
+            trip = [(3, "harbour", course)]
+            for number in range(chance.randrange(2, 8)):
+                trip.append((chance.randrange(8, 12), "sea", course if steady or number != 1 else course + 10))
+            trip.append((0, "fishing area" if fishing else "anchorage", course))
+            for speed, where, direction in trip:
+                found.append((at, vessel, speed, where, direction))
+                at += timedelta(minutes=20)
+            at += timedelta(hours=5)
+    prefix = "@prefix : <http://harbour.org/ns#> . "
+    return [
+        {"stream": "http://harbour.org/boats", "time": at.isoformat(" "), "id": f"f{n}"}
+        | {"graph": f'{prefix}:{vessel} :speed {speed} ; :location "{where}" ; :direction {direction} .'}
+        for n, (at, vessel, speed, where, direction) in enumerate(sorted(found))
+    ]
+
+
+def write(folder: Path, size: int) -> int:
+    return write_lines(folder / "events.jsonl", fixes(size))
+
+
+EXAMPLE = Example(
+    name="trajectories",
+    about="positions of vessels as graphs: which of them are fishing boats, by the way that they take",
+    program=("fishing.spaseq",),
+    rdf=("vessels.trig",),
+    write=write,
+    sizes=(12, 4),
+)

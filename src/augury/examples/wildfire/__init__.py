@@ -1,0 +1,68 @@
+"""Wildfires: a hot day in California, with a wind that rises in the afternoon."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from augury.examples import Example, write_lines
+
+MORNING = datetime(2026, 7, 1, 6)
+STATIONS = ("KOAK", "KCCR", "KSBA", "KIZA")
+PLACES = {"Oakland": ("N", 3782, "W", 12218), "Solvang": ("N", 3459, "W", 11960)}
+# Fires, with the minutes after six at which they are reported and localised, and what was seen there, when.
+FIRES: tuple[tuple[str, int, int | None, tuple[tuple[int, str], ...]], ...] = (
+    ("Tunnel", 425, 560, ((470, "wt:Observ_1"),)),
+    ("Diablo Canyon", 395, None, ((450, "wt:Observ_1"),)),
+    ("Painted Cave", 610, 705, ((640, "wt:Observ_3"), (660, "wt:Observ_2"))),
+    ("Figueroa", 200, 230, ()),
+)
+
+
+def day(minutes: int) -> list[dict[str, Any]]:
+    """The events of a day, up to so many minutes after six."""
+    chance = random.Random(7)
+    found: list[tuple[int, dict[str, Any]]] = []
+    for number, station in enumerate(STATIONS):
+        gusts = 420 + 60 * number  # when the wind begins to rise there
+        for minute in range(number, minutes, 15):
+            speed = 12 + 25 / (1 + math.exp((gusts - minute) / 20)) + chance.uniform(-0.3, 0.3)
+            found.append((minute, {"type": "wind", "station": station, "speed": round(speed, 1)}))
+    for number, place in enumerate(PLACES.values()):
+        term = {"functor": "loc", "args": list(place)}
+        for minute in range(5 + number, minutes, 60):
+            sun = math.sin(math.pi * minute / 900)
+            warm = {"type": "temperature", "place": term, "fahrenheit": round(68 + (24 + 18 * number) * sun, 1)}
+            damp = {"type": "humidity", "place": term, "percent": round(62 - 20 * sun, 1)}
+            found += [(minute, warm), (minute + 10, damp)]
+    for name, reported, localised, seen in FIRES:
+        found.append((reported, {"type": "reported", "fire": name}))
+        found += [(minute, {"type": "observed", "fire": name, "observation": what}) for minute, what in seen]
+        if localised is not None:
+            found.append((localised, {"type": "localised", "fire": name}))
+    inside = sorted(((m, e) for m, e in found if m < minutes), key=lambda one: one[0])
+    return [
+        {**event, "time": (MORNING + timedelta(minutes=minute)).isoformat(" ", "minutes"), "id": f"e{number}"}
+        for number, (minute, event) in enumerate(inside)
+    ]
+
+
+def write(folder: Path, size: int) -> int:
+    return write_lines(folder / "events.jsonl", day(size))
+
+
+EXAMPLE = Example(
+    name="wildfire",
+    about="fires and the weather around them: rising winds, kinds of wind from an ontology, fires out of time",
+    program=("wildfire.aug",),
+    facts=("station=stations.csv", "fire=fires.csv"),
+    rdf=("weather.ttl",),
+    write=write,
+    sizes=(900, 900),
+    lanes=("active_fire", "enhanced_fire", "fire_alarm", "overdue"),
+    explains="fire_alarm",
+    pictured=("reported", "localised", "wind_increase", "active_fire", "fire_alarm", "enhanced_fire", "overdue"),
+)
