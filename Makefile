@@ -41,11 +41,13 @@ faults: setup ## kills, full disks, flipped bits, poisoned rows, races: whether 
 fmt: setup ## format the code
 	@$(PY) -m ruff check --fix -q . ; $(PY) -m ruff format -q .
 
-docs: setup ## run the examples of the documentation
-	@$(PY) -m pytest tests/test_docs.py
+docs: setup ## build the documentation as a site, in build/site
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.docs
+	@$(PY) scripts/site
 
 lock: setup ## lock the dependencies anew
 	@$(PY) -m pip install --quiet uv && $(PY) -m uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml requirements.build -o requirements.lock
+	@$(PY) -m uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra docs -c requirements.lock pyproject.toml -o requirements.docs
 
 clean: ## remove what setup and the tools made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

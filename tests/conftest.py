@@ -51,7 +51,7 @@ _SHORT = {
     "test_bench_spark.py": ("test_names",),
     "test_examples_spark.py": ("test_on_spark[wildfire]",),
 }  # fmt: skip
-_LONG_PAGES = ("test_page_runs[spark.md]",)
+_LONG_PAGES = ("test_page_runs[spark.md]", "test_page_runs_on_spark[tutorial.md]")
 
 
 def on_spark(nodeid: str) -> bool:

@@ -255,16 +255,34 @@ def test_links_lead_somewhere(page: str) -> None:
         assert anchor in anchors, target
 
 
-@pytest.mark.parametrize("page", [pytest.param(p, marks=SPARK if starts_spark(p) else ()) for p in PAGES])
+# Pages of which just the end needs Spark: the rest of them is run without it as well.
+SPARK_AT_THE_END = ["tutorial.md"]
+_WHOLE = [pytest.param(p, marks=SPARK if starts_spark(p) and p not in SPARK_AT_THE_END else ()) for p in PAGES]
+
+
+@pytest.mark.parametrize("page", _WHOLE)
 def test_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python blocks and commands, from top to bottom."""
-    write_files(page, tmp_path)
     monkeypatch.chdir(tmp_path)
-    if any("import augury.spark" in block.text for block in blocks(page)):
+    run_page(page, tmp_path, spark=page not in SPARK_AT_THE_END)
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=SPARK) for page in SPARK_AT_THE_END])
+def test_page_runs_on_spark(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(page, tmp_path, spark=True)
+
+
+def run_page(page: str, folder: Path, spark: bool) -> None:
+    """Runs a page; without Spark, up to where it begins."""
+    write_files(page, folder)
+    if spark and any("import augury.spark" in block.text for block in blocks(page)):
         session()  # with the settings of all tests; what a page asks for is added to them
     namespace: dict[str, Any] = {}
     printed = ""
     for block in blocks(page):
+        if not spark and "import augury.spark" in block.text:
+            break
         match block.tag:
             case "python" if not block.name:
                 out = io.StringIO()
@@ -272,10 +290,15 @@ def test_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
                     exec(compile(block.text, block.id, "exec"), namespace)
                 printed = out.getvalue()
             case "output":
-                assert printed.rstrip() == block.text.rstrip(), block.id
+                assert plain(printed) == plain(block.text), block.id
             case "console":
                 for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
                     assert shell(command) == expected.rstrip(), f"{block.id}: {command}"
+
+
+def plain(text: str) -> str:
+    """What is printed, without spaces at the ends of lines."""
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
 
 
 def shell(command: str) -> str:
@@ -290,4 +313,4 @@ def shell(command: str) -> str:
         env={**os.environ, "PATH": path},
         check=False,
     )
-    return "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines())
+    return plain(done.stdout)

@@ -158,6 +158,11 @@ def test_marks_that_need_too_many_rows_are_not_packed() -> None:
     assert packed([(0.0, 100.0)] * 50, [("", True)] * 50, (0, 100)) is None
 
 
+def test_the_picture_of_the_documentation_is_this_one(fire: augury.Result) -> None:
+    shown = Path(__file__).parent.parent / "docs" / "timeline.svg"
+    assert fire.timeline(title="Wildfires on 1 July 2026").svg == shown.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("since", "until", "first", "below"),
     [

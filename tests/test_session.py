@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.engine.operators.collect import Collect
 from augury.engine.session import Session
 from augury.errors import DataError, RunError
 from augury.model import Change, Event, HistoryItem, Revocation
@@ -535,6 +536,11 @@ LINEAR = {
     "recent with a condition": "m(X) <- a(X) SEQ[recent] b(Y) WHERE X <= Y.",
     "collect": "m(count()) <- i: a(X), w: extend_backward(i, 20s), while w: collect b(_).",
     "last": "m(sum(Y)) <- i: a(X), last 5: collect b(Y).",
+    "median of the last": "m(X, median(Y)) <- i: a(X), last 5: collect b(Y).",
+    "windows by the clock": "m(X, sum(Y)) <- w: every(20s), while w: collect a(X), while w: collect b(Y).",
+    "totals of windows": "m(X, count(), median(X)) <- w: every(20s), while w: collect a(X).",
+    "windows that hop": "m(count(), sum(X), max(X)) <- w: every(60s, 1s), while w: collect a(X).",
+    "ranking": "m(X, R) <- w: every(20s), while w: collect a(X) TOP 2 BY count() AS R.",
     "recursion": "n(0) <- a(_). n(C + 1) <- n(C) SEQ[recent] b(_).",
     "labels": "m(X) <- i: a(X), j: b(Y), i before j, {i, j} within 6s.",
 }
@@ -551,6 +557,58 @@ def test_a_step_costs_what_it_changes_not_what_came_before(name: str, lateness: 
 def test_twice_the_events_cost_twice(name: str) -> None:
     small, large = (costs(LINEAR[name], stream(1, size))[0] for size in (60, 240))
     assert large <= 6 * small + 50, (small, large)
+
+
+LATE = {  # and in how many windows an event lies
+    "totals": ("m(X, sum(Y)) <- w: every(10s), while w: collect a(X, Y).", 1),
+    "medians": ("m(X, median(Y)) <- w: every(10s), while w: collect a(X, Y).", 1),
+    "windows that hop": ("m(count(), sum(Y)) <- w: every(60s, 10s), while w: collect a(X, Y).", 6),
+    "ranking": ("m(X, R) <- w: every(10s), while w: collect a(X, Y) TOP 3 BY sum(Y) AS R.", 1),
+    "last": ("m(X, median(Y)) <- r: a(X, _), last 5: collect a(X, Y).", None),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_late_event_costs_the_windows_it_lies_in(name: str) -> None:
+    program, windows = LATE[name]
+    found = []
+    for count in (30, 300):  # windows
+        one = session(program)
+        times = np.arange(10 * count)
+        one.push({"a": pd.DataFrame({"x": times % 3, "y": times % 7, "time": times})})
+        one.push(event("a", 10 * count + 100, 9, 0))  # time passes
+        before = sum(o["touched"] for o in one.stats()["operators"])
+        changes = one.push(event("a", 105, 0, 1000))
+        found.append(sum(o["touched"] for o in one.stats()["operators"]) - before)
+        ends = {change.event.end for change in changes}
+        assert changes and (len(ends) == windows if windows else ends <= set(range(105, 121)))
+    assert found[1] <= found[0] + 10, found
+
+
+def test_a_window_that_hops_is_not_computed_for_every_hop() -> None:
+    """Each event is looked at a few times, in however many windows it lies."""
+    found = []
+    for hops in (2, 60):
+        one = session(f"m(count(), sum(X), max(X)) <- w: every({hops}s, 1s), while w: collect a(X).")
+        times = np.arange(600)
+        one.push({"a": pd.DataFrame({"x": times % 5, "time": times})})
+        one.advance(1000)
+        assert len(one.events()) == 600 + hops - 1
+        found.append(sum(o["touched"] for o in one.stats()["operators"]))
+    assert found[1] <= 1.3 * found[0], found
+
+
+def test_the_last_n_are_all_that_is_held() -> None:
+    """Of each key the last five, and what may still change; what they gave is not held, either."""
+    one = session("m(X, median(Y)) <- r: a(X, _), last 5: collect a(X, Y).", lateness="10s")
+    for step in range(30):
+        times = np.arange(100 * step, 100 * (step + 1))
+        one.push({"a": pd.DataFrame({"x": times % 4, "y": times % 7, "time": times})})
+        one.prune()
+    held = {o["operator"]: o["rows"] for o in one.stats()["operators"]}
+    assert held["input"] <= 4 * 5 + 12, held
+    (collect,) = (o for o in one.circuit.operators if isinstance(o, Collect))
+    assert collect.held.size <= 5 * collect.out.table.n <= 5 * 40
 
 
 def test_taking_back_costs_what_falls() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.graph_queries import HIDDEN, GraphQuery
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import Policy
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
@@ -135,7 +135,7 @@ class Compiled:
     @property
     def _queries(self) -> tuple[GraphQuery, ...]:
         """The queries that are files of their own."""
-        return tuple(query for query in self.plan.graph_queries if not query.name.startswith(HIDDEN))
+        return tuple(query for query in self.plan.graph_queries if not query.inside)
 
     @property
     def outputs(self) -> tuple[str, ...]:

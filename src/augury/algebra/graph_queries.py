@@ -21,9 +21,6 @@ Quantifier: TypeAlias = Literal["", "+", "?", "!"]
 AggregateName: TypeAlias = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
 
 
-HIDDEN = "graph "  # what the name of a query begins with that a rule has inside, and that is no answer
-
-
 def stream_type(iri: str) -> str:
     """The type of the graph events of a stream: its IRI in angle brackets. Their only argument is the graph's text."""
     return f"<{iri}>"
@@ -344,6 +341,7 @@ class GraphQuery:
     answer      what a row becomes.
     aggregates  all that the answer and `rows` use, each once.
     rows        what is said of the rows of a match.
+    inside      whether a rule has it inside, as GRAPH: nobody else reads its answers.
 
     A match of a reading: a mapping and a time for each step (for `+`, for each iteration), times strictly increasing. Values
     join by RDF term; comparisons in expressions go by value. Blank nodes are those of their event. Events are those that
@@ -360,6 +358,7 @@ class GraphQuery:
     datasets: tuple[Dataset, ...] = ()
     aggregates: tuple[GraphAggregate, ...] = ()
     rows: Rows = Rows()
+    inside: bool = False
     span: Span = _SPAN
 
     @property

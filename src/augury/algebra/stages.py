@@ -39,11 +39,10 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
-from augury.algebra.properties import correlation_key, event_lengths, key_classes
+from augury.algebra.properties import correlation_key, event_lengths, key_classes, settling_delays
 from augury.algebra.rule_terms import makes_windows
-from augury.algebra.strata import fact_edges, strata
+from augury.algebra.strata import Stratum, fact_edges, strata
 from augury.algebra.terms import Var
-from augury.errors import Findings
 
 How = Literal["key", "slices", "one"]
 Positions = frozenset[int]
@@ -110,6 +109,7 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
     bounds = lengths if longest is not None and slices else {}
     builders: list[_Builder] = []
     made: dict[Predicate, set[int]] = {}
+    late = _late(plan) if everywhere else set[Predicate]()  # in a stream; history is there as a whole
 
     def place(rules: tuple[Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
         """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
@@ -121,11 +121,11 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
             return all(n < number or (n == number and t not in whole) for t in reads for n in made[t])
 
         for number in range(first, len(builders)):
-            if builders[number].how == "key" and fits(number) and builders[number].take(rules):
+            if builders[number].how == "key" and fits(number) and builders[number].take(rules, late):
                 break
         else:
             keyed = _Builder("key")
-            if keyed.take(rules):
+            if keyed.take(rules, late):
                 builders.append(keyed)
             elif len(rules) > 1 and not recursive:
                 return False
@@ -158,23 +158,54 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
         _note(made, types, at)
 
     told = _just_for_facts(plan) if everywhere else set[Predicate]()
-    for stratum in strata(plan):
-        if not any(not rule.makes for rule in stratum.rules):
+    for unit in _units(plan, late):
+        if not any(not rule.makes for rule in unit.rules):
             continue
-        asked = tuple(dict.fromkeys(rule for type in stratum.types for rule in makers[type]))
+        asked = tuple(dict.fromkeys(rule for type in unit.types for rule in makers[type]))
         if any(t not in told for rule in asked for t in rule_reads(rule)):
-            place_with_facts(stratum.rules, stratum.types)
+            place_with_facts(unit.rules, unit.types)
             continue
-        if not place(stratum.rules, stratum.types, stratum.recursive):
-            for rule in stratum.rules:
+        if not place(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
+            for rule in unit.rules:
                 place((rule,), (rule.predicate,), False)
         for builder in builders if asked else ():
-            if any(rule in builder.rules for rule in stratum.rules):
+            if any(rule in builder.rules for rule in unit.rules):
                 builder.makers |= dict.fromkeys(asked)
     made_stages = tuple(b.stage(n + 1, plan, bounds) for n, b in enumerate(builders))
     spread = {t for t, where in made.items() if len(where) > 1}
     spread |= {t for b in builders if b.how == "key" for t, held in b.heads.items() if not held}
     return Stages(plan, made_stages, frozenset(spread), lengths)
+
+
+def _late(plan: Plan) -> set[Predicate]:
+    """The types whose events may be chosen, or known, after their ends."""
+    return {type for type, delay in settling_delays(plan).items() if delay != 0}
+
+
+def _units(plan: Plan, late: set[Predicate]) -> list[Stratum]:
+    """What is placed at once: a stratum, with all that read events of it which may come late.
+
+    A stage has come to their ends by then, and has forgotten what they would have met: who reads them runs beside them.
+    """
+    groups: list[list[Stratum]] = []
+    asked = fact_edges(plan)
+    for layer in strata(plan):
+        reads = {t for rule in layer.rules for t in rule_reads(rule)}
+        reads |= {edge.reads for edge in asked if edge.head in layer.types}
+        reads &= late
+        below = [group for group in groups if any(reads & set(one.types) for one in group)]
+        groups = [group for group in groups if group not in below]
+        groups.append([*(one for group in below for one in group), layer])
+    # Nobody outside reads events of a group of several: it goes last.
+    return [
+        group[0] if len(group) == 1 else _together(group) for group in sorted(groups, key=lambda group: len(group) > 1)
+    ]
+
+
+def _together(group: list[Stratum]) -> Stratum:
+    """Strata as one, which is not taken apart."""
+    rules, types = (tuple(x for one in group for x in getattr(one, name)) for name in ("rules", "types"))
+    return replace(group[0], rules=rules, types=types, recursive=True)
 
 
 def _just_for_facts(plan: Plan) -> set[Predicate]:
@@ -214,10 +245,10 @@ class _Builder:
     heads: dict[Predicate, Positions] = field(default_factory=dict)
     makers: dict[Rule, None] = field(default_factory=dict)  # of facts, whose events go to all buckets
 
-    def take(self, rules: tuple[Rule, ...]) -> bool:
-        """Takes rules in where a key fits all of them."""
+    def take(self, rules: tuple[Rule, ...], late: set[Predicate]) -> bool:
+        """Takes rules in where a key fits all of them. Equal events that come late are made in one bucket."""
         found = _assigned(rules, self.keys, self.heads)
-        if found is None:
+        if found is None or any(rule.predicate in late and not found[1][rule.predicate] for rule in rules):
             return False
         self.keys, self.heads = found
         self.rules += rules
@@ -340,22 +371,6 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
 def asks_the_clock(stage: Stage) -> bool:
     """Whether what a stage makes hangs on where the clock stands: there are windows up to there, or answers wait for it."""
     return INPUT in stage.reads or any(rule.until is not None for rule in stage.rules)
-
-
-def refuse_late(plan: Plan) -> None:
-    """Raises where answers of a query come after their ends and others read them: a stage waits for ends alone."""
-    read = {t for rule in plan.rules for t in rule_reads(rule)} | {
-        t for query in plan.graph_queries for t in query.reads
-    }
-    findings = Findings()
-    for query in (query for query in plan.graph_queries if query.settles_late and query.predicate in read):
-        findings.add(
-            "E259",
-            "Spark does not give to others what waits for an absence at its end",
-            query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b"),
-            hint="let the rules read its streams, or use --engine embedded",
-        )
-    findings.raise_errors()
 
 
 def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:

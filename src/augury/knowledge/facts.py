@@ -11,6 +11,8 @@ from augury.algebra.plan import Plan, Predicate, static_calls
 from augury.clock import Clock
 from augury.errors import DataError, brief, counted, misspelt, nearest
 from augury.knowledge.fact_table import FactTable, tables_of
+from augury.knowledge.rdfs import ABOVE, DIRECT
+from augury.knowledge.static_triples import STATIC_TRIPLES
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
 from augury.language.read import KNOWN_PREFIXES
 from augury.model import Fact
@@ -21,6 +23,8 @@ from augury.sources.objects import argument
 from augury.sources.sheet import Items, Sheet
 from augury.sources.tables import is_table, sheets
 from augury.sources.types import convert
+
+OF_GRAPHS = frozenset({ABOVE, DIRECT, STATIC_TRIPLES})  # facts that come with graphs, and that no program names
 
 _MANY = 1000  # tuples that are worth turning into columns
 
@@ -333,7 +337,7 @@ def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
     for name, arity in static_calls(plan) | {(n, len(a)) for n, a in plan.static.items()}:
         asked.setdefault(name, set()).add(arity)
     for name, arity in _predicates(facts):
-        if " " in name:  # what a graph entails, see `graphs`
+        if name in OF_GRAPHS:
             continue
         if name not in asked:
             close = nearest(name, asked)

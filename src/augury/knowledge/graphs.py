@@ -18,14 +18,12 @@ from augury.errors import DataError, RunError, nearest
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts, check_facts, read_fact_file
 from augury.knowledge.rdf import Pairs, Triples, read_rdf, tables_of_pairs
-from augury.knowledge.rdfs import SUBCLASS, TYPE, VOCABULARY, Schema, closure
+from augury.knowledge.rdfs import ABOVE, DIRECT, TYPE, VOCABULARY, Schema, closure
 from augury.knowledge.sparql import answers
 from augury.knowledge.static_triples import reads_static_graphs, static_triples
 from augury.knowledge.timeline import StatementTable
 from augury.sources import Skipped
 
-DIRECT = f"direct {TYPE.text}"  # what is said of an instance, or follows from the properties it has
-ABOVE = f"entailed {SUBCLASS.text}"
 NONE = np.empty(0, np.int32)
 
 

@@ -29,6 +29,8 @@ Triple = tuple[Value, Value, Value]
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 TYPE = Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 SUBCLASS, SUBPROPERTY = Iri(RDFS + "subClassOf"), Iri(RDFS + "subPropertyOf")
+DIRECT = f"direct {TYPE.text}"  # what is said of an instance, or follows from the properties it has
+ABOVE = f"entailed {SUBCLASS.text}"
 DOMAIN, RANGE = Iri(RDFS + "domain"), Iri(RDFS + "range")
 VOCABULARY = (TYPE, SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
 

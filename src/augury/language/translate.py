@@ -9,7 +9,7 @@ from typing import assert_never
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.clock_windows import Windows
-from augury.algebra.graph_queries import HIDDEN, GraphQuery
+from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import (
     UNRESTRICTED,
     AnyOf,
@@ -121,7 +121,7 @@ def translate(
 
 def _derived(rules: Iterable[Rule], queries: Iterable[GraphQuery]) -> tuple[str, ...]:
     """All types that rules and queries derive."""
-    types = [query.predicate[0] for query in queries if not query.name.startswith(HIDDEN)] + [
+    types = [query.predicate[0] for query in queries if not query.inside] + [
         rule.type for rule in rules if not rule.makes
     ]
     return tuple(dict.fromkeys(types))

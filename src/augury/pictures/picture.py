@@ -63,7 +63,8 @@ def check_ending(path: str | Path) -> str:
 def standalone(drawn: str) -> str:
     """SVG in `currentColor` as a file: dark on white, also for programs that know no styles, and light in the dark."""
     head, body = drawn.split(">", 1)
-    halo = ".label{{paint-order:stroke;stroke:{};stroke-width:3px;stroke-linejoin:round}}"  # arrows go behind labels
+    # Arrows go behind labels; where a stroke cannot be painted first, it would hide what is written.
+    halo = "@supports (paint-order:stroke){{.label{{paint-order:stroke;stroke:{};stroke-width:3px;stroke-linejoin:round}}}}"
     dark = [halo.format(_NIGHT), f".paper{{fill:{_NIGHT}}}", _swapped(_LIGHT, _DARK)]
     dark += [_swapped(light, bright) for light, bright in _BRIGHTER.items() if light in drawn]
     style = f"<style>{halo.format(_PAPER)}@media (prefers-color-scheme: dark){{{''.join(dark)}}}</style>"

@@ -15,7 +15,7 @@ from augury.algebra.nodes import Node
 from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
-from augury.algebra.stages import Stage, Stages, needed, refuse_late
+from augury.algebra.stages import Stage, Stages, needed
 from augury.compiled import Compiled, check_clock
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts
@@ -75,7 +75,6 @@ class Pipeline:
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
     ) -> None:
-        refuse_late(program.plan)
         program = replace(program, plan=program.lowered)
         self.settings, self.execution = settings or Settings(), execution or Execution()
         self.names = self.execution.names

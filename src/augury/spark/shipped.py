@@ -11,8 +11,9 @@ from augury.algebra.plan import Plan, static_calls
 from augury.clock import Clock
 from augury.engine.saved import packed, unpacked
 from augury.knowledge.facts import Facts
-from augury.knowledge.graphs import ABOVE, DIRECT, entailing
+from augury.knowledge.graphs import entailing
 from augury.knowledge.knowledge_base import Knowledge
+from augury.knowledge.rdfs import ABOVE, DIRECT
 from augury.knowledge.static_triples import STATIC_TRIPLES, reads_static_graphs
 from augury.model import Fact
 

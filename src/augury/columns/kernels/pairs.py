@@ -178,6 +178,50 @@ def probe_last(
 
 
 @Kernel
+def rows_with_last(
+    given: Array, first: int, data: Array, keys: Array, alive: Array, buckets: Array, groups: Array, prev: Array, after: Array,
+    others: Array, okeys: Array, oalive: Array, order: int, obuckets: Array, ogroups: Array, oprev: Array,
+    canon: Array, nullish: Array, limit: int, most: int, found: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """The rows of an index among whose last ones given rows may be: as many others, `most`, do not end between the two.
+
+    Given rows have an index of their own. Returns how far it came, how many it found, and how many rows it touched.
+    """
+    n, touched = 0, 0
+    for i in range(first, len(given)):
+        q = given[i]
+        until = 2**62
+        g = group_of(data, q, keys, data, keys, buckets, groups, canon, nullish)
+        if g >= 0:
+            later, here = -1, groups[g, TAIL]
+            while here >= 0 and data[END, here] > data[END, q]:
+                later, here = here, prev[here]
+            count = 0
+            while later >= 0 and count < most:
+                touched += 1
+                count += alive[later]
+                until = data[END, later]
+                later = after[later]
+            if count < most:
+                until = 2**62
+        g = group_of(data, q, keys, others, okeys, obuckets, ogroups, canon, nullish)
+        if g < 0:
+            continue
+        began, here = n, ogroups[g, TAIL]
+        while here >= 0 and others[order, here] >= until:
+            here = oprev[here]
+        while here >= 0 and others[order, here] >= data[END, q]:
+            touched += 1
+            if here < limit and oalive[here]:
+                if n == len(found):
+                    return i, began, touched
+                found[n] = here
+                n += 1
+            here = oprev[here]
+    return len(given), n, touched
+
+
+@Kernel
 def latest_start(
     rows: Array, data: Array, keys: Array, others: Array, okeys: Array, oalive: Array,
     buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array, found: Array,

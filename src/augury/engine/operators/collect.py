@@ -13,7 +13,7 @@ from augury.algebra.rule_terms import later_variables
 from augury.algebra.terms import labels, variables
 from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
 from augury.columns.grouping import Slices, in_groups
-from augury.columns.kernels.pairs import probe_last, probe_window
+from augury.columns.kernels.pairs import probe_last, probe_window, rows_with_last
 from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Index, Latest, Links, Table
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.column_totals import ColumnTotals
@@ -143,6 +143,8 @@ class Collect(Operator):
         """The rows whose window has an occurrence inside; an occurrence may be one that has just died."""
         rows, collected = self.inputs
         q = q[collected.table.data[END, q] <= self.latest.before(self.seen[0])]
+        if self.of_last is not None and len(q):
+            return self.rows_with_last(q)
         low, high = rows.labels[self.window]
         bounds = np.array([(0, END, 1, high, 0), (1, low, 0, START, 0)], np.int64)
         bounds = bounds if self.collect.window is not None else bounds[:1]
@@ -153,6 +155,26 @@ class Collect(Operator):
         return np.concatenate(
             [NONE, *(p[1] for p in self.pairs(q, collected, self.everyone, rows, self.row_index, other, mine, at))]
         )
+
+    def rows_with_last(self, q: Array) -> Array:
+        """The same for `last n`: rows that do not have n others after the occurrence."""
+        (mine, theirs), dictionary = self.inputs, self.circuit.tables.dictionary
+        own, rows = self.index, self.row_index
+        own.extend()
+        rows.extend()
+        (okeys, keys), found, room, first = self.fields, [NONE], np.empty(64 + 8 * len(q), np.int64), 0
+        while first < len(q) and rows.count and own.count:
+            came, count, touched = rows_with_last(
+                q, first, theirs.table.data, keys, theirs.table.alive, own.buckets, own.groups, own.prev, own.after,
+                mine.table.data, okeys, mine.table.alive, rows.order, rows.buckets, rows.groups, rows.prev,
+                dictionary.canon, dictionary.nullish, self.seen[0], self.collect.last, room,
+            )  # fmt: skip
+            self.touched += touched
+            found.append(room[:count].copy())
+            if came < len(q):
+                room = np.empty(4 * len(room), np.int64)
+            first = came
+        return np.concatenate(found)
 
     def pairs(
         self, given: Array, mine: View, alive: Array, other: View, index: Index, fields: Array, ofields: Array, at: Any

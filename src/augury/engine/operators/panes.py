@@ -92,8 +92,7 @@ class Panes(Operator):
             self.enter(gained, new=True)
         now = self.circuit.now
         if now is not None and self.changed:
-            last = self.line.last_by(now)
-            due = sorted(n for n in self.changed if n <= last)
+            due = sorted(n for n in self.changed if self.line.end(n) <= now)
             for number in due:
                 del self.changed[number]
             self.compute(due)
@@ -213,7 +212,9 @@ class Panes(Operator):
         every = np.array(numbers, np.int64)
         first = every * self.per_hop
         partials = [self.partials[p] for p in panes]
+        before = self.adding.touched
         added = self.adding.windows(partials, np.array(panes, np.int64), every, first, first + self.per_window)
+        self.touched += self.adding.touched - before
         if added is None:
             return None
         window, columns, rank = added

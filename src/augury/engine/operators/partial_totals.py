@@ -14,8 +14,9 @@ import numpy as np
 
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.terms import Var
+from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import View
-from augury.columns.grouping import in_groups
+from augury.columns.grouping import ascending, in_groups, spread
 from augury.columns.table import RANK
 from augury.jit import Array
 
@@ -45,6 +46,7 @@ class PartialTotals:
 
     def __init__(self, circuit: Circuit, view: View, collect: Collect) -> None:
         self.circuit, self.view, self.collect = circuit, view, collect
+        self.touched = 0  # panes and windows that were looked at
 
     def panes(self, rows: Array, pane: Array) -> dict[int, Share] | None:
         """What each pane comes to; None where something in them is not a number that can be added exactly."""
@@ -56,11 +58,12 @@ class PartialTotals:
         parts, whole = list[tuple[Array, ...]](), list[bool]()
         for total in self.collect.totals:
             numbers = self.numbers(total, rows)
-            found = _parts(total.aggregate.function, numbers)
+            found = _parts(total.aggregate.function, numbers, bool(total.aggregate.args))
             if found is None:
                 return None
             whole.append(numbers is None or numbers.dtype.kind == "i")
-            parts.append(tuple(_reduce(total.aggregate.function).reduceat(column, first) for column in found))
+            reduce = {"min": np.minimum, "max": np.maximum}.get(total.aggregate.function, np.add)
+            parts.append(tuple(reduce.reduceat(column, first) for column in found))
         at = [column[order][first] for column in by]
         found_panes = Partial(at, counts, np.maximum.reduceat(data[RANK, rows], first), parts, tuple(whole))
         owner = pane[first]
@@ -69,39 +72,87 @@ class PartialTotals:
         return {n: (found_panes, lo, hi) for n, lo, hi in zip(owner[cuts].tolist(), cuts.tolist(), ends, strict=True)}
 
     def numbers(self, total: Total, rows: Array) -> Array | None:
+        """What a total is made of: numbers, or where things are counted, whether each is one."""
         match total.aggregate.args:
-            case (Var(name=name),) if total.aggregate.function != "count":
-                codes = self.view.table.data[self.view.vars[name], rows]
-                return self.circuit.tables.dictionary.numeric(codes)
+            case (Var(name=name),):
+                codes, dictionary = self.view.table.data[self.view.vars[name], rows], self.circuit.tables.dictionary
+                if total.aggregate.function == "count":
+                    return None if (codes == OPEN).any() else (codes != NULL).astype(np.int64)
+                return dictionary.numeric(codes)
         return None
 
     def windows(
         self, shares: Sequence[Share], pane: Array, numbers: Array, first: Array, last: Array
     ) -> tuple[Array, dict[str, Array], Array] | None:
-        """Windows from panes, which are in order: the window of each group, its columns as codes, and its rank."""
-        dictionary, names = self.circuit.tables.dictionary, [total.name for total in self.collect.totals]
-        partials, sizes = _side_by_side(shares), np.r_[0, np.cumsum([hi - lo for _, lo, hi in shares])]
+        """Windows from panes, which are in order: the window of each group, its columns as codes, and its rank.
+
+        Each pane is looked at once, in however many windows it lies: sums are differences of sums from the beginning.
+        """
+        dictionary, partials = self.circuit.tables.dictionary, _side_by_side(shares)
         if len({p.whole for p in partials}) != 1:
             return None
-        lo, hi = sizes[np.searchsorted(pane, first)], sizes[np.searchsorted(pane, last)]
-        counts = hi - lo
-        window = np.repeat(numbers, counts)
-        at = np.repeat(lo - np.r_[0, np.cumsum(counts)[:-1]], counts) + np.arange(len(window))
-        by = [np.concatenate([p.by[i] for p in partials])[at] for i in range(len(self.collect.by))]
-        order, begins = in_groups([window, *map(dictionary.canonical, by)])
-        at = at[order]
-        many = np.add.reduceat(np.concatenate([p.counts for p in partials])[at], begins)
-        columns = {v: column[order][begins] for v, column in zip(self.collect.by, by, strict=True)}
-        for i, total in enumerate(self.collect.totals):
-            reduce = _reduce(total.aggregate.function)
-            width = range(len(partials[0].parts[i]))
-            parts = [reduce.reduceat(np.concatenate([p.parts[i][j] for p in partials])[at], begins) for j in width]
-            values = _value(total.aggregate.function, parts, many, partials[0].whole[i])
+        pane = np.repeat(pane, [hi - lo for _, lo, hi in shares])
+        by = [np.concatenate([p.by[i] for p in partials]) for i in range(len(self.collect.by))]
+        group = np.zeros(len(pane), np.int64)
+        order = np.arange(len(pane))
+        if by:
+            order, begins = in_groups([*map(dictionary.canonical, by)])
+            pane, group = pane[order], np.repeat(np.arange(len(begins)), np.diff(np.r_[begins, len(order)]))
+        at, begin, end = _spans(pane, group, first, last)
+        self.touched += len(pane) + len(at)
+        ranges = _Ranges(begin, end)
+
+        def total(columns: Sequence[Array], function: str) -> Array:
+            return ranges.of(np.concatenate(columns)[order], function)
+
+        many = total([p.counts for p in partials], "sum")
+        columns = {v: column[order[begin]] for v, column in zip(self.collect.by, by, strict=True)}
+        for i, one in enumerate(self.collect.totals):
+            function, width = one.aggregate.function, range(len(partials[0].parts[i]))
+            parts = [total([p.parts[i][j] for p in partials], function) for j in width]
+            values = _value(function, parts, many, partials[0].whole[i])
             if values is None:
                 return None
-            columns[names[i]] = dictionary.encode_column(values)
-        rank = np.maximum.reduceat(np.concatenate([p.rank for p in partials])[at], begins)
-        return window[order][begins], columns, rank
+            columns[one.name] = dictionary.encode_column(values)
+        return numbers[at], columns, total([p.rank for p in partials], "max")
+
+
+def _spans(pane: Array, group: Array, first: Array, last: Array) -> tuple[Array, Array, Array]:
+    """Which groups have something in which windows, window by window: the window, and which panes of the group lie in it.
+
+    Panes stand group by group, in order; a window has those from `first` up to, not including, `last`.
+    """
+    opened: Array = np.searchsorted(last, pane, side="right")
+    closed: Array = np.searchsorted(first, pane, side="right")
+    # A pane is the first of its group in the windows that the pane before does not lie in.
+    opened[1:] = np.where(group[1:] == group[:-1], np.maximum(opened[1:], closed[:-1]), opened[1:])
+    counts = np.maximum(closed - opened, 0)
+    begin, at = np.repeat(np.arange(len(pane)), counts), spread(opened, counts)
+    low = int(pane.min())
+    width = int(pane.max()) - low + 2
+    key, until = group * width + (pane - low), np.minimum(last[at] - low, width - 1)
+    end = np.searchsorted(key, group[begin] * width + until)
+    order = ascending(at) if len(at) else at
+    return at[order], begin[order], end[order]
+
+
+class _Ranges:
+    """Totals of ranges of a column, however they overlap."""
+
+    def __init__(self, begin: Array, end: Array) -> None:
+        self.begin, self.end = begin, end
+        self.level = np.frexp((end - begin).astype(np.float64))[1] - 1  # of two ranges of 2^level that cover one
+
+    def of(self, column: Array, function: str) -> Array:
+        if function not in ("min", "max"):
+            sums = np.r_[0, np.cumsum(column)]
+            return sums[self.end] - sums[self.begin]
+        reduce, found = np.minimum if function == "min" else np.maximum, np.empty(len(self.begin), column.dtype)
+        for level in range(int(self.level.max(initial=0)) + 1):
+            mine = np.flatnonzero(self.level == level)
+            found[mine] = reduce(column[self.begin[mine]], column[self.end[mine] - (1 << level)])
+            column = reduce(column[: -(1 << level)], column[1 << level :])
+        return found
 
 
 def _side_by_side(shares: Sequence[Share]) -> list[Partial]:
@@ -120,13 +171,9 @@ def _part(partial: Partial, some: slice) -> Partial:
     return Partial([c[some] for c in partial.by], partial.counts[some], partial.rank[some], parts, partial.whole)
 
 
-def _reduce(function: str) -> np.ufunc:
-    return np.minimum if function == "min" else np.maximum if function == "max" else np.add
-
-
-def _parts(function: str, numbers: Array | None) -> tuple[Array, ...] | None:
-    """The columns of which a total is made; None where it cannot be made so."""
-    if function == "count":
+def _parts(function: str, numbers: Array | None, asked: bool) -> tuple[Array, ...] | None:
+    """The columns of which a total is made; None where it cannot be made so. A bare count is made of none."""
+    if not asked:
         return ()
     if numbers is None:
         return None
@@ -147,7 +194,7 @@ def _parts(function: str, numbers: Array | None) -> tuple[Array, ...] | None:
 def _value(function: str, parts: list[Array], counts: Array, whole: bool) -> Array | None:
     match function:
         case "count":
-            return counts
+            return parts[0] if parts else counts
         case "min" | "max":
             return parts[0]
     if int(counts.max()) >= 2**19:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 
-from augury.algebra.graph_queries import HIDDEN, Column, GraphQuery, Item, Select, Stream, Use
+from augury.algebra.graph_queries import Column, GraphQuery, Item, Select, Stream, Use
 from augury.algebra.terms import Var
 from augury.errors import Findings, Note, Span
 from augury.language import syntax as s
@@ -36,11 +36,12 @@ def read_graph_atom(span: Span, prefixes: Mapping[str, str], findings: Findings)
         return None
     digest = blake2b(f"{iri} {gpms[0].pattern}".encode(), digest_size=4).hexdigest()
     query = GraphQuery(
-        f"{HIDDEN}<{iri}> {digest}",
+        f"graph <{iri}> {digest}",
         (Stream("S", iri, span),),
         (Item(Use("A", span), span=span),),
         gpms,
         Select(tuple(Column(v) for v in gpms[0].variables)),
+        inside=True,
         span=span,
     )
     return s.GraphCall(query.name, args, span=span, query=query, text=_text(words))
