@@ -308,7 +308,7 @@ def _files(example: Example, folder: Path) -> None:
     """What was written, and how to go on."""
     click.echo(f"In {folder}:")
     for path in sorted(folder.iterdir()):
-        click.echo(f"  {path.name:<20} {path.stat().st_size / 1000:>9,.1f} kB")
+        click.echo(f"  {path.name:<20} {path.stat().st_size:>11,} bytes")
     until = ["--until", f"'{example.until}'"] if example.until else []
     click.echo("\nOn your own:")
     click.echo(f"  cd {folder} && augury run {' '.join([*example.options(), *until])}")
