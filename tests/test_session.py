@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.engine.operators.collect import Collect
 from augury.engine.session import Session
 from augury.errors import DataError, RunError
 from augury.model import Change, Event, HistoryItem, Revocation
@@ -606,7 +607,7 @@ def test_the_last_n_are_all_that_is_held() -> None:
         one.prune()
     held = {o["operator"]: o["rows"] for o in one.stats()["operators"]}
     assert held["input"] <= 4 * 5 + 12, held
-    (collect,) = (o for o in one.circuit.operators if o.kind == "collect")
+    (collect,) = (o for o in one.circuit.operators if isinstance(o, Collect))
     assert collect.held.size <= 5 * collect.out.table.n <= 5 * 40
 
 

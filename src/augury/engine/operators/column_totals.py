@@ -209,7 +209,9 @@ class ColumnTotals:
             case "percentile":
                 percent = _percent(more)
                 return hard if percent is None else self.computed("percentile", values, groups, percent)
-        return self.computed(part.function, values, groups, Fraction(50))
+            case "sum" | "avg" | "median" | "variance" | "stddev":
+                return self.computed(part.function, values, groups, Fraction(50))
+        return hard
 
     def at_place(self, function: str, more: Expr | None, values: Values, groups: Slices) -> Array | None:
         """Of the first, the last or the n-th in the order of events."""

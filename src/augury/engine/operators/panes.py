@@ -92,8 +92,7 @@ class Panes(Operator):
             self.enter(gained, new=True)
         now = self.circuit.now
         if now is not None and self.changed:
-            last = self.line.last_by(now)
-            due = sorted(n for n in self.changed if n <= last)
+            due = sorted(n for n in self.changed if self.line.end(n) <= now)
             for number in due:
                 del self.changed[number]
             self.compute(due)
