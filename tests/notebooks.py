@@ -27,11 +27,14 @@ def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 def outputs(source: str, namespace: dict[str, Any], number: int) -> list[dict[str, Any]]:
     """What a cell prints, and how its last expression shows."""
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1] if tree.body else None
+    shown = ast.Expression(last.value) if isinstance(last, ast.Expr) else None
+    if shown is not None:
+        tree.body.pop()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(tree, f"cell {number}", "exec"), namespace)
-        value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), namespace) if last else None
+        value = None if shown is None else eval(compile(shown, f"cell {number}", "eval"), namespace)
     found: list[dict[str, Any]] = []
     if printed.getvalue():
         found.append({"name": "stdout", "output_type": "stream", "text": printed.getvalue().splitlines(keepends=True)})

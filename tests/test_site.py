@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,12 @@ ROOT = Path(__file__).parent.parent
 
 
 def site() -> ModuleType:
-    return SourceFileLoader("site_builder", str(ROOT / "scripts" / "site")).load_module()
+    loader = SourceFileLoader("site_builder", str(ROOT / "scripts" / "site"))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
 
 
 def test_every_page_is_in_the_contents() -> None:
