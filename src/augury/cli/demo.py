@@ -182,6 +182,7 @@ def _stream(example: Example, folder: Path, engine: str, events: int) -> None:
     with TemporaryDirectory(prefix="augury-") as checkpoint:
         if engine == "spark":
             how = ["stream", "--checkpoint", checkpoint, "--emit", "early", "--lateness", example.lateness]
+            how += ["--clock", "timestamp"]  # Spark is started before a first event could tell
         else:
             how = ["run", "--changes", "--engine", "embedded", "--format", "jsonl"]
         command = [*how, *options]
@@ -199,7 +200,8 @@ def _stream(example: Example, folder: Path, engine: str, events: int) -> None:
             args = ", ".join(show_argument(_plain(a)) for a in change["args"])
             click.echo(f"{sign} {_short(change['start'])} to {_short(change['end'])}  {change['type']}({args})")
             count += 1
-        process.wait()
+        if process.wait():  # which has said why
+            sys.exit(process.returncode)
         click.echo(f"\n{counted(count, 'change')} of the answer.\n")
 
 
