@@ -284,7 +284,7 @@ def conjunction(settings: Settings) -> Iterator[Row]:
 
 
 def _with_partners(shares: Shares, every: int) -> list[Mapping[str, Any]]:
-    found = []
+    found: list[Mapping[str, Any]] = []
     for number, step in enumerate(shares.steps):
         table = step[f"<{STREAM}>"]
         first = number * BATCH

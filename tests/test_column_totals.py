@@ -12,7 +12,7 @@ from augury.clock import Clock, Duration
 from augury.meaning.evaluator import evaluate
 from augury.model import Event, HistoryItem, Revocation, Value
 
-COUNT = 60 if os.environ.get("AUGURY_FUZZ") else 4
+COUNT = 60 if os.environ.get("AUGURY_FUZZ") else 2
 AGGREGATES = (
     "count(V)", "sum(V)", "avg(V)", "min(V)", "max(V)", "first(V)", "last(V)", "nth(V, 2)", "arg_max(V, U)", "arg_min(U, V)",
     "median(V)", "percentile(V, 25)", "percentile(V, 99.9)", "stddev(V)", "variance(V)", "mode(V)", "list(V)",

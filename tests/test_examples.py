@@ -85,6 +85,7 @@ def test_the_readme_says_how_to_run_it(name: str) -> None:
     for output in compile([Path(str(files("augury.examples").joinpath(name, p))) for p in example.program],
                           facts=[f.partition("=")[0] for f in example.facts]).outputs:  # fmt: skip
         assert f"`{output}" in text, output
+    assert "(picture.svg)" in text and files("augury.examples").joinpath(name, "picture.svg").is_file()
     gallery = files("augury.examples").joinpath("README.md").read_text(encoding="utf-8")
     assert f"[{name}]({name}/README.md)" in gallery
 

@@ -236,8 +236,8 @@ def test_a_table_of_graphs_says_what_its_rows_say(blank: bool) -> None:
         single.push({"stream": "http://e/s", "time": time, "graph": graph})
     tables = program.session(clock="logical", lateness="1s")
     for lo, hi in ((0, 4), (4, 9), (9, 11)):
-        time, graph = zip(*rows[lo:hi], strict=True)
-        tables.push({"<http://e/s>": pa.table({"time": time, "graph": graph})})
+        times, graphs = zip(*rows[lo:hi], strict=True)
+        tables.push({"<http://e/s>": pa.table({"time": times, "graph": graphs})})
         tables = program.restore(tables.snapshot())
     assert [e.content for e in tables.events()] == [e.content for e in single.events()]
     assert tables.late_count == single.late_count == 1

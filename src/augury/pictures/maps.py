@@ -74,6 +74,8 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
         axes.set_xlim(west, east)
         axes.set_ylim(south, north)
         axes.set_aspect((east - west) / wide, adjustable="box")
+        across = min(width, height * wide / (north - south))  # a narrow map has room for few longitudes
+        axes.locator_params(axis="x", nbins=max(2, min(9, round(across / 80))))
         number = 0
         for one in sorted(shown, key=lambda one: ("event", "derived", "detected").index(one.kind)):
             counts = Counter(one.points)

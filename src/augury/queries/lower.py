@@ -358,11 +358,14 @@ class _Lowering:
         """The type of the events that say which values of the partition the events of the streams belong to."""
         query, type = self.query, self._name("member")
         if not any(rule.type == type for rule in self.made):
+            made: dict[Scan, str] = {}  # what equal GPMs make is one type, and is asked once
             for gpm in query.gpms:
                 if set(query.partition) <= set(gpm.variables):
-                    values, body = self._branch((gpm.name,))
-                    args = tuple(values[v] for v in query.partition)
-                    self.made.append(Rule(f"{type} {gpm.name}", type, args, body, span=query.span))
+                    use, names = Use(gpm.name), {v: v if v in query.partition else "_" for v in gpm.variables}
+                    args = (Wild() if a == Var("_") else a for a in self._arguments(use, names, "member"))
+                    made.setdefault(Scan(self.operand(use), tuple(args)), gpm.name)
+            for scan, name in made.items():
+                self.made.append(Rule(f"{type} {name}", type, tuple(map(Var, query.partition)), scan, span=query.span))
         return type
 
     def _windowed(self, times: list[Expr]) -> Iterable[Condition]:
