@@ -182,6 +182,7 @@ def _stream(example: Example, folder: Path, engine: str, events: int) -> None:
     with TemporaryDirectory(prefix="augury-") as checkpoint:
         if engine == "spark":
             how = ["stream", "--checkpoint", checkpoint, "--emit", "early", "--lateness", example.lateness]
+            how += ["--clock", "timestamp"]  # Spark is started before a first event could tell
         else:
             how = ["run", "--changes", "--engine", "embedded", "--format", "jsonl"]
         command = [*how, *options]
@@ -199,7 +200,8 @@ def _stream(example: Example, folder: Path, engine: str, events: int) -> None:
             args = ", ".join(show_argument(_plain(a)) for a in change["args"])
             click.echo(f"{sign} {_short(change['start'])} to {_short(change['end'])}  {change['type']}({args})")
             count += 1
-        process.wait()
+        if process.wait():  # which has said why
+            sys.exit(process.returncode)
         click.echo(f"\n{counted(count, 'change')} of the answer.\n")
 
 
@@ -308,7 +310,7 @@ def _files(example: Example, folder: Path) -> None:
     """What was written, and how to go on."""
     click.echo(f"In {folder}:")
     for path in sorted(folder.iterdir()):
-        click.echo(f"  {path.name:<20} {path.stat().st_size / 1000:>9,.1f} kB")
+        click.echo(f"  {path.name:<20} {path.stat().st_size:>11,} bytes")
     until = ["--until", f"'{example.until}'"] if example.until else []
     click.echo("\nOn your own:")
     click.echo(f"  cd {folder} && augury run {' '.join([*example.options(), *until])}")
