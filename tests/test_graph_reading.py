@@ -244,6 +244,5 @@ def test_values_and_back() -> None:
         Term("lang", ("a", "en")),
         Timestamp(1_500_000),
         Duration(-1_500_000),
-        None,
     ):
         assert terms.value(terms.number(term_of(value))) == value
