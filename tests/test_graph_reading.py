@@ -21,7 +21,7 @@ from augury.graphs import terms as terms_module
 from augury.graphs.classify import UNSURE
 from augury.graphs.patterns import ALL, XSD, Blank, Literal, Needs, RdfTerm, Triple
 from augury.graphs.read import Read, read
-from augury.graphs.terms import UNBOUND, Terms, key_of, term_of_key, worth_of
+from augury.graphs.terms import UNBOUND, Terms, key_of, term_of, term_of_key, worth_of
 from augury.model import Iri, Term
 
 
@@ -244,6 +244,5 @@ def test_values_and_back() -> None:
         Term("lang", ("a", "en")),
         Timestamp(1_500_000),
         Duration(-1_500_000),
-        None,
     ):
-        assert terms.value(terms.number_of_value(value)) == value
+        assert terms.value(terms.number(term_of(value))) == value

@@ -127,10 +127,6 @@ class Terms:
         """The number of a term; UNBOUND where it has none."""
         return self.keys.find(key_of(term))
 
-    def number_of_value(self, value: Value) -> int:
-        """The number of the term that a value is written as; of null, UNBOUND."""
-        return UNBOUND if value is None else self.number(term_of(value))
-
     # From numbers to terms
 
     def term(self, number: int) -> RdfTerm:

@@ -57,7 +57,7 @@ def static_triples(graphs: Sequence[tuple[Source, bool]]) -> FactTable:
 def _rows(source: Source, terms: Terms) -> Array:
     """Triples as numbers of terms: graph (-1 without a name), subject, predicate, object."""
     if isinstance(source, Triples):
-        numbers = np.array([terms.number_of_value(value) for value in source.terms] + [-1], np.int64)
+        numbers = np.append(terms.numbers(map(term_of, source.terms)), -1)
         columns = (source.graph, source.subject, source.predicate, source.object)
         return np.column_stack([numbers[column] for column in columns])
     path = Path(source)
@@ -97,8 +97,6 @@ def _closed(rows: Array, terms: Terms) -> Array:
     s, p, o = (places[np.searchsorted(used, rows[:, i])] for i in range(3))
     schema = Schema(Triples(distinct, s, p, o, np.full(len(rows), -1, np.int32)))
     more = schema.entailed()
-    numbers = np.array(
-        [first[i] if i < len(distinct) else terms.number(term_of(v)) for i, v in enumerate(more.terms)], np.int64
-    )
+    numbers = np.concatenate([first, terms.numbers(map(term_of, more.terms[len(distinct) :]))])
     new = np.column_stack([numbers[column] for column in (more.subject, more.predicate, more.object)])
     return np.concatenate([rows, new])

@@ -382,12 +382,12 @@ def _axis(clock: Clock, scale: Scale, top: float, bottom: float) -> list[str]:
     marks = ticks(scale.lo, scale.hi, clock, max(2, int(scale.width / 90)))
     found += [f'<path d="M{scale(mark.at):.1f} {top:g}V{bottom + 4:g}"/>' for mark in marks]
     found += ["</g>", '<g class="times">']
+    edge = scale.left + scale.width + 14
     for mark in marks:
         found.append(_text(round(scale(mark.at), 1), bottom + 17, mark.text, anchor="middle", opacity="0.9"))
         if mark.below:
-            found.append(
-                _text(round(scale(mark.at), 1), bottom + 31, mark.below, size=10, anchor="middle", opacity="0.7")
-            )
+            at = min(scale(mark.at), edge - text_width(mark.below) / 2)
+            found.append(_text(round(at, 1), bottom + 31, mark.below, size=10, anchor="middle", opacity="0.7"))
     found.append("</g>")
     unit = "UTC" if clock.kind == "timestamp" else "ticks"
     found.append(_text(scale.left - 10, bottom + 17, unit, size=10, anchor="end", opacity="0.65"))

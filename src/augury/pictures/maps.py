@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +65,7 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
             "name attributes longitude and latitude (or lon and lat), or give places={'s1': (longitude, latitude)}",
         )
     points = [point for one in shown for point in one.points]
-    (west, east), (south, north) = _bounds([p[0] for p in points]), _bounds([p[1] for p in points])
+    (west, east), (south, north) = _bounds([p[0] for p in points], 180), _bounds([p[1] for p in points], 90)
     wide = math.cos(math.radians((south + north) / 2)) * (east - west)  # in degrees of latitude
     height = min(max(width * (north - south) / max(wide, 1e-9), 0.35 * width), width)
     with style():
@@ -95,8 +95,11 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
                 )
                 number += 1
         names = {name: (x, y) for x, y, name in points if name}
-        for name, place in names.items() if len(names) <= _LABELLED else ():
-            axes.annotate(name, place, xytext=(7, 5), textcoords="offset points", fontsize=9)
+        if len(names) <= _LABELLED:
+            scale = (across / (east - west), height / (north - south))
+            for name, place, (right, up) in _labels(names, scale):
+                side = "left" if right > 0 else "right"
+                axes.annotate(name, place, xytext=(right, up), textcoords="offset points", fontsize=9, ha=side)
         axes.xaxis.set_major_formatter(lambda x, _: _degrees(x, "E", "W"))
         axes.yaxis.set_major_formatter(lambda y, _: _degrees(y, "N", "S"))
         if title:
@@ -105,10 +108,35 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
         return picture_of(drawn, title or "Map")
 
 
-def _bounds(values: Sequence[float]) -> tuple[float, float]:
-    """The least and the greatest, with some room around."""
-    spare = max(0.08 * (max(values) - min(values)), 0.02)
-    return min(values) - spare, max(values) + spare
+def _labels(
+    names: Mapping[str, tuple[float, float]], scale: tuple[float, float]
+) -> Iterator[tuple[str, tuple[float, float], tuple[int, int]]]:
+    """Names of places, and on which side of the place each stands: where none is yet. `scale` is points by degree."""
+    taken: list[tuple[float, float, float]] = []
+    for name, (x, y) in sorted(names.items(), key=lambda one: -one[1][1]):
+        width = 6.0 * len(name)
+
+        def place(right: int, up: int, x: float = x, y: float = y, width: float = width) -> tuple[float, float, float]:
+            left = x * scale[0] + right - (0 if right > 0 else width)
+            return left, left + width, y * scale[1] + up
+
+        ways = [(7, 5), (-7, 5), (7, -12), (-7, -12)]
+        free = [w for w in ways if not any(_touch(place(*w), other) for other in taken)]
+        chosen = (free or ways)[0]
+        taken.append(place(*chosen))
+        yield name, (x, y), chosen
+
+
+def _touch(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
+    """Whether texts overlap: left, right and height of each."""
+    return one[0] < other[1] and other[0] < one[1] and abs(one[2] - other[2]) < 11
+
+
+def _bounds(values: Sequence[float], most: float) -> tuple[float, float]:
+    """The least and the greatest, with some room around, but not beyond the edge of the world."""
+    low, high = min(values), max(values)
+    spare = max(0.08 * (high - low), 0.02)
+    return max(low - spare, min(low, -most)), min(high + spare, max(high, most))
 
 
 def _degrees(value: float, positive: str, negative: str) -> str:
