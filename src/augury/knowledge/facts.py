@@ -337,7 +337,7 @@ def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
     for name, arity in static_calls(plan) | {(n, len(a)) for n, a in plan.static.items()}:
         asked.setdefault(name, set()).add(arity)
     for name, arity in _predicates(facts):
-        if name in OF_GRAPHS:
+        if name in OF_GRAPHS or name in plan.queries:
             continue
         if name not in asked:
             close = nearest(name, asked)
