@@ -27,7 +27,7 @@ from augury.model import Iri
 from augury.sinks.jsonl import event_as_json
 from tests.spaseq_programs import Answer, GraphSpec, Spec, answers, example, static_knowledge, varied
 
-SEEDS = range(3000 if os.environ.get("AUGURY_FUZZ") else 120)
+SEEDS = range(3000 if os.environ.get("AUGURY_FUZZ") else 70)
 LOGICAL = Clock("logical")
 
 

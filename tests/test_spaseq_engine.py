@@ -54,7 +54,7 @@ def telling(events: list[GraphSpec], program: augury.Program, random: Random) ->
     return [*steps, ("advance", 40)]
 
 
-@pytest.mark.parametrize("portion", range(150 if FUZZ else 4))
+@pytest.mark.parametrize("portion", range(150 if FUZZ else 2))
 @pytest.mark.parametrize("way", WAYS)
 def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if portion % 2:
@@ -73,7 +73,7 @@ def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatc
 def test_rules_that_read_answers(way: str) -> None:
     """Also those that come after their ends: somebody reads them once they are known, or that they are not there."""
     late = 0
-    for seed in range(400 if FUZZ else 20):
+    for seed in range(400 if FUZZ else 10):
         spec, events = example(seed)
         answer = augury.compile(spec.text, language="spaseq", name="q").plan.graph_queries[0].answer
         assert isinstance(answer, Select)

@@ -348,7 +348,7 @@ def random_query(seed: int) -> Told:
 
 @pytest.mark.usefixtures("tiny")
 def test_random_queries() -> None:
-    for seed in range(1500 if FUZZ else 25):
+    for seed in range(1500 if FUZZ else 16):
         told = random_query(seed)
         if told.history:
             check_batch(told, [1, 2, 5][seed % 3], f"query {seed}")
