@@ -1,4 +1,7 @@
-"""How fast each pattern is on one core, and how much it remembers: `python -m augury.examples.blizzard.throughput [DAYS]`."""
+"""How fast each pattern is on one core, and how much it remembers, as a table and a chart (E, figure 6).
+
+python -m augury.examples.blizzard.throughput [DAYS [CHART.svg]]
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from tempfile import TemporaryDirectory
 import click
 
 from augury.examples import load
+from augury.pictures.picture import Picture
+from augury.pictures.plots import PALETTE, figure, picture_of, style
 from augury.program import compile
 from augury.sources import SourceFile
 
@@ -18,8 +23,9 @@ PATTERNS = {"39 settling": "settling", "40 warning": "warning", "42 area": "bliz
 PARTS = 24  # in which the readings are told
 
 
-def main(days: int) -> None:
+def main(days: int, chart: str | None = None) -> None:
     """A line for each pattern: readings in a second of processor time, answers, and the most that a session held."""
+    found: dict[str, tuple[float, float]] = {}
     example = load("blizzard")
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -40,7 +46,28 @@ def main(days: int) -> None:
                 session.prune()
             took = time.process_time() - began
             click.echo(f"{title:<14}{readings / took:>12,.0f}{answers:>10,}{held / 1e6:>12.1f}")
+            found[title] = (readings / took, held / 1e6)
+    if chart is not None:
+        _draw(found).save(chart)
+        click.echo(f"drew {chart}")
+
+
+def _draw(found: dict[str, tuple[float, float]]) -> Picture:
+    """Throughput and state side by side, a bar for each pattern."""
+    with style():
+        drawn = figure(720, 230)
+        for place, (title, unit) in enumerate((("Throughput", "readings per CPU second"), ("State", "MB at most"))):
+            axes = drawn.add_subplot(1, 2, place + 1)
+            bars = axes.barh(
+                list(found), [values[place] for values in found.values()], color=PALETTE[place], height=0.6
+            )
+            axes.bar_label(bars, fmt="{:,.0f}" if place == 0 else "{:.1f}", padding=4, fontsize=9)
+            axes.set(title=title, xlabel=unit)
+            axes.margins(x=0.2)
+            axes.grid(axis="y", visible=False)
+            axes.invert_yaxis()
+        return picture_of(drawn, "Throughput and state")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1096)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1096, sys.argv[2] if len(sys.argv) > 2 else None)
