@@ -260,7 +260,9 @@ def value_kind(value: Value) -> str:
 
 def _listed(trace: str | None) -> list[str] | None:
     """The ids of a trace; that of an event without inputs, such as a window in which nothing happened, has none."""
-    return trace.split("\x1f") if trace else None if trace is None else []
+    if trace is None:
+        return None
+    return trace.split("\x1f") if trace else []
 
 
 def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[Predicate, Batch]:

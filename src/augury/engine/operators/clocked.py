@@ -24,8 +24,8 @@ _MOST = 20_000_000  # windows that are made in one step
 class ClockWindows(Operator):
     """All windows that end at or after the least end of a standing input event, and by the clock.
 
-    It reads all inputs, also those that no rule reads, to know the least end; the circuit tells it the time. What a compaction has forgotten is not
-    made again: `numbers` are those of the windows that have been made so far.
+    It reads all inputs, also those that no rule reads, to know the least end; the circuit tells it the time. What a
+    compaction has forgotten is not made again: `numbers` are those of the windows that have been made so far.
     """
 
     kind = "windows"
