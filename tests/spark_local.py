@@ -246,15 +246,22 @@ class Local:
     # Batch
 
     def batch(
-        self, buckets: int, *, slices: bool = True, skew: bool = False, until: int | None = None, chunk: int = 1 << 16
+        self,
+        buckets: int,
+        *,
+        slices: bool = True,
+        skew: bool = False,
+        until: int | None = None,
+        chunk: int = 1 << 16,
+        times: int = SLICES,
     ) -> tuple[list[Event], Stages]:
-        """The answers of the batch executor."""
+        """The answers of the batch executor; a slice is `times` as long as its answers can be."""
         spread = stages(self.plan_of_all, self.pipeline.longest, slices)
         before: list[Row] | None = None
         old, host._CHUNK = host._CHUNK, chunk
         try:
             for stage in spread.stages:
-                before = self._batch_stage(spread, stage, before, buckets, skew, until)
+                before = self._batch_stage(spread, stage, before, buckets, skew, until, times)
         finally:
             host._CHUNK = old
         outputs = set(spread.plan.outputs)
@@ -273,7 +280,7 @@ class Local:
         assert all(row["op"] > 0 for row in kept), "a history takes nothing back"
         return [self.event(row) for row in kept if now is None or row["end"] <= now], spread
 
-    def _batch_stage(self, spread: Stages, stage: Stage, before: list[Row] | None, buckets: int, skew: bool, until: int | None) -> list[Row]:  # fmt: skip
+    def _batch_stage(self, spread: Stages, stage: Stage, before: list[Row] | None, buckets: int, skew: bool, until: int | None, times: int) -> list[Row]:  # fmt: skip
         pipeline, clock = self.pipeline, self.pipeline.clock
         own = {self.layout.codes[t] for t in pipeline.own(spread, stage)}
         revoked = {i.id for i in self.history if isinstance(i, Revocation)}
@@ -285,7 +292,7 @@ class Local:
         length = stage.longest if stage.how == "slices" else None
         if stage.how == "key" and skew:
             length = can_slice(spread, stage, pipeline.longest)
-        size = None if length is None else SLICES * max(1, clock.length(length))
+        size = None if length is None else times * max(1, clock.length(length))
         if asks_the_clock(stage):
             ends = [i.end for i in self.history if isinstance(i, Event)]
             rows = [{**row, "now": max(ends, default=None) if until is None else until} for row in rows]

@@ -45,11 +45,12 @@ SENT = {
 
 def frames(spark: SparkSession) -> tuple[dict[str, DataFrame], DataFrame]:
     orders = [
-        (s, float(a), 60 * t) for t, (s, a) in enumerate([(1, 1), (1, 2), (2, 1), (2, 3), (3, 3), (1, 5), (9, 2)])
+        (s, float(a), 60 * t, f"order {t}")
+        for t, (s, a) in enumerate([(1, 1), (1, 2), (2, 1), (2, 3), (3, 3), (1, 5), (9, 2)])
     ]
     visits = [(1, "x", 30), (2, "y", 130), (2, "z", 400)]
-    events = {
-        "order": spark.createDataFrame(orders, "store int, amount double, time long"),
+    events = {  # visits have no ids
+        "order": spark.createDataFrame(orders, "store int, amount double, time long, id string"),
         "visit": spark.createDataFrame(visits, "store int, who string, time long"),
     }
     return events, spark.createDataFrame([(1, "n"), (2, "s"), (2, "t"), (5, "w")], "id long, region string")
@@ -83,6 +84,28 @@ def test_a_column_that_is_missing(spark: SparkSession) -> None:
     events, stores = frames(spark)
     with pytest.raises(DataError, match="`store` have no column `region`"):
         detect(DECLARED + JOINED["one event"], events, facts={"store": stores.withColumnRenamed("region", "area")})
+
+
+def test_an_event_that_many_facts_speak_of_is_revoked(spark: SparkSession, tmp_path: Path) -> None:
+    """In a stream it comes with each of them, and alone; all of that goes."""
+    program = DECLARED + "busy(S, R) <- order(S, _) WHERE store(S, R).\nany(S) <- order(S, _)."
+    batches: list[list[dict[str, object]]] = [
+        [{"store": 2, "amount": 1.0, "time": 1, "id": "o1"}, {"store": 1, "amount": 1.0, "time": 2, "id": "o2"}],
+        [{"store": 2, "amount": 1.0, "time": 1, "id": "o1"}, {"store": 2, "amount": 1.0, "time": 3, "id": "o3"}],
+        [{"op": "revoke", "id": "o1"}],
+    ]
+    schema = "store int, amount double, time long, id string, op string"
+    orders = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(written(tmp_path / "in", batches))
+    _, stores = frames(spark)
+    found = detect_stream(
+        program, {"order": orders}, facts={"store": stores}, lateness="50s", emit="early", buckets=2, broadcast=1, clock="logical"
+    )  # fmt: skip
+    assert found.pipeline.joined == ("store",)
+    found.events.writeStream.format("memory").queryName("revoked").trigger(availableNow=True).start().awaitTermination()
+    said = Counter((r["op"], r["type"], *json.loads(r["args"]), r["end"]) for r in spark.table("revoked").collect())
+    of_o1 = [("busy", 2, "s", 1), ("busy", 2, "t", 1), ("any", 2, 1)]
+    others = [("busy", 1, "n", 2), ("any", 1, 2), ("busy", 2, "s", 3), ("busy", 2, "t", 3), ("any", 2, 3)]
+    assert said == Counter([("insert", *e) for e in of_o1 + others] + [("retract", *e) for e in of_o1])
 
 
 # Streams of facts

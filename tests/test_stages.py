@@ -97,7 +97,8 @@ def check_batch(told: Told, buckets: int, seed: object) -> tuple[list[Event], St
     chance = random.Random(f"batch {seed}")
     local = told.local(seed)
     found, spread = local.batch(
-        buckets, slices=chance.random() < 0.8, skew=chance.random() < 0.3, until=told.until, chunk=chance.choice([1, 3, 1 << 16])
+        buckets, slices=chance.random() < 0.8, skew=chance.random() < 0.3, until=told.until, chunk=chance.choice([1, 3, 1 << 16]),
+        times=chance.choice([1, 1, 2, 16]),
     )  # fmt: skip
     answer = {e.content: e for e in found}
     assert len(answer) == len(found), "an answer is there twice"
@@ -438,6 +439,14 @@ def test_the_blizzards_of_the_papers() -> None:
         "one() -> AreaSettling",
         "key(AreaSettling.0, BlizzardArea.0) -> BlizzardArea",
     ]
+
+
+@pytest.mark.parametrize("buckets", [1, 2])
+def test_an_event_with_an_id_is_in_all_its_slices(buckets: int) -> None:
+    program = augury.compile("event day(n: int).\noutput pair.\npair(A, B) <- (day(A) SEQ day(B)).3.")
+    history: list[HistoryItem] = [Event("day", (t % 7,), t, id=f"day {t}") for t in range(100)]
+    for n in range(4):
+        check_batch(Told(program, [*history, history[50]], Clock("logical")), buckets, n)
 
 
 def test_without_a_bound_on_inputs_nothing_is_cut_into_slices() -> None:

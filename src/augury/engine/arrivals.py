@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,12 @@ from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.errors import DataError, RunError
 from augury.jit import Array
-from augury.model import Event, HistoryItem, Revocation
+from augury.model import Event, HistoryItem, OrderKey, Revocation
 from augury.sources import Batch, History
 from augury.sources.cells import MISSING
 
 InputRow = tuple[Events, int]  # an event that has come, by its row
+Copy = tuple[object, ...]  # what tells the rows of one event apart: their type, and the arguments that are not its own
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Arrived:
             alive = [r for r in dict.fromkeys(rows) if events.out.table.alive[r]]
             events.out.table.kill(np.array(alive, np.int64)) if alive else None
         for name in self.withdrawn:
-            self.arrivals.by_id.pop(name, None)
+            self.arrivals.forget(name)
         for part in self._portions(circuit):
             for type, batch in part.items():
                 self.arrivals.add(circuit, type, batch, self)
@@ -128,6 +129,9 @@ class Arrivals:
         """Events that last longer than `longest` are put aside."""
         self.circuit, self.plan, self.longest = circuit, plan, longest
         self.by_id: dict[str, InputRow] = {}
+        # An event stands in several rows where it is in several slices of time, or comes with what facts say of it.
+        self.copied = bool(plan.hidden or plan.aliases)
+        self.copies: dict[str, dict[Copy, InputRow]] = {}
         self.tombstones: set[str] = set()
         self.unnamed = False  # whether some events have no id of their own
         self.looked_up: dict[int, int] = {}  # how far the ids of unnamed events are in `by_id`, by table
@@ -285,8 +289,37 @@ class Arrivals:
             table = events.out.table
             for row in range(self.looked_up.get(id(events), 0), table.n):
                 if events.given_id(row) is None:
-                    self.by_id.setdefault(events.id(row), (events, row))
+                    self.note(events.id(row), (events, row))
             self.looked_up[id(events)] = table.n
+
+    def note(self, id: str, known: InputRow) -> None:
+        """That an id names an event."""
+        self.by_id.setdefault(id, known)
+        if self.copied:
+            events, row = known
+            self.copies.setdefault(id, {})[self._copy((events.type, events.arity), events.args(row))] = known
+
+    def forget(self, id: str) -> None:
+        self.by_id.pop(id, None)
+        self.copies.pop(id, None)
+
+    def rows(self, id: str) -> Iterable[InputRow]:
+        """All rows of the event that an id names."""
+        return self.copies[id].values() if self.copied else (self.by_id[id],)
+
+    def _own_type(self, type: Predicate) -> Predicate:
+        """The type that events were given as: without what facts say of them, and without their slice."""
+        return self.plan.aliases.get(type, (type[0], type[1] - self.plan.hidden))
+
+    def _copy(self, type: Predicate, args: Sequence[object]) -> Copy:
+        return (type[0], *args[self._own_type(type)[1] :])
+
+    def _content(self, event: Event) -> OrderKey:
+        """What an event is, whichever of its rows it was read from."""
+        if not self.copied:
+            return event.content
+        name, arity = self._own_type((event.type, len(event.args)))
+        return replace(event, type=name, args=event.args[:arity]).content
 
     def _revoke(
         self,
@@ -312,7 +345,7 @@ class Arrivals:
                 if frontier is not None and events.out.table.data[END, row] <= frontier:
                     arrived.late.append(item)
                     return
-                arrived.killed.append(known)
+                arrived.killed += self.rows(item.id)
         if item.id not in self.tombstones:
             tombstones.add(item.id)
 
@@ -356,32 +389,42 @@ class Arrivals:
             arrived.late += batch.some(np.flatnonzero(late)).events(name)
             batch = batch.some(np.flatnonzero(~late))
         if batch.ids is not None:
-            batch = self._new_ones(name, batch, arrived)
+            batch = self._new_ones(type, batch, arrived)
         if len(batch.end):
             arrived.batches[type] = batch
             last = int(batch.end.max())
             arrived.greatest = last if arrived.greatest is None else max(arrived.greatest, last)
 
-    def _new_ones(self, name: str, batch: Batch, arrived: Arrived) -> Batch:
+    def _new_ones(self, type: Predicate, batch: Batch, arrived: Arrived) -> Batch:
         """Without those whose id is known already."""
         keep: list[int] = []
         seen: dict[str, int] = {}
+        copies: dict[str, set[Copy]] = {}  # the rows of events that are known that are in the batch
         revoked = set(arrived.tombstones)
         for i, id in enumerate(batch.ids):
             if id is None:
                 keep.append(i)
                 continue
             known = self._find(id)
-            if known is None and id not in seen:
+            if known is not None or id in seen:
+                event = batch.event(type[0], i)
+                other = known[0].event(known[1]) if known is not None else batch.event(type[0], seen[id])
+                if self._content(other) != self._content(event):
+                    arrived.rejected.append((event, f"the id {id} names another event already"))
+                    continue
+                if not self.copied:
+                    continue
+                copy, mine = self._copy(type, event.args), copies.setdefault(id, set())
+                if copy in mine or copy in self.copies.get(id, ()):
+                    continue
+                mine.add(copy)
+            else:
                 seen[id] = i
-                keep.append(i)
-                if id in self.tombstones or id in revoked:
-                    batch.dead.append(i)
-                continue
-            event = batch.event(name, i)
-            other = (known[0].event(known[1]) if known is not None else batch.event(name, seen[id])).content
-            if other != event.content:
-                arrived.rejected.append((event, f"the id {id} names another event already"))
+                if self.copied:
+                    copies[id] = {self._copy(type, batch.event(type[0], i).args)}
+            keep.append(i)
+            if id in self.tombstones or id in revoked:
+                batch.dead.append(i)
         return batch if len(keep) == len(batch.ids) else batch.some(np.array(keep, np.int64))
 
     # Into the circuit
@@ -394,8 +437,9 @@ class Arrivals:
         else:
             for i, id in enumerate(batch.ids):
                 if id is not None:
-                    self.by_id[id] = (events, first + i)
-                    arrived.new_ids.append(id)
+                    if id not in self.by_id:
+                        arrived.new_ids.append(id)
+                    self.note(id, (events, first + i))
                 else:
                     self.unnamed = True
         dead = [first + i for i in batch.dead]
@@ -407,24 +451,39 @@ class Arrivals:
 
     def moved(self, moved: Mapping[int, Array]) -> None:
         """After a compaction: the ids of events that are forgotten are forgotten, too."""
-        known = {}
-        for name, (events, row) in self.by_id.items():
-            place = int(moved[id(events.out.table)][row])
-            if place >= 0:
-                known[name] = (events, place)
-            else:
-                self.tombstones.discard(name)
-        self.by_id = known
+
+        def place(known: InputRow) -> InputRow | None:
+            row = int(moved[id(known[0].out.table)][known[1]])
+            return (known[0], row) if row >= 0 else None
+
+        before = self.by_id
+        self._keep(place)
+        self.tombstones -= before.keys() - self.by_id.keys()
         self.looked_up = {id(e): e.out.table.n for e in self.circuit.inputs.values() if id(e) in self.looked_up}
 
     def undo(self, arrived: Arrived) -> None:
         self.unnamed = arrived.unnamed
         for name in arrived.new_ids:
-            self.by_id.pop(name, None)
+            self.forget(name)
         self.tombstones.difference_update(arrived.tombstones)
         self.looked_up.clear()
-        table_rows = {id(e): e.out.table.n for e in self.circuit.inputs.values()}
-        self.by_id = {i: (e, r) for i, (e, r) in self.by_id.items() if r < table_rows[id(e)]}
+        rows = {id(e): e.out.table.n for e in self.circuit.inputs.values()}
+        self._keep(lambda known: known if known[1] < rows[id(known[0])] else None)
+
+    def _keep(self, place: Callable[[InputRow], InputRow | None]) -> None:
+        """Forgets the ids of rows that have no place any more."""
+        by_id, copies = dict[str, InputRow](), dict[str, dict[Copy, InputRow]]()
+        for name, known in self.by_id.items():
+            if self.copied:
+                left = {copy: at for copy, row in self.copies[name].items() if (at := place(row)) is not None}
+                if left:
+                    copies[name] = left
+                found = next(iter(left.values()), None)
+            else:
+                found = place(known)
+            if found is not None:
+                by_id[name] = found
+        self.by_id, self.copies = by_id, copies
 
 
 def _made(id: str) -> bool:

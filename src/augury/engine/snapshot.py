@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from augury.algebra.plan import Plan
     from augury.columns.table import Table
     from augury.compiled import Compiled
-    from augury.engine.arrivals import Arrivals
+    from augury.engine.arrivals import Arrivals, InputRow
     from augury.engine.circuit import Circuit
     from augury.engine.operators.base import Operator
     from augury.engine.session import Session
@@ -81,6 +81,7 @@ def _state(session: Session) -> dict[str, Any]:
     circuit, arrivals, settings = session.circuit, session.arrivals, session.settings
     named = names(circuit)
     place = {id(operator): number for number, operator in enumerate(named.values())}
+    known = [(name, row) for name in arrivals.by_id for row in arrivals.rows(name)]
     return {
         "clock": session.clock,
         "settings": {
@@ -109,9 +110,9 @@ def _state(session: Session) -> dict[str, Any]:
         "states": [o.state(place) for o in named.values()],
         "shown": [one.shown[: one.events.out.table.n] for one in session.answers],
         "ids": {
-            "names": _own_names(arrivals),
-            "place": np.fromiter((place[id(events)] for events, _ in arrivals.by_id.values()), np.int64),
-            "row": np.fromiter((row for _, row in arrivals.by_id.values()), np.int64),
+            "names": _own_names(arrivals, known),
+            "place": np.fromiter((place[id(events)] for _, (events, _) in known), np.int64),
+            "row": np.fromiter((row for _, (_, row) in known), np.int64),
         },
         "tombstones": sorted(arrivals.tombstones),
         "unnamed": arrivals.unnamed,
@@ -132,13 +133,10 @@ def _table(table: Table) -> list[Array]:
     return [table.alive[: table.n], *table.data[:, : table.n]]
 
 
-def _own_names(arrivals: Arrivals) -> list[str | None]:
+def _own_names(arrivals: Arrivals, known: list[tuple[str, InputRow]]) -> list[str | None]:
     """The ids that name events; null where it is the one that the event came with."""
     given = {id(events): _given_ids(events) for events in arrivals.circuit.inputs.values()}
-    return [
-        None if (own := given[id(events)]) and own[row] == name else name
-        for name, (events, row) in arrivals.by_id.items()
-    ]
+    return [None if (own := given[id(events)]) and own[row] == name else name for name, (events, row) in known]
 
 
 def _given_ids(events: Events) -> list[str | None]:
@@ -275,12 +273,13 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     require(are_texts(ids["names"], null=True), "names that are none")
     check_events(ids["place"], ids["row"], named)
     given_ids = [_given_ids(o) if isinstance(o, Events) else [] for o in named]
-    found = zip(ids["names"], ids["place"].tolist(), ids["row"].tolist(), strict=True)
-    by_id: dict[Any, Any] = {
-        given_ids[place][row] if name is None else name: (named[place], row) for name, place, row in found
-    }
-    require(None not in by_id and len(by_id) == len(ids["names"]), "names that are none, or stand twice")
-    arrivals.by_id = by_id
+    rows = list(zip(ids["place"].tolist(), ids["row"].tolist(), strict=True))
+    own: list[Any] = [
+        given_ids[place][row] if name is None else name for name, (place, row) in zip(ids["names"], rows, strict=True)
+    ]
+    require(None not in own and (arrivals.copied or len(set(own)) == len(own)), "names that are none, or stand twice")
+    for name, (place, row) in zip(own, rows, strict=True):
+        arrivals.note(name, (cast(Events, named[place]), row))
     require(are_texts(state["tombstones"]), "names that are none")
     arrivals.tombstones, arrivals.unnamed = set(state["tombstones"]), _flag(state["unnamed"])
     looked_up = np.array(state["looked_up"], np.int64)
