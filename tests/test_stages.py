@@ -449,6 +449,13 @@ def test_an_event_with_an_id_is_in_all_its_slices(buckets: int) -> None:
         check_batch(Told(program, [*history, history[50]], Clock("logical")), buckets, n)
 
 
+def test_equal_events_without_ids_are_counted_in_each_of_their_slices() -> None:
+    program = augury.compile("event day(n: int).\noutput pair.\npair(A, B) <- (day(A) SEQ day(B)).3.")
+    history: list[HistoryItem] = [Event("day", (t // 2 % 7,), t // 2) for t in range(100)]
+    for n in range(4):
+        check_batch(Told(program, history, Clock("logical")), 1, n)
+
+
 def test_without_a_bound_on_inputs_nothing_is_cut_into_slices() -> None:
     assert planned("s(X, Y) <- (a(X) SEQ b(Y)).5.", None) == ["one() -> s"]
 

@@ -227,17 +227,17 @@ class Events(Operator):
 
     def _hashes(self, rows: Array) -> tuple[Array, Array]:
         """The hashes of contents, and how they are written."""
-        data, dictionary = self.out.table.data, self.out.table.dictionary
-        found: list[tuple[Array, Array]] = []
-        for position in range(self.id_arity):
-            if position in self.used:
-                codes = data[self.field(position), rows]
-                found.append((dictionary.hashes(codes), dictionary.spellings(codes)))
-            else:
-                parts = [_hashed(some(chunk.columns[position], at)) for chunk, at in self.pieces(rows)]
-                found.append((np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])))
+        data = self.out.table.data
+        found = [self._column_hashes(position, rows) for position in range(self.id_arity)]
         hashes = content_hashes(self.id_type, [h for h, _ in found], data[START, rows], data[END, rows])
         return hashes, spellings_of([s for _, s in found], len(rows))
+
+    def _column_hashes(self, position: int, rows: Array) -> tuple[Array, Array]:
+        if position in self.used:
+            codes, dictionary = self.out.table.data[self.field(position), rows], self.out.table.dictionary
+            return dictionary.hashes(codes), dictionary.spellings(codes)
+        parts = [_hashed(some(chunk.columns[position], at)) for chunk, at in self.pieces(rows)]
+        return np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])
 
     def numbers(self, rows: Array) -> Array:
         """How many equal events without an id, written alike, came before each row."""
@@ -266,6 +266,8 @@ class Events(Operator):
         if not len(alike):
             return result[rows]
         keys = mixed(*self._hashes(alike))
+        for position in range(self.id_arity, self.arity):  # the rows of one event are not among its equals
+            keys = mixed(keys, self._column_hashes(position, alike)[0])
         order = np.argsort(keys, kind="stable")
         new = np.r_[True, np.diff(keys[order]) != 0]
         first, run = np.flatnonzero(new), np.cumsum(new) - 1
