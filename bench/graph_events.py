@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from augury.graphs.dataset import Dataset
+from augury.graphs.graph_texts import Triples, read
 from augury.graphs.parse import read_pattern
-from augury.graphs.patterns import Pattern, needs
-from augury.graphs.read import Triples, read
-from augury.graphs.solve import solutions
-from augury.graphs.terms import Terms
+from augury.graphs.rdf_terms import Terms
+from augury.graphs.solver import solutions
+from augury.graphs.sparql_algebra import Pattern, needs
 from augury.jit import HOT, count_work
 from augury.model import Iri
 from bench.measure import Settings, best

@@ -18,8 +18,11 @@ pytest.importorskip("pyoxigraph")
 pytest.importorskip("rdflib")
 
 from augury.graphs.dataset import Dataset
+from augury.graphs.graph_texts import read
 from augury.graphs.parse import PatternError, read_expression, read_pattern
-from augury.graphs.patterns import (
+from augury.graphs.rdf_terms import UNBOUND, Terms
+from augury.graphs.solver import solutions
+from augury.graphs.sparql_algebra import (
     Basic,
     Blank,
     Call,
@@ -35,9 +38,6 @@ from augury.graphs.patterns import (
     needs,
     split_outer,
 )
-from augury.graphs.read import read
-from augury.graphs.solve import solutions
-from augury.graphs.terms import UNBOUND, Terms
 from augury.model import Iri
 from tests.w3c_sparql import term
 

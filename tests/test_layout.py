@@ -17,7 +17,7 @@ ORDER = [
 ]  # fmt: skip
 # One idea on two sides: a format that is read and written, a command and what it does, an algebra's node and its meaning.
 TWO_SIDES = {
-    "batch", "csv", "facts", "files", "job", "jsonl", "parquet", "patterns", "policies", "read", "relation", "run", "solve", "static", "stream", "terms", "types", "why",
+    "batch", "csv", "facts", "files", "job", "jsonl", "parquet", "patterns", "policies", "relation", "run", "static", "stream", "why",
 }  # fmt: skip
 
 

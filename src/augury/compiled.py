@@ -30,7 +30,7 @@ from augury.errors import (
 from augury.knowledge.sparql import check_queries
 from augury.language import syntax as s
 from augury.language.checks import check
-from augury.language.checks.types import check_subjects, check_types
+from augury.language.checks.inference import check_subjects, check_types
 from augury.language.read import Loader, read
 from augury.language.spaseq.graph_atoms import graph_atoms
 from augury.language.spaseq.query_checks import check_origin

@@ -223,7 +223,7 @@ class Graph:
     pattern   a group of SPARQL in its normal form, see `graph_queries.py`. GRAPH inside reads the static dataset: of the
               graphs in `visible`, or of all where that is None.
     binds     each variable of the pattern that is looked at, and the variable of the row that it becomes: null where a
-              solution leaves it open, the term as its key (see `graphs/terms.py`) otherwise, by which terms are told apart.
+              solution leaves it open, the term as its key (see `graphs/rdf_terms.py`) otherwise, by which terms are told apart.
     event     a variable for the id of the event, where somebody asks.
     static    whether the pattern reads the static dataset.
     """

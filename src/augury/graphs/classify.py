@@ -11,7 +11,7 @@ import numpy as np
 from augury.graphs.keys import same_bytes
 from augury.graphs.lexical import DATE_TIME as XSD_DATE_TIME
 from augury.graphs.lexical import INTEGERS, RANKS
-from augury.graphs.patterns import BOOLEAN
+from augury.graphs.sparql_algebra import BOOLEAN
 from augury.jit import Array, Kernel, helper
 
 MAKES_NO_ARRAYS = True

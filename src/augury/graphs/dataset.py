@@ -10,9 +10,9 @@ import numpy as np
 
 from augury.graphs.match import Filters, Graph, fitting
 from augury.graphs.paths import relation
-from augury.graphs.patterns import TriplePattern, Variable
+from augury.graphs.rdf_terms import Terms
 from augury.graphs.solutions import ONE, Pairs, Table, distinct, expanded, joined
-from augury.graphs.terms import Terms
+from augury.graphs.sparql_algebra import TriplePattern, Variable
 from augury.jit import Array
 from augury.model import Iri
 

@@ -14,12 +14,12 @@ from functools import reduce
 import numpy as np
 
 from augury.graphs import classify as t
-from augury.graphs import patterns as p
+from augury.graphs import sparql_algebra as p
 from augury.graphs.functions import FUNCTIONS, ExpressionError
 from augury.graphs.lexical import FALSE, RANKED, TRUE, show_double
-from augury.graphs.patterns import Expression
+from augury.graphs.rdf_terms import UNBOUND, Terms, Worth, key_of
 from augury.graphs.solutions import Table
-from augury.graphs.terms import UNBOUND, Terms, Worth, key_of
+from augury.graphs.sparql_algebra import Expression
 from augury.jit import Array
 
 _TRUTH_RANK = 4  # beyond those of numbers

@@ -19,7 +19,7 @@ from urllib.parse import quote, urljoin
 
 from augury.graphs import lexical as lex
 from augury.graphs.lexical import RANKED, RANKS, Moment, Number, family, literal_of, moment_of, number_of, of_rank
-from augury.graphs.patterns import (
+from augury.graphs.sparql_algebra import (
     BOOLEAN,
     LANG_STRING,
     STRING,

@@ -12,9 +12,9 @@ from threading import Lock
 from typing import Any, assert_never
 
 from augury.errors import RunError, nearest
-from augury.graphs import patterns as p
+from augury.graphs import sparql_algebra as p
 from augury.graphs.functions import ARITY, REFUSED
-from augury.graphs.patterns import Expression, Pattern, RdfTerm, Variable
+from augury.graphs.sparql_algebra import Expression, Pattern, RdfTerm, Variable
 from augury.model import Iri
 
 _ESCAPE = re.compile(r"\\u([0-9a-f]{4}(?:[0-9a-f]{4})?)", re.IGNORECASE)

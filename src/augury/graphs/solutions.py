@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from augury.columns.guard import check_memory
-from augury.graphs.terms import UNBOUND
+from augury.graphs.rdf_terms import UNBOUND
 from augury.jit import Array
 
 _FEW = 4  # pairs a row, up to which all pairs of an event are looked at

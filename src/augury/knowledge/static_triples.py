@@ -13,8 +13,8 @@ import numpy as np
 
 from augury.algebra.nodes import Graph, walk_all
 from augury.algebra.plan import Plan
-from augury.graphs.read import _Blanks, _term, read
-from augury.graphs.terms import Terms, key_of, term_of
+from augury.graphs.graph_texts import _Blanks, _term, read
+from augury.graphs.rdf_terms import Terms, key_of, term_of
 from augury.jit import Array
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.rdf import Triples, _format, _oxigraph, form_of

@@ -7,8 +7,8 @@ import numpy as np
 from augury.columns.dictionary import NULL, OPEN, Dictionary
 from augury.columns.table import grown
 from augury.errors import RunError
-from augury.graphs.read import Triples
-from augury.graphs.terms import UNBOUND, Terms
+from augury.graphs.graph_texts import Triples
+from augury.graphs.rdf_terms import UNBOUND, Terms
 from augury.jit import Array
 
 _UNKNOWN = -2

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from augury.graphs.evaluate import Expressions
+from augury.graphs.rdf_terms import UNBOUND, Terms, key_of, term_of_text
 from augury.graphs.solutions import Table
-from augury.graphs.terms import UNBOUND, Terms, key_of, term_of_text
 from augury.model import Value
 from augury.queries.term_aggregates import TermAggregate, compared
 from augury.queries.term_functions import _no_exists, expression_of, graph_text

@@ -11,8 +11,8 @@ from functools import cmp_to_key
 from augury.algebra.graph_queries import AggregateName
 from augury.graphs import functions as f
 from augury.graphs import lexical as lex
-from augury.graphs.patterns import Blank, Literal, RdfTerm
-from augury.graphs.terms import key_of, term_of_text
+from augury.graphs.rdf_terms import key_of, term_of_text
+from augury.graphs.sparql_algebra import Blank, Literal, RdfTerm
 from augury.model import Iri, Value
 
 

@@ -13,12 +13,12 @@ from augury.clock import Timestamp
 from augury.columns.dictionary import Dictionary
 from augury.errors import RunError
 from augury.graphs.evaluate import Expressions
+from augury.graphs.graph_texts import _Blanks, oxigraph
+from augury.graphs.graph_texts import _term as _read_term
 from augury.graphs.parse import read_expression
-from augury.graphs.patterns import Blank, Exists, Expression, Literal, RdfTerm
-from augury.graphs.read import _Blanks, oxigraph
-from augury.graphs.read import _term as _read_term
+from augury.graphs.rdf_terms import UNBOUND, key_of, term_of, term_of_text, value_of_term
 from augury.graphs.solutions import Table
-from augury.graphs.terms import UNBOUND, key_of, term_of, term_of_text, value_of_term
+from augury.graphs.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
 from augury.jit import Array
 from augury.model import Iri, Value
 from augury.queries.coded_terms import CodedTerms, coded_terms

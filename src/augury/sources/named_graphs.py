@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from augury.errors import DataError
+from augury.graphs.graph_texts import MADE_UP, oxigraph, said_by_parser
 from augury.graphs.lexical import number_of
-from augury.graphs.patterns import Literal
-from augury.graphs.read import MADE_UP, oxigraph, said_by_parser
+from augury.graphs.sparql_algebra import Literal
 from augury.sources.blocks import Stream
 from augury.sources.cells import ArrowCells, PlainCells
 from augury.sources.problems import Problem

@@ -16,12 +16,12 @@ from augury.engine.events import Events
 from augury.engine.operators.map import Map
 from augury.errors import DataError
 from augury.graphs.dataset import NO_DATASET, Dataset
+from augury.graphs.graph_texts import ReadAhead, Triples, read
 from augury.graphs.match import EventGraph
 from augury.graphs.parse import read_pattern
-from augury.graphs.patterns import InGraph, Needs, every_pattern, needs
-from augury.graphs.read import ReadAhead, Triples, read
-from augury.graphs.solve import Solving
-from augury.graphs.terms import Terms
+from augury.graphs.rdf_terms import Terms
+from augury.graphs.solver import Solving
+from augury.graphs.sparql_algebra import InGraph, Needs, every_pattern, needs
 from augury.jit import Array
 from augury.knowledge.static_triples import STATIC_TRIPLES
 from augury.model import Iri

@@ -8,11 +8,11 @@ from augury.algebra.plan import Plan
 from augury.errors import Findings
 from augury.language.checks.arity import check_arity
 from augury.language.checks.cycles import check_cycles
+from augury.language.checks.inference import check_types
 from augury.language.checks.scope import check_scope
 from augury.language.checks.slips import check_slips
 from augury.language.checks.static import check_static
 from augury.language.checks.times import check_times
-from augury.language.checks.types import check_types
 
 CHECKS = (check_arity, check_scope, check_static, check_cycles, check_times, check_types, check_slips)
 

@@ -21,8 +21,8 @@ from augury.engine.operators.runs.moves import Move
 from augury.engine.operators.runs.sight import Question, Sight
 from augury.graphs import lexical as lex
 from augury.graphs.classify import NUMBER
-from augury.graphs.patterns import Call, Constant, Literal, Variable
-from augury.graphs.patterns import Expression as TermExpression
+from augury.graphs.sparql_algebra import Call, Constant, Literal, Variable
+from augury.graphs.sparql_algebra import Expression as TermExpression
 from augury.jit import Array
 from augury.queries.coded_terms import coded_terms
 from augury.queries.term_functions import Meets, expression_of

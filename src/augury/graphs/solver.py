@@ -12,13 +12,13 @@ from typing import assert_never
 
 import numpy as np
 
-from augury.graphs import patterns as p
+from augury.graphs import sparql_algebra as p
 from augury.graphs.dataset import NO_DATASET, Dataset, seeds
 from augury.graphs.evaluate import Expressions
+from augury.graphs.graph_texts import Triples
 from augury.graphs.match import EventGraph, Graph, Waiting, match_basic
-from augury.graphs.patterns import Expression, Pattern
 from augury.graphs.push import push
-from augury.graphs.read import Triples
+from augury.graphs.rdf_terms import UNBOUND, Terms
 from augury.graphs.solutions import (
     Pairs,
     Table,
@@ -31,7 +31,7 @@ from augury.graphs.solutions import (
     stacked,
     united,
 )
-from augury.graphs.terms import UNBOUND, Terms
+from augury.graphs.sparql_algebra import Expression, Pattern
 from augury.jit import Array
 
 

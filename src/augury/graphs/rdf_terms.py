@@ -46,7 +46,7 @@ from augury.graphs.classify import (
 )  # fmt: skip
 from augury.graphs.keys import Keys, compiled
 from augury.graphs.literals import literal_value
-from augury.graphs.patterns import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
+from augury.graphs.sparql_algebra import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
 from augury.jit import Array
 from augury.model import Iri, Term, Value, show_value
 

@@ -17,8 +17,8 @@ import numpy as np
 from augury.errors import RunError
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
-from augury.graphs.patterns import ALL, LANG_STRING, STRING, Blank, Literal, Needs, RdfTerm, Triple
-from augury.graphs.terms import Terms, key_of
+from augury.graphs.rdf_terms import Terms, key_of
+from augury.graphs.sparql_algebra import ALL, LANG_STRING, STRING, Blank, Literal, Needs, RdfTerm, Triple
 from augury.jit import Array, Kernel, expect_work
 from augury.model import Iri
 
