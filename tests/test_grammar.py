@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,24 +51,26 @@ def outcome(parser: Lark, text: str) -> object:
     return tree, [node.meta.start_pos for node in tree.iter_subtrees() if not node.meta.empty]
 
 
-def test_kept_tables_read_as_the_grammar_does(places: list[Path]) -> None:
+def test_kept_tables_read_as_the_grammar_does(places: list[Path], made: list[str]) -> None:
     first = grammar.parser()
     kept = list(places[0].iterdir())
     assert len(kept) == 1 and not places[1].exists()
     loaded = again()
-    assert loaded is not first and list(places[0].iterdir()) == kept
+    assert loaded is not first and len(made) == 1 and list(places[0].iterdir()) == kept
     assert [outcome(loaded, text) for text in STATEMENTS] == [outcome(first, text) for text in STATEMENTS]
+
+
+_made = cache(grammar.made)
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The grammars of which tables are made from now on."""
+    """The grammars of which tables are made from now on; it takes seconds, so one that was made is taken again."""
     texts: list[str] = []
-    make = grammar.made
 
     def watched(text: str) -> Lark:
         texts.append(text)
-        return make(text)
+        return _made(text)
 
     monkeypatch.setattr(grammar, "made", watched)
     return texts
@@ -88,10 +91,10 @@ def test_damaged_and_old_tables_are_made_anew(kept: int | None, places: list[Pat
     assert again().parse(STATEMENTS[0]) and again().parse(STATEMENTS[0]) and len(made) == 2
 
 
-def test_where_nothing_can_be_written_the_parser_is_made(places: list[Path]) -> None:
+def test_where_nothing_can_be_written_the_parser_is_made(places: list[Path], made: list[str]) -> None:
     places[0].parent.write_text("a file, where a folder should be")
     assert grammar.parser().parse(STATEMENTS[0]) and len(list(places[1].iterdir())) == 1
     places[1].joinpath(grammar._NAME).unlink()
     places[1].rmdir()
     places[1].write_text("here, too")
-    assert again().parse(STATEMENTS[0])
+    assert again().parse(STATEMENTS[0]) and len(made) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -21,10 +22,16 @@ TWO_SIDES = {
 }  # fmt: skip
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(path: Path) -> set[str]:
     """The parts of the tree that a file imports, wherever in the file it does."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -62,7 +69,7 @@ CONDITIONS = {t.__name__ for t in get_args(nodes.Condition)}
 def test_what_tells_nodes_apart_names_all_of_them() -> None:
     """A `match` on nodes or conditions ends in `assert_never`, so that a new one is missed by the type checker."""
     for path in SOURCE.rglob("*.py"):
-        for found in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for found in ast.walk(_tree(path)):
             if isinstance(found, ast.Match) and path.name != "sharing.py":  # which takes anything apart
                 used = {_class_of(p) for case in found.cases for p in ast.walk(case.pattern)}
                 if len(used & NODES) > 1 or len(used & CONDITIONS) > 1:
@@ -105,7 +112,7 @@ def test_nothing_is_read_that_could_run() -> None:
 
 
 def _modules(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = _tree(path)
     names = {alias.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
     return names | {n.module.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}
 
