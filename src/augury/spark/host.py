@@ -21,7 +21,7 @@ from augury.engine.snapshot import restored
 from augury.engine.trace import StepCache
 from augury.program import Program
 from augury.settings import Settings
-from augury.spark.layout import FAMILY, Layout, batches
+from augury.spark.layout import FAMILY, JOINT, Layout, batches
 from augury.spark.shipped import Shipped
 
 
@@ -30,7 +30,6 @@ def _ignore(item: Any) -> None:
 
 
 FAR = LONGEST - 1
-JOINT = "\x1f"  # between the ids of a trace; lists are slow on their way into a worker
 ERROR = -1  # the code of rows that tell what could not be computed: the rule, how often, and why
 _CHUNK = 1 << 16  # rows that are taken in at a time
 _COLUMNS = {"type": pa.int32(), "op": pa.int8(), "start": pa.int64(), "end": pa.int64(), "id": pa.string()}

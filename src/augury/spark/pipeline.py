@@ -27,8 +27,9 @@ from augury.sources.heading import NAMES, Names
 from augury.spark.casts import as_spark, json_text
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import BROADCAST, plan_facts
-from augury.spark.host import ERROR, JOINT, Work
+from augury.spark.host import ERROR, Work
 from augury.spark.inputs import Reading, Source, clock_of, is_frame, key_hash, layout_of, sources, unknown_types
+from augury.spark.layout import JOINT
 from augury.spark.pushdown import keep
 from augury.spark.shipped import Shipped
 
@@ -391,8 +392,8 @@ class Outputs(Mapping[str, DataFrame]):
 
 
 def listed() -> Column:
-    """The trace as a list."""
-    return F.split("trace", JOINT)
+    """The trace as a list; that of an event without inputs is empty."""
+    return F.when(F.col("trace") == "", F.array().cast("array<string>")).otherwise(F.split("trace", JOINT))
 
 
 def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, str], list[Predicate]]:

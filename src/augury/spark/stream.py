@@ -31,7 +31,8 @@ from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
-from augury.spark.host import JOINT, Work
+from augury.spark.host import Work
+from augury.spark.layout import JOINT
 from augury.spark.packages import bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.starting import ROCKSDB
