@@ -94,6 +94,7 @@ GOOD = [
     Case("nested", NESTED, {"m.jsonl": '{"type": "m", "a": 1, "b": "5", "c": {"functor": "p", "args": [1, 1.0, [2]]}, "l": [1, "x", null], "time": 1}\n{"type": "m", "a": 1.50, "b": 5, "c": null, "l": [], "time": 2}\n{"type": "n", "args": [[1], 2], "time": 3}\n'}, ("m.jsonl",)),
     Case("attributes that are called like roles", OWN, {"o.jsonl": '{"type": "order", "id": 5, "op": "revoke", "time": 3}\n{"type": "n", "args": ["a"], "time": 4, "id": "n1"}\n{"op": "revoke", "id": "n1"}\n{"type": "n", "args": ["b"], "time": 5, "id": 7}\n'}, ("o.jsonl",)),
     Case("a column that is an attribute", OWN, {"o.csv": "id,op,time\n5,revoke,3\n"}, ("order=o.csv",)),
+    Case("attributes that are called like roles, beside lists", OWN, {"o.jsonl": '{"type": "order", "args": [5, "x", 30], "id": "o1", "time": 3}\n{"type": "order", "id": 6, "op": "revoke", "time": 4}\n{"type": "order", "args": [7, "y", 50], "id": "o2", "op": "insert", "time": 5}\n{"op": "revoke", "id": "o1"}\n'}, ("o.jsonl",)),
     Case("intervals in JSON", BARE, {"a.jsonl": '{"type": "a", "args": [1, 2], "start": 1, "end": 4}\n{"type": "a", "args": [1, 2], "time": 3}\n{"type": "a", "args": [1, 2], "start": 2, "time": 3}\n'}, ("a.jsonl",)),
     Case("big numbers", "event a(x: int, y: float). out(X, Y) <- a(X, Y).", {"a.jsonl": '{"type": "a", "x": 9223372036854775807, "y": 0.1, "time": 1}\n{"type": "a", "x": -9223372036854775808, "y": 1e300, "time": 2}\n', "a.csv": "x,y,time\n9223372036854775807,0.30000000000000004,3\n"}, ("a.jsonl", "a=a.csv")),
 ]  # fmt: skip
@@ -166,7 +167,7 @@ def written(case: Case, folder: Path) -> list[SourceFile]:
 
 def shown(events: Iterable[Event]) -> list[Any]:
     """Events with their values as they are written: 1 and 1.0 differ."""
-    rows = [(e.type, e.args, e.start, e.end, e.id) for e in events]
+    rows = [(e.type, e.args, e.start, e.end, e.id, e.trace) for e in events]
     rows.sort(key=lambda row: (row[0], row[2], row[3], [order_key(a) for a in row[1]]))
     return [(type, [show_value(a) for a in args], *rest) for type, args, *rest in rows]
 

@@ -120,7 +120,7 @@ class Lines:
                 tuple(self._column(type, i) for i in range(len(args))),
                 tuple(_kind(a) for a in args),
                 _key(type),
-                frozenset(a.name for a in self.plan.declared.get(type[0], ())),
+                frozenset(),  # what is an attribute, and what is said of an event, is told apart line by line
             )
             for type, args in self.args.items()
         )
@@ -194,7 +194,7 @@ class Lines:
         arities = {name: len(args) for name, args in self.plan.declared.items()}
         by_name = F.element_at(literal_map(arities), type) if arities else F.lit(None).cast("int")
         arity = F.when(listed.isNotNull(), F.size(listed)).otherwise(F.coalesce(by_name, F.lit(0)))
-        roles = self._roles(keys)
+        roles = self._roles(keys, type, listed)
         frame = frame.select(
             "value",
             PATH,
@@ -244,12 +244,19 @@ class Lines:
         """What a line says under a key."""
         return F.when(F.col("ok"), _inside("p", key)).otherwise(_inside("q", key))
 
-    def _roles(self, keys: Mapping[str, Column]) -> dict[str, Column]:
-        """What lines say of their events: the columns of which some line says something."""
+    def _roles(self, keys: Mapping[str, Column], type: Column, listed: Column) -> dict[str, Column]:
+        """What lines say of their events: the columns of which some line says something.
+
+        The id and the op of an event whose attributes come by name may be attributes; beside a list they never are.
+        """
         names = self.source.names
         texts = {
             key: keys[key] if self._fields[key] == "string" else _text(keys[key]) for key in names.all if key in keys
         }
+        for key in (names.id, names.op):
+            if owners := [name for name, args in self.plan.declared.items() if any(a.name == key for a in args)]:
+                owned = F.coalesce(type.isin(owners), F.lit(False)) & listed.isNull()
+                texts[key] = F.when(~owned, texts[key])
         time = texts[names.time] if names.time == "time" else F.coalesce(texts[names.time], texts["time"])
         found = {names.time: _whole(time)}
         for role, name in (("start", names.start), ("end", names.end)):
@@ -321,7 +328,7 @@ class Lines:
         wrong.append((odd, "another number of arguments than the program has"))
         for name, misread in values.items():
             (type, _, attribute), users = self._places[name]
-            own = F.lit(True) if self._owns(type, names.op) else insert
+            own = F.col("list").isNull() | insert if self._owns(type, names.op) else insert
             text = f"`{attribute.name}` of `{type[0]}` is missing, or no {attribute.type}"
             wrong.append((F.col("key").isin(users) & own & misread, text))
         if not self.lasting:
