@@ -517,10 +517,16 @@ def test_codes_with_leading_zeros_stay_text(shell: Shell) -> None:
     assert answers(shell.augury("run", "p.aug", "--events", "a.csv")) == [("e", "0012", 1, 1)]
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
-    "options",
-    [("--format", "jsonl"), ("--format", "csv"), ("--format", "table"), ("--format", "arrow"), ("--changes",)],
+    ("unbuffered", "options"),
+    [
+        ("", ("--format", "jsonl")),
+        ("1", ("--format", "csv")),
+        ("", ("--format", "table")),
+        ("1", ("--format", "arrow")),
+        ("1", ("--changes",)),
+        ("", ("--changes",)),
+    ],
 )
 def test_a_full_disk_is_said_so(shell: Shell, unbuffered: str, options: tuple[str, ...]) -> None:
     """A disk that takes a part of the answers: the limit on the size of a file stands for it."""

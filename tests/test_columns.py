@@ -15,6 +15,7 @@ import augury
 from augury.clock import Duration, Timestamp
 from augury.columns.column import Coded
 from augury.columns.dictionary import Dictionary, content_hashes, numbers_hashed, spellings_of
+from augury.engine import arrivals
 from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
 from augury.engine.decoding import Columns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
@@ -208,8 +209,9 @@ def test_events_of_an_earlier_stage_bring_their_traces() -> None:
     check(restored.advance(99), restored)
 
 
-def test_many_derivations_and_operators_at_once() -> None:
+def test_many_derivations_and_operators_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules that share events, absence, OR and equal parts, on more rows than one portion has."""
+    monkeypatch.setattr(arrivals, "_PORTION", 128)
     program = augury.compile(
         """
         p(K) <- (a(K, _) SEQ b(K, _)).20.
@@ -220,7 +222,7 @@ def test_many_derivations_and_operators_at_once() -> None:
     )
     session = program.session(clock="logical")
     chance = np.random.default_rng(3)
-    size = 3000
+    size = 800
     tables = {
         name: pa.table(
             {
