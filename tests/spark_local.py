@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from augury.algebra.plan import INPUT, Predicate
-from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, sliced, stages
+from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, one_stage, sliced, stages
 from augury.clock import Duration, Timestamp
 from augury.engine.decoding import from_tagged, tagged
 from augury.engine.snapshot import restored
@@ -31,7 +31,7 @@ from augury.spark import host, packages, state, stream
 from augury.spark.batch import SLICES, _ends_ahead
 from augury.spark.host import Work
 from augury.spark.inputs import Part, Source
-from augury.spark.layout import FAMILY
+from augury.spark.layout import FAMILY, JOINT
 from augury.spark.pipeline import Pipeline
 from augury.spark.state import _head as state_head
 
@@ -256,7 +256,9 @@ class Local:
         times: int = SLICES,
     ) -> tuple[list[Event], Stages]:
         """The answers of the batch executor; a slice is `times` as long as its answers can be."""
-        spread = stages(self.plan_of_all, self.pipeline.longest, slices)
+        plan, longest = self.plan_of_all, self.pipeline.longest
+        alone = buckets == 1 and self.chance.random() < 0.5  # in several stages it has to work, too
+        spread = one_stage(plan, longest) if alone else stages(plan, longest, slices)
         before: list[Row] | None = None
         old, host._CHUNK = host._CHUNK, chunk
         try:
@@ -343,7 +345,9 @@ class Local:
         Between batches the worker keeps its sessions, or loses some, or has some of an earlier step.
         """
         told = Streamed()
-        spread = stages(self.plan_of_all, self.pipeline.longest, slices=False, everywhere=True)
+        plan, longest = self.plan_of_all, self.pipeline.longest
+        alone = buckets == 1 and self.chance.random() < 0.5
+        spread = one_stage(plan, longest) if alone else stages(plan, longest, slices=False, everywhere=True)
         hosted = self._hosted(spread, buckets, emit)
         greatest: int | None = None
         calendar = self.pipeline.clock.kind == "timestamp"
@@ -449,7 +453,7 @@ class Local:
                 if row["revoke"] or row["type"] in own:
                     rows.append(row)
                 if self.layout.codes.get(INPUT) in own:
-                    id = f"{host.JOINT}{row['id']}" if row["id"] else None
+                    id = f"{JOINT}{row['id']}" if row["id"] else None
                     rows.append(self._input(row["end"], op=1, origin=0, trace=None, id=id, revoke=row["revoke"]))
         return rows
 

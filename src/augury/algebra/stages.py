@@ -102,6 +102,13 @@ def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
     return replace(plan, rules=rules, graph_queries=asked, outputs=tuple(o for o in plan.outputs if o in set(outputs)))
 
 
+def one_stage(plan: Plan, longest: int | None = 0) -> Stages:
+    """All rules in one bucket, beside each other: where there are no others, stages would cost and spread nothing."""
+    builder = _Builder("one", plan.rules)
+    stage = replace(builder.stage(1, plan, {}), why="there is one bucket")
+    return Stages(plan, (stage,), frozenset(), event_lengths(plan, longest or 0))
+
+
 def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere: bool = False) -> Stages:
     """The stages of a plan. `longest` bounds the length of input events, in microseconds; without a bound, and without
     `slices`, what has no key runs in one bucket. With `everywhere`, events that just make facts may go to all buckets."""

@@ -36,7 +36,10 @@ from augury.terminal import progress, say, warn, working
     "--trigger", default="1s", show_default=True, metavar="once|D", help="All that is there and no more, or how often."
 )
 @click.option(
-    "--buckets", type=click.IntRange(1), metavar="N", help="Parts of the state; by default two for each core."
+    "--buckets",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Parts of the state; by default two for each core, on one machine just one for a program of several stages.",
 )
 @spark_options
 def stream(
@@ -70,7 +73,7 @@ def stream(
     from augury.spark.starting import open_session
 
     task = given.task(emit=emit, lateness=lateness, longest=longest)
-    options = StreamOptions(task, Path(checkpoint), output, format_, late, trigger, buckets)
+    options = StreamOptions(task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master)
     options.check()
     options = options.ready()
     with held(options.checkpoint) as log:

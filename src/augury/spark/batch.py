@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Every, Instant, Rule, walk
 from augury.algebra.plan import INPUT, Plan
-from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, sliced, stages
+from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, one_stage, sliced, stages
 from augury.spark import host
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 
@@ -57,7 +57,8 @@ class Detections(Outputs):
     def mixed(self, outputs: tuple[str, ...]) -> DataFrame:
         """The answers of some types, in the layout."""
         pipeline = self.pipeline
-        spread = stages(pipeline.plan_for(outputs), pipeline.longest)
+        plan, longest = pipeline.plan_for(outputs), pipeline.longest
+        spread = one_stage(plan, longest) if self.partitions == 1 else stages(plan, longest)
         found: DataFrame | None = None
         for stage in spread.stages:
             found = self._run(spread, stage, found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from augury.engine.saved import write_file
 from augury.errors import DataError, RunError
 from augury.settings import Task
 from augury.sinks import make_folder
+from augury.spark.starting import usual_buckets
 from augury.spark.state import check_program, written_rules
 
 StreamFormat = Literal["jsonl", "csv", "parquet"]
@@ -35,6 +36,7 @@ class StreamOptions:
     late: str | None = None
     trigger: str = "1s"
     asked_buckets: int | None = None
+    master: str = "local[*]"
 
     @cached_property
     def saved(self) -> dict[str, Any]:
@@ -54,8 +56,9 @@ class StreamOptions:
 
     @cached_property
     def buckets(self) -> int:
-        """The parts of the state: as asked, as the checkpoint has them, or two for each core."""
-        return self.asked_buckets or self.saved.get("buckets") or 2 * (os.cpu_count() or 1)
+        """The parts of the state: as asked, as the checkpoint has them, or what is usual."""
+        usual = partial(usual_buckets, self.task.plan, self.master, os.cpu_count() or 1)
+        return self.asked_buckets or self.saved.get("buckets") or usual()
 
     @property
     def once(self) -> bool:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from augury.algebra.plan import Plan
+from augury.algebra.stages import stages
 from augury.errors import RunError
 
 if TYPE_CHECKING:
@@ -129,6 +131,16 @@ def open_session(
         os.close(log.fd)
         atexit.register(shutil.rmtree, log.path.parent, ignore_errors=True)
     return session
+
+
+def usual_buckets(plan: Plan, master: str, partitions: int) -> int:
+    """Into how many parts the state of a stream is cut where nobody said it: two for each partition.
+
+    A program of several stages has one on a single machine. Each stage costs more in every batch than it gains there, and
+    where there is one bucket all rules are one stage.
+    """
+    several = len(stages(plan, slices=False, everywhere=True).stages) > 1
+    return 1 if several and _cores(master) is not None else 2 * partitions
 
 
 def _temporary_log() -> Log:

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
-from augury.algebra.stages import Stage, Stages, stages
+from augury.algebra.stages import Stage, Stages, one_stage, stages
 from augury.engine.changes import Changes
 from augury.engine.horizon import remembers
 from augury.engine.session import Session
@@ -35,7 +35,7 @@ from augury.spark.host import Work
 from augury.spark.layout import JOINT
 from augury.spark.packages import bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
-from augury.spark.starting import ROCKSDB
+from augury.spark.starting import ROCKSDB, usual_buckets
 from augury.spark.state import Bucket, CachedSession, Step, written_rules
 
 LATE, REJECTED = -2, -3  # codes of rows that tell of events that came too late, or whose id names another event
@@ -58,9 +58,10 @@ class Stream(Outputs):
         if late is None:
             raise RunError("how late may an event come?", hint='say lateness="10 minutes"')
         self.lateness = pipeline.clock.length(late)
-        self.buckets = pipeline.execution.buckets or 2 * partitions_of(pipeline.spark)
+        master, cores = pipeline.spark.conf.get("spark.master", "") or "", partitions_of(pipeline.spark)
+        self.buckets = pipeline.execution.buckets or usual_buckets(pipeline.plan, master, cores)
         partitions = int(pipeline.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        if partitions > self.buckets:
+        if partitions > max(self.buckets, 0 if pipeline.execution.buckets else 2 * cores):
             warnings.warn(
                 f"the state of {self.buckets} buckets is kept in {partitions} partitions, and each costs time in every "
                 f"batch: set spark.sql.shuffle.partitions to {self.buckets} or less before the first start",
@@ -126,7 +127,8 @@ class Stream(Outputs):
     def mixed(self, outputs: tuple[str, ...]) -> DataFrame:
         """The changes of some types in the layout, and all that is reported beside them."""
         pipeline = self.pipeline
-        spread = stages(pipeline.plan_for(outputs), pipeline.longest, slices=False, everywhere=True)
+        plan, longest = pipeline.plan_for(outputs), pipeline.longest
+        spread = one_stage(plan, longest) if self.buckets == 1 else stages(plan, longest, slices=False, everywhere=True)
         found: DataFrame | None = None
         read: set[Predicate] = set()
         for stage in spread.stages:
