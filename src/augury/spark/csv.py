@@ -90,7 +90,7 @@ def tables(source: SourceFile, files: Iterable[SourceFile], plan: Plan) -> list[
     """The files of a source by their headers; those that are empty have nothing to say."""
     found: dict[tuple[tuple[str, ...], str, bool], list[SourceFile]] = {}
     for file in files:
-        table = _table(source, file, _head(file), plan)
+        table = _table(source, file, head_of(file), plan)
         if table is not None:
             found.setdefault((table.names, table.separator, table.named), []).append(file)
     return [Table(source, tuple(some), *key) for key, some in found.items()]
@@ -101,7 +101,8 @@ def table_of(source: SourceFile, lines: Sequence[str], plan: Plan) -> Table | No
     return _table(source, source, "\n".join(lines).encode(), plan)
 
 
-def _head(file: SourceFile) -> bytes:
+def head_of(file: SourceFile) -> bytes:
+    """The first bytes of a file of this machine."""
     try:
         with pa.input_stream(file.path, compression=file.compression) as stream:
             return bytes(stream.read(HEAD)).removeprefix(b"\xef\xbb\xbf")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -150,8 +150,10 @@ class FileReader:
                 "call the attribute something else, use a table, or say --engine embedded",
             )
         paths = self._paths(source, files)
-        there = self.spark.read.text(paths) if files or not self.streaming else None
-        texts = [] if there is None else [row[0] for row in there.limit(_SAMPLE).collect()]
+        texts = _first_lines(files)
+        if texts is None or source.remote:  # a job of Spark takes seconds
+            known = bool(files) or not self.streaming
+            texts = [row[0] for row in self.spark.read.text(paths).limit(_SAMPLE).collect()] if known else []
         first = jsonl.first_time(source, texts)
         numbers = self.task.settings.clock is not None
         if self.streaming:
@@ -168,13 +170,11 @@ class FileReader:
                 numbers,
                 first,
             ).sources
-        assert there is not None
         if not texts:
             return []
         seen = jsonl.seen(self.spark, paths, source, self.plan)
-        return jsonl.Lines(
-            source, self.plan, jsonl.lines_of(there, self.plan, source.names), self.strict, seen, True, numbers, first
-        ).sources
+        lines = jsonl.lines_of(self.spark.read.text(paths), self.plan, source.names)
+        return jsonl.Lines(source, self.plan, lines, self.strict, seen, True, numbers, first).sources
 
     def _parquet(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
         paths = self._paths(source, files)
@@ -215,6 +215,20 @@ class FileReader:
         problems = {name: problem.message for name in counts if (problem := known.unknown(name)) is not None}
         unknown = {name: n for name, n in counts.items() if name not in known.arities and name not in problems}
         return [replace(one, refused=problems, unknown=unknown, types=frozenset(counts)) for one in found]
+
+
+def _first_lines(files: Iterable[SourceFile]) -> list[str] | None:
+    """Some lines of the first files that have any; nothing where a line is too long to be looked at."""
+    found: list[str] = []
+    for file in files:
+        head = csv.head_of(file)
+        whole = head if len(head) < csv.HEAD else head[: head.rfind(b"\n") + 1]
+        if head and not whole:
+            return None
+        found += [line.decode("utf-8", "replace") for line in whole.split(b"\n") if line.strip()]
+        if len(found) >= _SAMPLE:
+            break
+    return found
 
 
 def nothing(spark: SparkSession, plan: Plan) -> Source:

@@ -107,8 +107,8 @@ class Pipeline:
         self.retention = self.settings.retention
         self.shipped = Shipped(self.facts)
         self.varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
-        for source in self.sources:  # what is wrong with its columns is said now, not when the answers are asked for
-            self.checked(source)
+        # What is wrong with the columns of a source is said now, not when the answers are asked for.
+        self._checked = {id(source): source.events(self.reading) for source in self.sources}
 
     @property
     def spark(self) -> SparkSession:
@@ -146,8 +146,16 @@ class Pipeline:
         return source.rows(self.reading)
 
     def checked(self, source: Source) -> DataFrame:
-        """The events of a source in the layout; a wrong row stops the run, or is left out."""
-        return source.events(self.reading)
+        """The events of a source in the layout; a wrong row stops the run, or is left out.
+
+        To build it takes a second, so it is built once; in a stream, where it counts its rows, once for each use.
+        """
+        found = self._checked.pop(id(source), None)
+        if found is None:
+            found = source.events(self.reading)
+        if not source.frame.isStreaming:
+            self._checked[id(source)] = found
+        return found
 
     def events(self, plan: Plan, stage: Stage, types: Iterable[Predicate]) -> list[DataFrame]:
         """The input events of some types that a stage can use."""
