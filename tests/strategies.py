@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Duration, Timestamp
-from augury.language import syntax as s
+from augury.language.rules import syntax as s
 from augury.model import Event, Iri
 
 NAMES = st.sampled_from(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lark import Lark, UnexpectedInput
 
-from augury.language import grammar
+from augury.language.rules import grammar
 
 STATEMENTS = [
     "event wind(loc: string, speed: float)",

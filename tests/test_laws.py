@@ -18,8 +18,8 @@ from augury.algebra.relations import ALLEN, holds
 from augury.clock import SECOND, Clock
 from augury.errors import Findings, Source
 from augury.language.checks.times import check_times
-from augury.language.read import read
-from augury.language.translate import translate
+from augury.language.rules.read import read
+from augury.language.rules.translate import translate
 from augury.meaning import evaluate, replay
 from augury.model import Event, HistoryItem, OrderKey, Revocation
 from tests.strategies import TYPES, histories, pattern_texts

@@ -3,9 +3,9 @@
 from hypothesis import given
 
 from augury.errors import Findings, Source, render_all
-from augury.language import syntax as s
-from augury.language.read import read
-from augury.language.show import show_module
+from augury.language.rules import syntax as s
+from augury.language.rules.read import read
+from augury.language.rules.show import show_module
 from tests.strategies import modules
 
 

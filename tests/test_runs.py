@@ -14,8 +14,8 @@ from augury.algebra.properties import settling_delays
 from augury.clock import SECOND, Clock
 from augury.errors import Findings, Source
 from augury.explain.why import derivation_tree, show_tree
-from augury.language.read import read
-from augury.language.show import show_module
+from augury.language.rules.read import read
+from augury.language.rules.show import show_module
 from augury.meaning import evaluate, replay
 from augury.model import Event, order_key
 from augury.sinks.names import attribute_names

@@ -28,14 +28,14 @@ from augury.errors import (
     nearest,
 )
 from augury.knowledge.sparql import check_queries
-from augury.language import syntax as s
 from augury.language.checks import check
 from augury.language.checks.inference import check_subjects, check_types
-from augury.language.read import Loader, read
+from augury.language.rules import syntax as s
+from augury.language.rules.read import Loader, read
+from augury.language.rules.translate import read_policy, translate
 from augury.language.spaseq.graph_atoms import graph_atoms
 from augury.language.spaseq.query_checks import check_origin
 from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
-from augury.language.translate import read_policy, translate
 from augury.optimiser import optimise
 from augury.queries.lower import lowered
 

@@ -21,8 +21,8 @@ from augury.entailment import Model, Replay
 from augury.errors import DataError, RunError, counted
 from augury.knowledge.facts import Facts, without_facts
 from augury.knowledge.graphs import Graphs, read_facts
-from augury.language.show import Printer
-from augury.language.symbols import unregistered
+from augury.language.rules.show import Printer
+from augury.language.rules.symbols import unregistered
 from augury.meaning import evaluate, replay, static_graphs
 from augury.model import Event, HistoryItem
 from augury.notation import show_event

@@ -13,8 +13,8 @@ from augury.algebra.nodes import Clause
 from augury.algebra.terms import Build, Const, Expr
 from augury.clock import Clock
 from augury.errors import DataError, Findings, Source
-from augury.language.read import read
-from augury.language.translate import translate
+from augury.language.rules.read import read
+from augury.language.rules.translate import translate
 from augury.model import Event, HistoryItem, Revocation, Term, Value, show_value
 
 _EVENT = re.compile(

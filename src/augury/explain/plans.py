@@ -44,9 +44,9 @@ from augury.explain.query_words import query_json, query_text
 from augury.explain.spark import stages_json, stages_text
 from augury.explain.tree import Flowchart, Tree
 from augury.explain.wording import show_condition
-from augury.language import syntax as s
 from augury.language.checks.static import call_modes
-from augury.language.show import Printer
+from augury.language.rules import syntax as s
+from augury.language.rules.show import Printer
 
 FORMATS = ("text", "json", "mermaid")
 

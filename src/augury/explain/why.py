@@ -12,7 +12,7 @@ from augury.clock import Clock
 from augury.entailment import Derivation, Model
 from augury.errors import counted
 from augury.explain.tree import Flowchart, Tree
-from augury.language.show import Printer
+from augury.language.rules.show import Printer
 from augury.model import Event, OrderKey, Value, order_key, show_value, to_json
 from augury.notation import show_event
 

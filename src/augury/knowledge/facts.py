@@ -14,7 +14,7 @@ from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.rdfs import ABOVE, DIRECT
 from augury.knowledge.static_triples import STATIC_TRIPLES
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
-from augury.language.read import KNOWN_PREFIXES
+from augury.language.rules.read import KNOWN_PREFIXES
 from augury.model import Fact
 from augury.sources import FORMATS, Skipped, SourceFile
 from augury.sources.cells import PlainCells, time_of

@@ -14,7 +14,7 @@ from augury.graphs.literals import value_of
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdf import _oxigraph as oxigraph
-from augury.language.queries import ASIDE
+from augury.language.rules.queries import ASIDE
 from augury.model import Iri, Term, Value
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -1,1 +1,1 @@
-"""Text in: the grammar, the syntax tree, the printer, the checks, and the way into the algebra."""
+"""Text in: a folder for each language, and the checks that they share, which look at the algebra."""

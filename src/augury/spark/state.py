@@ -20,7 +20,7 @@ from augury.engine.changes import Changes
 from augury.engine.saved import Unsound, not_whole, packed, require, unpacked
 from augury.engine.session import Session
 from augury.errors import RunError, SnapshotError, Span
-from augury.language.show import Printer
+from augury.language.rules.show import Printer
 
 PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
 LEAST = 1 << 20  # bytes of log that are not worth a snapshot

@@ -11,8 +11,8 @@ from augury.algebra.plan import Plan
 from augury.algebra.terms import Build, Const, Expr, Var
 from augury.clock import Clock
 from augury.errors import DataError, Findings, RunError, Source, counted, nearest
-from augury.language.read import read
-from augury.language.translate import translate
+from augury.language.rules.read import read
+from augury.language.rules.translate import translate
 from augury.model import Event, Term, Value, order_key
 from augury.notation import read_event
 

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from augury.algebra.graph_queries import Column, GraphQuery, Item, Select, Stream, Use
 from augury.algebra.terms import Var
 from augury.errors import Findings, Note, Span
-from augury.language import syntax as s
+from augury.language.rules import syntax as s
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import join_filters, read_pattern
 from augury.language.spaseq.sparql_text import Prologue

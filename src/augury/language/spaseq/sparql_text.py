@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
 from augury.errors import Findings, Span, misspelt
-from augury.language.read import KNOWN_PREFIXES
+from augury.language.rules.read import KNOWN_PREFIXES
 from augury.language.spaseq.tokens import Piece
 
 _STRING = "<http://www.w3.org/2001/XMLSchema#string>"

@@ -6,7 +6,7 @@ Long lists and chains of conditions, many rules and many facts are no matter of 
 from __future__ import annotations
 
 from augury.errors import Span
-from augury.language import syntax as s
+from augury.language.rules import syntax as s
 
 DEEPEST = 200  # parts inside one another, and literals side by side
 MOST_REPEATED = 200

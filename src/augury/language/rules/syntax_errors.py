@@ -11,7 +11,7 @@ from lark import UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
 from augury.errors import Findings, Note, Source, Span, misspelt
-from augury.language.statements import COLON, INSIDE, PIECES, Chunk
+from augury.language.rules.statements import COLON, INSIDE, PIECES, Chunk
 
 OPERATORS = (
     "SEQ", "AND", "PAR", "OR", "EQUALS", "MEETS", "DURING", "STARTS", "FINISHES", "WHERE", "WITHIN",

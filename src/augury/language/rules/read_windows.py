@@ -7,8 +7,8 @@ from augury.algebra.terms import Const, Var
 from augury.algebra.wall_time import DAY, UnknownZone, zone_of
 from augury.clock import Duration, Timestamp
 from augury.errors import Findings, misspelt
-from augury.language import syntax as s
-from augury.language.show import show_node
+from augury.language.rules import syntax as s
+from augury.language.rules.show import show_node
 
 NAME = "every"
 _UNITS = ("day", "week", "month", "quarter", "year")

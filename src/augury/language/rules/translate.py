@@ -45,15 +45,15 @@ from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Const, Expr, Var, Wild, plain_variables, walk
 from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note, Span, misspelt
-from augury.language import syntax as s
-from augury.language.collecting import Draft, Groups, aggregates_in, used_plainly
-from augury.language.expressions import Expressions
-from augury.language.named_arguments import by_place
-from augury.language.patterns import Patterns, read_policy
-from augury.language.read_runs import Runs, part_labels, run_literal
-from augury.language.read_windows import ELSEWHERE, WindowReader
-from augury.language.show import show_node
-from augury.language.symbols import Symbols, collect_symbols, known_type, statements
+from augury.language.rules import syntax as s
+from augury.language.rules.collecting import Draft, Groups, aggregates_in, used_plainly
+from augury.language.rules.expressions import Expressions
+from augury.language.rules.named_arguments import by_place
+from augury.language.rules.patterns import Patterns, read_policy
+from augury.language.rules.read_runs import Runs, part_labels, run_literal
+from augury.language.rules.read_windows import ELSEWHERE, WindowReader
+from augury.language.rules.show import show_node
+from augury.language.rules.symbols import Symbols, collect_symbols, known_type, statements
 
 __all__ = ["read_policy", "translate"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.algebra.terms import Const, Wild
 from augury.errors import Findings, nearest
-from augury.language import syntax as s
+from augury.language.rules import syntax as s
 
 
 def by_place(

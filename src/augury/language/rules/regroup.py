@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augury.algebra.relations import RELATIONS
-from augury.language import syntax as s
+from augury.language.rules import syntax as s
 
 
 def regroup(body: tuple[s.Node, ...]) -> tuple[s.Node, ...]:

@@ -14,12 +14,12 @@ from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.clock import SECOND, Duration
 from augury.errors import NOWHERE, Span, counted, nearest
-from augury.language import syntax as s
-from augury.language.named_arguments import by_place
-from augury.language.queries import query_name, with_prefixes
-from augury.language.read import KNOWN_PREFIXES
-from augury.language.show import show_node
-from augury.language.symbols import LENGTH, MOMENTS, Symbols
+from augury.language.rules import syntax as s
+from augury.language.rules.named_arguments import by_place
+from augury.language.rules.queries import query_name, with_prefixes
+from augury.language.rules.read import KNOWN_PREFIXES
+from augury.language.rules.show import show_node
+from augury.language.rules.symbols import LENGTH, MOMENTS, Symbols
 from augury.model import Iri
 
 _WRONG = Const(None)

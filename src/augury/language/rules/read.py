@@ -16,12 +16,12 @@ from lark.visitors import Transformer_NonRecursive, v_args
 from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.errors import Findings, Note, Source, Span
-from augury.language import syntax as s
-from augury.language.grammar import parser
-from augury.language.nesting import too_large
-from augury.language.regroup import regroup
-from augury.language.statements import COLON, Chunk, chunks
-from augury.language.syntax_errors import explain, next_statement
+from augury.language.rules import syntax as s
+from augury.language.rules.grammar import parser
+from augury.language.rules.nesting import too_large
+from augury.language.rules.regroup import regroup
+from augury.language.rules.statements import COLON, Chunk, chunks
+from augury.language.rules.syntax_errors import explain, next_statement
 from augury.model import MAX_INT, Iri
 
 KNOWN_PREFIXES = {

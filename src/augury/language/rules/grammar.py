@@ -25,7 +25,7 @@ _NAME = f"rules.{sys.implementation.cache_tag}.tables"
 
 @cache
 def parser() -> Lark:
-    text = files("augury.language").joinpath("rules.lark").read_text(encoding="utf-8")
+    text = files("augury.language.rules").joinpath("rules.lark").read_text(encoding="utf-8")
     stamp = sha256(f"{lark_version} {sys.version} {text}".encode()).digest()
     return _kept(stamp) or _keep(made(text), stamp)
 

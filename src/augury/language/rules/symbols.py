@@ -11,7 +11,7 @@ from augury.algebra.plan import Query
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, TESTS, TYPES, Function
 from augury.errors import Findings, Note, Span, counted, nearest
-from augury.language import syntax as s
+from augury.language.rules import syntax as s
 
 MOMENTS = ("start", "end", "duration")
 LENGTH = "length"  # of a label; of a string it is a function

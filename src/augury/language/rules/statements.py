@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from augury.errors import Source
+from augury.language.rules.syntax import Comments
 from augury.language.spaseq import tokens as spaseq
-from augury.language.syntax import Comments
 
 COLON = "\ua789"  # stands for the colon of a prefixed name: same length, so spans stay true
 PIECES = re.compile(

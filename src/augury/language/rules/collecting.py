@@ -28,7 +28,7 @@ from augury.algebra.ready import binds
 from augury.algebra.terms import Aggregate, Apply, Build, Expr, Moment, Var, labels, plain_variables, show, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note, Span
-from augury.language import syntax as s
+from augury.language.rules import syntax as s
 
 
 @dataclass

@@ -6,7 +6,7 @@ import re
 from typing import assert_never
 
 from augury.algebra.terms import Const, Var, Wild
-from augury.language import syntax as s
+from augury.language.rules import syntax as s
 from augury.language.read import KNOWN_PREFIXES
 from augury.model import Iri, show_value
 

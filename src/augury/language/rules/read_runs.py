@@ -35,9 +35,9 @@ from augury.algebra.run_terms import condition_terms, events_of
 from augury.algebra.terms import Aggregate, Apply, Build, Expr, Moment, Prev, Var, plain_variables, show, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note, Span
-from augury.language import syntax as s
-from augury.language.patterns import Patterns
-from augury.language.show import show_node
+from augury.language.rules import syntax as s
+from augury.language.rules.patterns import Patterns
+from augury.language.rules.show import show_node
 
 OWN_RULE = "give the run a rule of its own, and use its event here"
 

@@ -10,11 +10,11 @@ from augury.algebra.relations import OPERATORS, RELATIVE
 from augury.algebra.terms import Const, Expr, Var, Wild
 from augury.clock import Duration, Timestamp
 from augury.errors import Findings, Note, Span
-from augury.language import syntax as s
-from augury.language.expressions import Expressions
-from augury.language.named_arguments import by_place
-from augury.language.show import show_node
-from augury.language.symbols import Symbols
+from augury.language.rules import syntax as s
+from augury.language.rules.expressions import Expressions
+from augury.language.rules.named_arguments import by_place
+from augury.language.rules.show import show_node
+from augury.language.rules.symbols import Symbols
 
 
 def read_policy(policy: s.Policy) -> Policy:

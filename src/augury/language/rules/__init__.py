@@ -1,0 +1,1 @@
+"""Rules: the grammar, the syntax tree, the printer, and the way into the algebra."""
