@@ -1,5 +1,6 @@
 """Printing and reading are inverse to one another."""
 
+import pytest
 from hypothesis import given
 
 from augury.errors import Findings, Source, render_all
@@ -24,6 +25,13 @@ def test_reading_what_was_printed_gives_the_tree(module: s.Module) -> None:
 @given(modules)
 def test_printing_again_changes_nothing(module: s.Module) -> None:
     text = show_module(module)
+    assert show_module(reread(text)) == text
+
+
+@pytest.mark.parametrize("sign", ["+", "*"])
+@pytest.mark.parametrize("name", ["seq", "next", "then", "per"])
+def test_a_function_named_like_an_operator_stays_behind_its_sign(sign: str, name: str) -> None:
+    text = f"b(X {sign} ({name}(X))) <- c(X).\n"
     assert show_module(reread(text)) == text
 
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from augury.algebra.terms import Const, Var, Wild
 from augury.language.rules import syntax as s
-from augury.language.read import KNOWN_PREFIXES
+from augury.language.rules.read import KNOWN_PREFIXES
 from augury.model import Iri, show_value
 
 WIDTH = 100
@@ -25,6 +25,9 @@ _LABEL_RELATIONS = {
     "FINISHED_BY",
     "INSIDE",
 }
+
+# Behind a sign these words go on with a run: `X + (seq(Y))` adds what a function gives, `X + seq (Y)` is a repetition.
+_GOES_ON = re.compile(r"(next|then|seq|where|or|and|not|par|per)\b", re.IGNORECASE)
 
 
 class Printer:
@@ -159,8 +162,9 @@ class Printer:
                 return _UNARY, f"-{self.node(node.args[0], _POWER)}"
             case s.Arith():
                 level = _ARITH[node.op]
-                left, right = (_POSTFIX, _UNARY) if node.op == "**" else (level, level + 1)
-                return level, f"{self.node(node.args[0], left)} {node.op} {self.node(node.args[1], right)}"
+                at_left, at_right = (_POSTFIX, _UNARY) if node.op == "**" else (level, level + 1)
+                left, right = self.node(node.args[0], at_left), self.node(node.args[1], at_right)
+                return level, f"{left} {node.op} {f'({right})' if _GOES_ON.match(right) else right}"
             case s.Chain():
                 parts = [self.node(node.operands[0], _SUM)]
                 for op, operand in zip(node.ops, node.operands[1:], strict=True):
