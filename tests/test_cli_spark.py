@@ -195,18 +195,27 @@ def test_what_is_left_out_is_told(augury: Augury) -> None:
         ("smoke=s.csv", "place,level,time\nl1,3\n", "s.csv:2: 2 fields where the header has 3"),
         ("smoke=s.csv", "place,lvl,time\nl1,3,1\n", "`smoke` has no column `level`"),
         ("smoke=s.csv", "place,level,time\nl1,high,1\n", "s.csv:2: `level` is declared as int, but is 'high'"),
-        ("smoke=s.csv", "place,level,time\nl1,3,2026-01-01\nl1,3,1\n", "s.csv:3: `time`: the number 1 among calendar times"),
-        ("smoke=s.csv", "place,level,time\n", "has a header, but no events"),
+        (
+            "smoke=s.csv",
+            "place,level,time\nl1,3,2026-01-01\nl1,3,1\n",
+            "s.csv:3: `time`: the number 1 among calendar times",
+        ),
         ("s.csv", "place,level,time\nl1,3,1\n", "has no column `type`"),
-        ("e.jsonl", "", "e.jsonl: is empty"),
         ("smok=events.jsonl", EVENTS, "unknown event type `smok`"),
         ("events.parquet", "no parquet", "is not a Parquet file"),
-        ("nothing", "", "is neither CSV, JSON lines nor Parquet"),
+        ("nothing", "", "is neither CSV, JSON lines, Parquet nor Arrow"),
     ],
 )
 def test_wrong_files(augury: Augury, name: str, text: str, message: str) -> None:
     Path(name.split("=")[-1]).write_text(text)
     failed(augury("run", "fire.aug", "--events", name, "--engine", "spark"), message)
+
+
+def test_empty_files_are_a_history_without_events(augury: Augury) -> None:
+    Path("s.csv").write_text("place,level,time\n")
+    Path("e.jsonl").write_text("")
+    done = augury("run", "fire.aug", "--events", "smoke=s.csv", "--events", "e.jsonl", "--engine", "spark")
+    assert (done.code, done.out) == (0, "")
 
 
 def test_options_that_need_the_order_of_the_input(augury: Augury) -> None:
