@@ -7,6 +7,7 @@ a piece is some tests of one function, or all that read one spec file, which the
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from typing import Any
@@ -23,6 +24,8 @@ settings.load_profile("fuzz" if os.environ.get("AUGURY_FUZZ") else "ci")
 # Virtual machines live for minutes here: to compile well takes them longer than to run what was compiled quickly.
 # There is room for all that they compile: else they throw code away, and compile it again.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m")
+# With the usual gigabyte, plans of many small cases leave them little to do but to look for garbage.
+os.environ.setdefault("SPARK_DRIVER_MEMORY", "3g")
 
 # What runs on Spark in the short run, by file; all of these files run in the long one.
 _SHORT = {
@@ -83,6 +86,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if is_long(item):
                 item.add_marker(pytest.mark.skip(reason="takes long on Spark: make test-long"))
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests stay to the end: who collects garbage, as benchmarks do, need not look at them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
