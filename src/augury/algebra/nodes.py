@@ -53,6 +53,10 @@ class Holds:
     span: Span = _SPAN
     was: bool = False
 
+    @property
+    def predicate(self) -> tuple[str, int]:
+        return (self.name, len(self.args))
+
 
 @dataclass(frozen=True)
 class Unless:
@@ -62,6 +66,10 @@ class Unless:
     args: tuple[Expr, ...]
     span: Span = _SPAN
     was: bool = False
+
+    @property
+    def predicate(self) -> tuple[str, int]:
+        return (self.name, len(self.args))
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,10 @@ class Scan:
     type: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
+
+    @property
+    def predicate(self) -> tuple[str, int]:
+        return (self.type, len(self.args))
 
 
 @dataclass(frozen=True)
@@ -453,6 +465,17 @@ class Rule:
         return (self.body, *(collect.pattern for collect in self.collects))
 
     @property
+    def nodes(self) -> Iterator[Node]:
+        """All parts of its patterns, absences included."""
+        return (node for pattern in self.patterns for node in walk_all(pattern))
+
+    @property
+    def conditions(self) -> Iterator[Condition]:
+        """All conditions: those in its patterns, then those beside."""
+        yield from (condition for node in self.nodes for condition in conditions(node))
+        yield from self.beside
+
+    @property
     def beside(self) -> tuple[Condition, ...]:
         """The conditions outside of its patterns: on what is collected, and on groups."""
         return (*(c for collect in self.collects for c in collect.where), *self.having)
@@ -484,6 +507,10 @@ class Clause:
     body: tuple[Condition, ...] = ()
     cut: bool = False
     span: Span = _SPAN
+
+    @property
+    def predicate(self) -> tuple[str, int]:
+        return (self.name, len(self.args))
 
 
 def inputs(node: Node) -> tuple[Node, ...]:
@@ -564,6 +591,44 @@ def written(node: Node) -> Iterator[Node]:
                 yield from written(absent)
 
 
+def walk_condition(condition: Condition) -> Iterator[Condition]:
+    """The condition, and those inside where it joins several by `or`."""
+    yield condition
+    if isinstance(condition, AnyOf):
+        for option in condition.options:
+            for inner in option:
+                yield from walk_condition(inner)
+
+
+def condition_terms(condition: Condition) -> Iterator[Expr]:
+    """The expressions that a condition is written with, those of absent patterns aside."""
+    for part in walk_condition(condition):
+        if isinstance(part, Compare):
+            yield part.left
+            yield part.right
+        elif isinstance(part, Holds | Unless):
+            yield from part.args
+        elif isinstance(part, NoneInside):
+            for inner in part.where:
+                yield from condition_terms(inner)
+
+
+def mapped_condition(condition: Condition, change: Callable[[Expr], Expr]) -> Condition:
+    """The condition with each of its expressions changed; absences stay as they are."""
+    match condition:
+        case Compare():
+            return replace(condition, left=change(condition.left), right=change(condition.right))
+        case Holds() | Unless():
+            return replace(condition, args=tuple(map(change, condition.args)))
+        case AnyOf():
+            options = tuple(tuple(mapped_condition(c, change) for c in option) for option in condition.options)
+            return replace(condition, options=options)
+        case NoneInside() | Relates() | Relative() | Spans():
+            return condition
+        case _:
+            assert_never(condition)
+
+
 def condition_vars(condition: Condition) -> set[str]:
     match condition:
         case Compare():
@@ -642,4 +707,4 @@ def bound_labels(node: Node) -> set[str]:
 
 def event_types(node: Node) -> set[tuple[str, int]]:
     """The types that the pattern reads, absences included."""
-    return {(n.type, len(n.args)) for n in walk_all(node) if isinstance(n, Scan)}
+    return {n.predicate for n in walk_all(node) if isinstance(n, Scan)}

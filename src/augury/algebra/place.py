@@ -40,12 +40,14 @@ from augury.algebra.nodes import (
     bound_labels,
     bound_vars,
     condition_labels,
+    condition_terms,
     condition_vars,
     conditions,
     event_types,
     mapped,
     walk,
     walk_all,
+    walk_condition,
 )
 from augury.algebra.place_runs import place_run, sink_into_run
 from augury.algebra.plan import Plan
@@ -142,33 +144,13 @@ def _binds_any(earlier: list[Condition], condition: Condition) -> bool:
 
 
 def _varies(condition: Condition, varying: Collection[str]) -> bool:
-    match condition:
-        case Holds() | Unless():
-            return condition.name in varying
-        case AnyOf():
-            return any(_varies(c, varying) for option in condition.options for c in option)
-        case Compare() | NoneInside() | Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
-    return False
+    return any(part.name in varying for part in walk_condition(condition) if isinstance(part, Holds | Unless))
 
 
 def _is_pure(condition: Condition) -> bool:
     """Whether a condition calls no function that may give something else the next time."""
-    match condition:
-        case Compare():
-            return is_pure(condition.left) and is_pure(condition.right)
-        case Holds() | Unless():
-            return all(is_pure(a) for a in condition.args)
-        case AnyOf():
-            return all(_is_pure(c) for option in condition.options for c in option)
-        case NoneInside():
-            return all(map(_is_pure, (*condition.where, *_inside(condition.pattern))))
-        case Relates() | Spans() | Relative():
-            return True
-        case _:
-            assert_never(condition)
+    absent = [part.pattern for part in walk_condition(condition) if isinstance(part, NoneInside)]
+    return is_pure(*condition_terms(condition)) and all(_is_pure(c) for node in absent for c in _inside(node))
 
 
 def _inside(pattern: Node) -> Iterator[Condition]:

@@ -2,49 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import assert_never
-
-from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
-    Condition,
-    Holds,
-    NoneInside,
-    Relates,
-    Relative,
-    Run,
-    Scan,
-    Spans,
-    Unless,
-    bound_vars,
-    conditions,
-    walk,
-)
+from augury.algebra.nodes import Condition, Run, Scan, bound_vars, condition_terms, conditions, walk
 from augury.algebra.ready import binds
-from augury.algebra.terms import Aggregate, Expr, Prev, Var, Wild
+from augury.algebra.terms import Aggregate, Prev, Var, Wild
 from augury.algebra.terms import walk as walk_terms
-
-
-def condition_terms(condition: Condition) -> Iterator[Expr]:
-    """The expressions that a condition is written with, those of absent patterns aside."""
-    match condition:
-        case Compare():
-            yield condition.left
-            yield condition.right
-        case Holds() | Unless():
-            yield from condition.args
-        case AnyOf():
-            for option in condition.options:
-                for inner in option:
-                    yield from condition_terms(inner)
-        case NoneInside():
-            for inner in condition.where:
-                yield from condition_terms(inner)
-        case Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
 
 
 def asked_of(condition: Condition) -> list[Prev | Aggregate]:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import Literal
 
 from augury.algebra.nodes import (
-    AnyOf,
     Clause,
-    Compare,
     Condition,
     Holds,
     Join,
     Label,
     Node,
     NoneInside,
-    Relates,
     Relative,
     Repeat,
     Rule,
     Run,
-    Spans,
     Unless,
     conditions,
     event_types,
     inputs,
     links,
     walk,
+    walk_condition,
 )
 from augury.algebra.plan import Plan, Predicate, static_calls
 from augury.errors import Span
@@ -217,7 +214,7 @@ def static_reads(clauses: Iterable[Clause]) -> dict[Predicate, dict[Predicate, t
     found: dict[Predicate, dict[Predicate, tuple[bool, Span]]] = {}
     by_head: dict[Predicate, list[Clause]] = {}
     for clause in clauses:
-        by_head.setdefault((clause.name, len(clause.args)), []).append(clause)
+        by_head.setdefault(clause.predicate, []).append(clause)
     for head, group in by_head.items():
         table = found.setdefault(head, {})
         for number, clause in enumerate(group):
@@ -231,18 +228,9 @@ def static_reads(clauses: Iterable[Clause]) -> dict[Predicate, dict[Predicate, t
 
 
 def calls(condition: Condition) -> list[tuple[Predicate, bool]]:
-    match condition:
-        case Holds():
-            return [((condition.name, len(condition.args)), False)]
-        case Unless():
-            return [((condition.name, len(condition.args)), True)]
-        case AnyOf():
-            return [call for option in condition.options for c in option for call in calls(c)]
-        case Compare() | NoneInside() | Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
-    return []
+    """The static predicates that a condition asks for, and whether under negation."""
+    asked = (part for part in walk_condition(condition) if isinstance(part, Holds | Unless))
+    return [(part.predicate, isinstance(part, Unless)) for part in asked]
 
 
 def static_calls_of(condition: Condition) -> set[Predicate]:
@@ -252,15 +240,7 @@ def static_calls_of(condition: Condition) -> set[Predicate]:
 
 def asks_before(condition: Condition) -> bool:
     """Whether a condition asks how facts were just before."""
-    match condition:
-        case Holds() | Unless():
-            return condition.was
-        case AnyOf():
-            return any(asks_before(c) for option in condition.options for c in option)
-        case Compare() | NoneInside() | Relates() | Relative() | Spans():
-            return False
-        case _:
-            assert_never(condition)
+    return any(part.was for part in walk_condition(condition) if isinstance(part, Holds | Unless))
 
 
 def recursive_parts(node: Node, inside: Iterable[Predicate]) -> bool:

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.matching import Binding, Named, Proof, agree
 from augury.algebra.nodes import (
     PAST_END,
-    AnyOf,
-    Compare,
     Condition,
-    Holds,
     Link,
     NoneInside,
     Part,
-    Relates,
-    Relative,
     Run,
-    Spans,
-    Unless,
     bound_vars,
     condition_labels,
     condition_vars,
+    mapped_condition,
 )
 from augury.algebra.ready import binds, ready_order
 from augury.algebra.run_terms import asked_of, run_variables
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Prev
+from augury.algebra.terms import Aggregate, Const, Expr, Prev, mapped_term, walk
 from augury.errors import RunError
 from augury.meaning.occurrences import Row
 from augury.model import Event, OrderKey, Value, order_key
@@ -222,7 +216,7 @@ class Runs:
             return self.result(asked, (*earlier, row))
         if not earlier:
             assert asked.default is not None
-            inside = {p: self._value(p, row, ()) for p in _inside(asked.default)}
+            inside = {p: self._value(p, row, ()) for p in walk(asked.default) if isinstance(p, Aggregate)}
             return self.world.scalars.evaluate(_filled(asked.default, inside), row.binding, row.labels)
         return self.world.scalars.evaluate(asked.of, earlier[-1].binding, earlier[-1].labels)
 
@@ -285,40 +279,13 @@ class Runs:
         return match.start >= last.start and match.events[0].order > before.events[0].order
 
 
-def _inside(expr: Expr) -> list[Aggregate]:
-    """The aggregates of a default."""
-    match expr:
-        case Aggregate():
-            return [expr]
-        case Apply() | Build():
-            return [found for arg in expr.args for found in _inside(arg)]
-    return []
-
-
 def _filled(expr: Expr, known: Mapping[Prev | Aggregate, Value] | Mapping[Aggregate, Value]) -> Expr:
     """An expression with values in the place of what was asked of the iterations."""
-    match expr:
-        case Prev() | Aggregate():
-            return Const(known[expr])  # type: ignore[index]
-        case Apply() | Build():
-            return replace(expr, args=tuple(_filled(arg, known) for arg in expr.args))
-    return expr
+    if isinstance(expr, Prev | Aggregate):
+        return Const(known[expr])  # type: ignore[index]
+    return mapped_term(expr, lambda part: _filled(part, known))
 
 
 def _replaced(condition: Condition, known: Mapping[Prev | Aggregate, Value]) -> Condition:
     """A condition with values in the place of what was asked of the iterations."""
-    if not known:
-        return condition
-    match condition:
-        case Compare():
-            return replace(condition, left=_filled(condition.left, known), right=_filled(condition.right, known))
-        case Holds() | Unless():
-            return replace(condition, args=tuple(_filled(arg, known) for arg in condition.args))
-        case AnyOf():
-            options = tuple(tuple(_replaced(c, known) for c in option) for option in condition.options)
-            return replace(condition, options=options)
-        case NoneInside() | Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
-    return condition
+    return mapped_condition(condition, lambda term: _filled(term, known)) if known else condition

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import AnyOf, Condition, Holds, Rule, Scan, Unless, conditions, walk_all, written
-from augury.algebra.plan import Plan
+from augury.algebra.nodes import Rule, Scan, written
+from augury.algebra.plan import Plan, static_atoms
 from augury.errors import Findings, Note, Span, Spelling, counted, misspelt
 
 Uses = dict[str, list[tuple[int, Span]]]
@@ -36,8 +36,7 @@ def head_of(rule: Span) -> Span:
 
 
 def scans(rule: Rule) -> list[Scan]:
-    patterns = rule.patterns
-    return [node for pattern in patterns for node in written(pattern) if isinstance(node, Scan)]
+    return [node for pattern in rule.patterns for node in written(pattern) if isinstance(node, Scan)]
 
 
 def _merged(first: Uses, second: Uses) -> Uses:
@@ -82,29 +81,6 @@ def _check_inputs(read: Uses, plan: Plan, findings: Findings) -> None:
                          Note("the other one", read[close][0][1]),
                          hint=f"did you mean `{close}`? Otherwise declare them: `event {name}(…).`")  # fmt: skip
         earlier.add(name)
-
-
-def static_atoms(plan: Plan) -> list[tuple[Holds | Unless, Rule | None]]:
-    """Every call of a static predicate, with the event rule it stands in."""
-    found: list[tuple[Holds | Unless, Rule | None]] = []
-
-    def visit(where: tuple[Condition, ...], rule: Rule | None) -> None:
-        for condition in where:
-            if isinstance(condition, Holds | Unless):
-                found.append((condition, rule))
-            elif isinstance(condition, AnyOf):
-                for option in condition.options:
-                    visit(option, rule)
-
-    for rule in plan.rules:
-        patterns = rule.patterns
-        for pattern in patterns:
-            for node in walk_all(pattern):
-                visit(conditions(node), rule)
-        visit(rule.beside, rule)
-    for clause in plan.clauses:
-        visit(clause.body, None)
-    return found
 
 
 def _check_static(plan: Plan, findings: Findings) -> None:

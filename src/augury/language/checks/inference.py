@@ -6,32 +6,14 @@ class may have; a class that no kind is left for is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Clause,
-    Compare,
-    Condition,
-    Holds,
-    NoneInside,
-    Relates,
-    Relative,
-    Rule,
-    Run,
-    Scan,
-    Spans,
-    Unless,
-    conditions,
-    walk_all,
-)
-from augury.algebra.plan import Attribute, Plan
+from augury.algebra.nodes import Clause, Compare, Condition, Holds, Rule, Run, Scan, Unless, conditions, walk_condition
+from augury.algebra.plan import Attribute, Plan, static_atoms
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, show
 from augury.clock import Kind
 from augury.errors import Findings, Note, Span
-from augury.language.checks.arity import static_atoms
 from augury.model import show_value, type_name
 
 Kinds = frozenset[str]
@@ -128,25 +110,23 @@ class _Types:
 
     def rule(self, rule: Rule) -> None:
         scope = ("rule", rule.label)
-        patterns = rule.patterns
-        for pattern in patterns:
-            for node in walk_all(pattern):
-                if isinstance(node, Scan):
-                    self._atom("event", node.type, node.args, scope)
-                if isinstance(node, Run):
-                    for result in node.results:
-                        kinds = self._kinds(result.aggregate, scope)
-                        self.classes.use((scope, result.name), kinds, result.aggregate.span, "it aggregates")
-                self._where(conditions(node), scope)
-        for name, aggregate in rule.totals.items():
-            kinds = self._kinds(aggregate, scope)
-            self.classes.use((scope, name), kinds, aggregate.span, "it aggregates")
+        for node in rule.nodes:
+            if isinstance(node, Scan):
+                self._atom("event", node.type, node.args, scope)
+            if isinstance(node, Run):
+                self._aggregates({result.name: result.aggregate for result in node.results}, scope)
+            self._where(conditions(node), scope)
+        self._aggregates(rule.totals, scope)
         self._where(rule.beside, scope)
         if rule.since is not None and rule.since != "END":
             self._since(rule.since, scope)
         for i, arg in enumerate(rule.args):
             what, name = ("static", rule.makes) if rule.makes else ("event", rule.type)
             self._column(what, name, len(rule.args), i, arg, scope, computed=True)
+
+    def _aggregates(self, named: Mapping[str, Aggregate], scope: tuple[str, str]) -> None:
+        for name, aggregate in named.items():
+            self.classes.use((scope, name), self._kinds(aggregate, scope), aggregate.span, "it aggregates")
 
     def _since(self, since: Expr, scope: tuple[str, str]) -> None:
         """An event starts at a time."""
@@ -198,19 +178,11 @@ class _Types:
                 self.classes.use(column, frozenset({"term"}), arg.span, "it is a nested term", firm=False)
 
     def _where(self, where: Iterable[Condition], scope: tuple[str, str]) -> None:
-        for condition in where:
-            match condition:
-                case Holds() | Unless():
-                    self._atom("static", condition.name, condition.args, scope)
-                case AnyOf():
-                    for option in condition.options:
-                        self._where(option, scope)
-                case Compare():
-                    self._compare(condition, scope)
-                case NoneInside() | Relates() | Relative() | Spans():
-                    pass
-                case _:
-                    assert_never(condition)
+        for condition in (part for whole in where for part in walk_condition(whole)):
+            if isinstance(condition, Holds | Unless):
+                self._atom("static", condition.name, condition.args, scope)
+            elif isinstance(condition, Compare):
+                self._compare(condition, scope)
 
     def _compare(self, condition: Compare, scope: tuple[str, str]) -> None:
         left, right = self._kinds(condition.left, scope), self._kinds(condition.right, scope)

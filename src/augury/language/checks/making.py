@@ -8,7 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import assert_never
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
+from augury.algebra.nodes import (
+    AnyOf,
+    Clause,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    walk_condition,
+)
 from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Build, Expr, Var, computes, variables
@@ -20,14 +32,14 @@ class Making:
     def __init__(self, clauses: Iterable[Clause]) -> None:
         self.clauses = list(clauses)
         # Ground facts hand out what they hold, whatever they are asked with.
-        self.rules = {_predicate(c) for c in self.clauses if c.body or variables(*c.args)}
+        self.rules = {c.predicate for c in self.clauses if c.body or variables(*c.args)}
         self.positions: dict[Predicate, set[int]] = {}
         changed = True
         while changed:
             changed = False
             for clause in self.clauses:
                 for i, arg in enumerate(clause.args):
-                    known = self.positions.setdefault(_predicate(clause), set())
+                    known = self.positions.setdefault(clause.predicate, set())
                     if i not in known and self._makes(clause, i, arg):
                         known.add(i)
                         changed = True
@@ -68,32 +80,17 @@ class Making:
                         found |= variables(side) & new
                 return found
             case Holds():
-                predicate = (condition.name, len(condition.args))
+                predicate = condition.predicate
                 if predicate in self.rules and variables(*condition.args) & made:
                     return new
                 places = set() if predicate in but else self.positions.get(predicate, set())
                 return {v for i in places for v in variables(condition.args[i])} & new
             case AnyOf() | Compare() | NoneInside() | Relates() | Relative() | Spans() | Unless():
-                pass
+                return set()
             case _:
                 assert_never(condition)
-        return set()
 
 
-def _predicate(clause: Clause) -> Predicate:
-    return (clause.name, len(clause.args))
-
-
-def calls_in(condition: Condition) -> Iterator[Holds]:
+def calls_in(condition: Condition) -> list[Holds]:
     """The static calls of a condition, those inside `or` included."""
-    match condition:
-        case Holds():
-            yield condition
-        case AnyOf():
-            for option in condition.options:
-                for inner in option:
-                    yield from calls_in(inner)
-        case Compare() | NoneInside() | Relates() | Relative() | Spans() | Unless():
-            pass
-        case _:
-            assert_never(condition)
+    return [part for part in walk_condition(condition) if isinstance(part, Holds)]

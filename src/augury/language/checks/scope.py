@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import assert_never
 
 from augury.algebra.nodes import (
-    AnyOf,
     Compare,
     Condition,
     Either,
@@ -15,24 +13,21 @@ from augury.algebra.nodes import (
     Join,
     Node,
     NoneInside,
-    Relates,
-    Relative,
     Repeat,
     Rule,
     Run,
     Scan,
     Select,
-    Spans,
     Unless,
     absences,
     bound_labels,
     bound_vars,
     condition_labels,
+    condition_terms,
     condition_vars,
     conditions,
     inputs,
     walk,
-    walk_all,
     written,
 )
 from augury.algebra.place import binds, is_ready, ready_order
@@ -49,22 +44,9 @@ def check_scope(plan: Plan, findings: Findings) -> None:
 
 def terms_of(condition: Condition) -> Iterator[Expr]:
     """The expressions that a condition is written with."""
-    match condition:
-        case Compare():
-            yield condition.left
-            yield condition.right
-        case Holds() | Unless():
-            yield from condition.args
-        case AnyOf():
-            for option in condition.options:
-                for inner in option:
-                    yield from terms_of(inner)
-        case NoneInside():
-            yield from _terms_in(condition.pattern)
-        case Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
+    yield from condition_terms(condition)
+    if isinstance(condition, NoneInside):
+        yield from _terms_in(condition.pattern)
 
 
 def _terms_in(pattern: Node) -> Iterator[Expr]:
@@ -238,11 +220,7 @@ class _Scope:
         return None
 
     def _negations(self) -> list[Join]:
-        return [n for n in self._everywhere() if isinstance(n, Join) and n.absent is not None]
-
-    def _everywhere(self) -> list[Node]:
-        patterns = self.rule.patterns
-        return [node for pattern in patterns for node in walk_all(pattern)]
+        return [n for n in self.rule.nodes if isinstance(n, Join) and n.absent is not None]
 
     def _not_locals(self) -> None:
         """A variable that only the negated part of a NOT has is local to it."""
@@ -262,7 +240,7 @@ class _Scope:
                     )  # fmt: skip
 
     def _policies(self) -> None:
-        joins = [n for n in self._everywhere() if isinstance(n, Join | Repeat)]
+        joins = [n for n in self.rule.nodes if isinstance(n, Join | Repeat)]
         for node in joins:
             policy = node.policy
             if policy.per and policy.name != "recent":

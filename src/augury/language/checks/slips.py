@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from augury.algebra.nodes import Holds, Rule, Scan, Unless
-from augury.algebra.plan import Plan
+from augury.algebra.plan import Plan, static_atoms
 from augury.algebra.terms import Const, Expr, Var, Wild, show, walk
 from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note
-from augury.language.checks.arity import scans, static_atoms
+from augury.language.checks.arity import scans
 
 _LETTER = re.compile(r"[a-z]\d*")
 

@@ -32,7 +32,7 @@ from augury.algebra.nodes import (
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
-from augury.algebra.terms import Build, Expr, Wild, variables
+from augury.algebra.terms import Build, Expr, Wild, variables, walk
 from augury.errors import Findings, Note, Span
 from augury.language.checks.making import Making, calls_in
 from augury.language.checks.scope import occurrences, singletons, terms_of
@@ -102,7 +102,7 @@ class _Modes:
         self.unbound: list[Clause] = []
         self.clauses: dict[Predicate, list[Clause]] = {}
         for clause in plan.clauses:
-            self.clauses.setdefault((clause.name, len(clause.args)), []).append(clause)
+            self.clauses.setdefault(clause.predicate, []).append(clause)
         self.plan = plan
         self.seen: dict[tuple[Predicate, Mode], Span | None] = {}
         self.queue: list[tuple[Predicate, Mode]] = []
@@ -128,8 +128,7 @@ class _Modes:
             self.queue.append((predicate, mode))
 
     def _from_rule(self, rule: Rule) -> None:
-        patterns = rule.patterns
-        for pattern in patterns:
+        for pattern in rule.patterns:
             absent = {id(a) for node in walk_all(pattern) for a in absences(node)}
             for node in walk_all(pattern):
                 if isinstance(node, Select | Join) and conditions(node):
@@ -144,7 +143,7 @@ class _Modes:
         for condition in ready_order(where, known):
             match condition:
                 case Holds() | Unless():
-                    self._call((condition.name, len(condition.args)), mode_of(condition.args, known), condition.span)
+                    self._call(condition.predicate, mode_of(condition.args, known), condition.span)
                 case AnyOf():
                     for option in condition.options:
                         self._conjunction(option, known)
@@ -184,11 +183,7 @@ class _Modes:
 
 
 def mode_of(args: tuple[Expr, ...], bound: set[str]) -> Mode:
-    return tuple(variables(a) <= bound and not any(isinstance(p, Wild) for p in _parts(a)) for a in args)
-
-
-def _parts(expr: Expr) -> list[Expr]:
-    return [expr, *(p for a in expr.args for p in _parts(a))] if isinstance(expr, Build) else [expr]
+    return tuple(variables(a) <= bound and not any(isinstance(p, Wild) for p in walk(a)) for a in args)
 
 
 def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
@@ -198,17 +193,13 @@ def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
     making = Making(plan.clauses)
     for group in components(plain, plain):
         for clause in plan.clauses:
-            head = (clause.name, len(clause.args))
-            if head not in group or not any(_within(call, group) for c in clause.body for call in calls_in(c)):
+            recursive = any(call.predicate in group for c in clause.body for call in calls_in(c))
+            if clause.predicate not in group or not recursive:
                 continue
             for known, mode in list(modes.seen):
-                arg = _endless_argument(clause, mode, making, group) if known == head else None
+                arg = _endless_argument(clause, mode, making, group) if known == clause.predicate else None
                 if arg is not None:
                     _endless(clause, arg, group, plain, findings)
-
-
-def _within(call: Holds, group: list[Predicate]) -> bool:
-    return (call.name, len(call.args)) in group
 
 
 def _endless_argument(clause: Clause, mode: Mode, making: Making, group: list[Predicate]) -> Expr | None:
@@ -216,7 +207,7 @@ def _endless_argument(clause: Clause, mode: Mode, making: Making, group: list[Pr
     bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
     for condition, known, made in making.steps(clause.body, bound, group):
         for call in calls_in(condition):
-            for arg in call.args if _within(call, group) else ():
+            for arg in call.args if call.predicate in group else ():
                 if variables(arg) & made or (isinstance(arg, Build) and variables(arg) and variables(arg) <= known):
                     return arg
     made = making.made(clause.body, bound, group)
@@ -229,7 +220,7 @@ def _endless_argument(clause: Clause, mode: Mode, making: Making, group: list[Pr
 def _endless(
     clause: Clause, arg: Expr, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
 ) -> None:
-    head = (clause.name, len(clause.args))
+    head = clause.predicate
     start = next((t for t in sorted(reads[head]) if t in group), head)
     way = [head, *cycle(start, head, reads, group)]
     findings.add("E402", f"the recursive rule `{clause.name}` builds new values each time round, without end", arg.span,

@@ -4,28 +4,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
 from augury.algebra.nodes import (
-    AnyOf,
     Collect,
     Compare,
     Condition,
     Holds,
     Node,
     NoneInside,
-    Relates,
-    Relative,
     Select,
-    Spans,
     Total,
-    Unless,
     bound_vars,
     condition_labels,
+    condition_terms,
     condition_vars,
 )
 from augury.algebra.ready import binds
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Moment, Var, labels, plain_variables, show, variables
+from augury.algebra.terms import Aggregate, Expr, Moment, Var, labels, mapped_term, plain_variables, show, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
@@ -50,20 +45,17 @@ class Draft:
         return bool(names & self.own or used & self.labels)
 
 
+def counted_label(expr: Aggregate) -> str | None:
+    """The label in `count(u)`: its occurrences are counted by a time that each has, which stands where the call does."""
+    match expr.args:
+        case (Moment(label=label) as moment,) if expr.function == "count" and moment.span is expr.span:
+            return label
+    return None
+
+
 def aggregates_in(condition: Condition) -> list[Aggregate]:
     """The aggregates of a condition."""
-    match condition:
-        case Compare():
-            sides: tuple[Expr, ...] = (condition.left, condition.right)
-        case Holds() | Unless():
-            sides = condition.args
-        case AnyOf():
-            return [a for option in condition.options for c in option for a in aggregates_in(c)]
-        case Relates() | Spans() | Relative() | NoneInside():
-            return []
-        case _:
-            assert_never(condition)
-    return [part for side in sides for part in walk_terms(side) if isinstance(part, Aggregate)]
+    return [part for term in condition_terms(condition) for part in walk_terms(term) if isinstance(part, Aggregate)]
 
 
 class Groups:
@@ -108,7 +100,7 @@ class Groups:
         """The variables that conditions on groups bind."""
         inner = {v for draft in self.drafts for v in draft.own} | self.outer
         bound = {v for c in self.conditions if isinstance(c, Holds) for v in condition_vars(c)}
-        found = {v for c in self.having if isinstance(c, Compare) and c.op == "=" for v in _plain(c)}
+        found = {v for c in self.having if isinstance(c, Compare) and c.op == "=" for v in used_plainly(c)}
         return found - inner - bound
 
     def _bind_beside(self, draft: Draft) -> None:
@@ -160,23 +152,15 @@ class Groups:
 
     def resolved(self, expr: Expr) -> Expr:
         """An expression with a variable in the place of each aggregate over what is collected."""
-        match expr:
-            case Aggregate():
-                draft = self._ranges_over(expr)
-                if draft is None:
-                    return expr
-                name = self._name(expr)
-                draft.totals.setdefault(name, Total(name, expr))
-                return Var(name, expr.span)
-            case Apply() | Build():
-                return replace(expr, args=tuple(self.resolved(a) for a in expr.args))
-        return expr
-
-    def _name(self, expr: Aggregate) -> str:
-        match expr.args:
-            case (Moment(label=label) as moment,) if expr.function == "count" and moment.span is expr.span:
-                return f"count({label})"
-        return show(expr)
+        if not isinstance(expr, Aggregate):
+            return mapped_term(expr, self.resolved)
+        draft = self._ranges_over(expr)
+        if draft is None:
+            return expr
+        label = counted_label(expr)
+        name = show(expr) if label is None else f"count({label})"
+        draft.totals.setdefault(name, Total(name, expr))
+        return Var(name, expr.span)
 
     def _ranges_over(self, expr: Aggregate) -> Draft | None:
         """The collect that binds the variables of an aggregate, or has its label."""
@@ -191,20 +175,6 @@ class Groups:
             self.findings.add("E223", f"the rule collects several times, and `{show(expr)}` {what} of them", expr.span,
                               hint=f"label what is collected, `collect {label}: …`, and write `count({label})`; or use a variable that one collect binds")  # fmt: skip
         return None
-
-    def resolved_condition(self, condition: Condition) -> Condition:
-        match condition:
-            case Compare():
-                return replace(condition, left=self.resolved(condition.left), right=self.resolved(condition.right))
-            case Holds() | Unless():
-                return replace(condition, args=tuple(self.resolved(a) for a in condition.args))
-            case AnyOf():
-                options = tuple(tuple(self.resolved_condition(c) for c in o) for o in condition.options)
-                return replace(condition, options=options)
-            case Relates() | Spans() | Relative() | NoneInside():
-                return condition
-            case _:
-                assert_never(condition)
 
     # The result
 
@@ -259,28 +229,11 @@ class Groups:
                                       hint=f"put `{name}` into the head, or give it two names")  # fmt: skip
 
     def _use(self, name: str, otherwise: Span) -> Span:
-        for condition in self.having:
-            for side in (condition.left, condition.right) if isinstance(condition, Compare) else ():
-                for part in walk_terms(side):
-                    if isinstance(part, Var) and part.name == name:
-                        return part.span
-        return otherwise
-
-
-def _plain(condition: Compare) -> set[str]:
-    return plain_variables(condition.left) | plain_variables(condition.right)
+        sides = (side for c in self.having if isinstance(c, Compare) for side in (c.left, c.right))
+        parts = (part for side in sides for part in walk_terms(side))
+        return next((part.span for part in parts if isinstance(part, Var) and part.name == name), otherwise)
 
 
 def used_plainly(condition: Condition) -> set[str]:
     """The variables of a condition on a group outside of its aggregates."""
-    match condition:
-        case Compare():
-            return _plain(condition)
-        case Holds() | Unless():
-            return {v for a in condition.args for v in plain_variables(a)}
-        case AnyOf():
-            return {v for option in condition.options for c in option for v in used_plainly(c)}
-        case Relates() | Spans() | Relative() | NoneInside():
-            return set()
-        case _:
-            assert_never(condition)
+    return plain_variables(*condition_terms(condition))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, assert_never, cast
+from typing import Literal, cast
 
 from augury.algebra.nodes import (
     PAST_END,
-    AnyOf,
     Compare,
     Condition,
     Either,
@@ -24,18 +23,31 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Spans,
-    Unless,
     bound_vars,
     condition_labels,
+    condition_terms,
     condition_vars,
+    mapped_condition,
     walk,
 )
 from augury.algebra.ready import binds
-from augury.algebra.run_terms import condition_terms, events_of
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Moment, Prev, Var, plain_variables, show, variables
+from augury.algebra.run_terms import asked_of, events_of
+from augury.algebra.terms import (
+    Aggregate,
+    Expr,
+    Moment,
+    Prev,
+    Var,
+    mapped_term,
+    outside_aggregates,
+    plain_variables,
+    show,
+    variables,
+)
 from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
+from augury.language.rules.collecting import counted_label
 from augury.language.rules.patterns import Patterns
 from augury.language.rules.show import show_node
 
@@ -294,7 +306,7 @@ class Runs:
 
     def _owners(self, condition: Condition) -> set[int]:
         """The repeated parts whose own variables or times a condition has outside aggregates."""
-        names = set().union(*(plain_variables(t) for t in condition_terms(condition)), set())
+        names = plain_variables(*condition_terms(condition))
         if isinstance(condition, NoneInside):
             names |= condition_vars(condition)
         labels = {m.label for t in condition_terms(condition) for m in _plain_moments(t)}
@@ -350,7 +362,7 @@ class Runs:
             self._check_prev(condition, number)
             self.drafts[number].where.append(self._resolved_condition(condition, number))
             return
-        if any(isinstance(p, Prev) for t in condition_terms(condition) for p in walk_terms(t)):
+        if _prevs(condition):
             self._no_prev(condition)
             return
         resolved = self._resolved_condition(condition)
@@ -380,13 +392,13 @@ class Runs:
                                 hint="count from a part that is always there")  # fmt: skip
 
     def _no_prev(self, condition: Condition) -> None:
-        prev = next(p for t in condition_terms(condition) for p in walk_terms(t) if isinstance(p, Prev))
+        prev = _prevs(condition)[0]
         self._error("E237", f"`{show(prev)}` is the same in all iterations, or of a part that does not repeat", prev.span,
                     hint="`prev` takes a variable that is first bound in a part with `+`, `*` or `{n}`")  # fmt: skip
 
     def _check_prev(self, condition: Condition, number: int) -> None:
         draft = self.drafts[number]
-        prevs = [p for t in condition_terms(condition) for p in walk_terms(t) if isinstance(p, Prev)]
+        prevs = _prevs(condition)
         for prev in prevs:
             own = variables(prev.of) & draft.own or any(m.label == draft.label for m in _plain_moments(prev.of))
             if not own:
@@ -410,30 +422,23 @@ class Runs:
 
         Where the rule also collects, an aggregate without variables of an iteration ranges over what is collected.
         """
-        match expr:
-            case Aggregate():
-                return expr if collects and not self.ranges(expr) else self._aggregate(expr, running)
-            case Apply() | Build():
-                return replace(expr, args=tuple(self.resolved(a, running, collects) for a in expr.args))
-            case Prev():
-                default = None if expr.default is None else self.resolved(expr.default, running)
-                return replace(expr, default=default)
-        return expr
+        if isinstance(expr, Aggregate):
+            return expr if collects and not self.ranges(expr) else self._aggregate(expr, running)
+        return mapped_term(expr, lambda part: self.resolved(part, running, collects))
 
     def _aggregate(self, expr: Aggregate, running: int | None) -> Expr:
         part = self.owner(expr)
         if part is None:
             return expr
-        counts = len(expr.args) == 1 and isinstance(expr.args[0], Moment) and expr.args[0].span is expr.span
-        label = expr.args[0].label if counts and isinstance(expr.args[0], Moment) else ""
-        plain = replace(expr, args=()) if counts else expr
+        label = counted_label(expr)
+        plain = expr if label is None else replace(expr, args=())
         if running == part:
             return plain
         if running is not None and part > running:
             self._error("E239", f"`{show(expr)}` is known only after {self.drafts[running].span.quoted}, whose iterations ask for it", expr.span,
                         hint="compare two aggregates instead: `max(X) < min(Y)`")  # fmt: skip
             return expr
-        name = f"{expr.function}({label})" if counts else show(expr)
+        name = show(expr) if label is None else f"count({label})"
         self.results.setdefault(name, Result(name, part, plain))
         return Var(name, expr.span)
 
@@ -455,20 +460,7 @@ class Runs:
         return [n for n, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)]
 
     def _resolved_condition(self, condition: Condition, running: int | None = None) -> Condition:
-        match condition:
-            case Compare():
-                left, right = self.resolved(condition.left, running), self.resolved(condition.right, running)
-                return replace(condition, left=left, right=right)
-            case Holds() | Unless():
-                return replace(condition, args=tuple(self.resolved(a, running) for a in condition.args))
-            case AnyOf():
-                options = tuple(tuple(self._resolved_condition(c, running) for c in o) for o in condition.options)
-                return replace(condition, options=options)
-            case NoneInside() | Relates() | Relative() | Spans():
-                pass
-            case _:
-                assert_never(condition)
-        return condition
+        return mapped_condition(condition, lambda term: self.resolved(term, running))
 
     # The whole
 
@@ -546,10 +538,10 @@ class Runs:
     def check_bare(self, terms: Iterable[Expr], where: str) -> None:
         """No variable or time of an iteration stands bare outside its part."""
         for term in terms:
-            for part in _outside_aggregates(term):
+            for part in outside_aggregates(term):
                 for draft in self.drafts:
-                    name = part.name if isinstance(part, Var) else part.label
-                    if name in draft.own if isinstance(part, Var) else draft.repeats and name == draft.label:
+                    of_label = isinstance(part, Moment) and draft.repeats and part.label == draft.label
+                    if of_label or (isinstance(part, Var) and part.name in draft.own):
                         shown = show(part)
                         self._error("E236", f"`{shown}` has a value in each iteration of {draft.span.quoted}, and {where} needs one", part.span,
                                     hint=f"say which: `first({shown})`, `last({shown})`, `max({shown})`, `count({shown})` …")  # fmt: skip
@@ -569,18 +561,9 @@ def show_scan(scan: Scan) -> str:
     return f"{scan.type}({', '.join(show(a) for a in scan.args)})" if scan.args else scan.type
 
 
-def _outside_aggregates(expr: Expr) -> Iterator[Var | Moment]:
-    match expr:
-        case Var() | Moment():
-            yield expr
-        case Apply() | Build():
-            for arg in expr.args:
-                yield from _outside_aggregates(arg)
-        case Prev():
-            yield from _outside_aggregates(expr.of)
-            if expr.default is not None:
-                yield from _outside_aggregates(expr.default)
-
-
 def _plain_moments(expr: Expr) -> list[Moment]:
-    return [part for part in _outside_aggregates(expr) if isinstance(part, Moment)]
+    return [part for part in outside_aggregates(expr) if isinstance(part, Moment)]
+
+
+def _prevs(condition: Condition) -> list[Prev]:
+    return [part for part in asked_of(condition) if isinstance(part, Prev)]

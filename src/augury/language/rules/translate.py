@@ -5,39 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import assert_never
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.clock_windows import Windows
 from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import (
     UNRESTRICTED,
-    AnyOf,
     Clause,
     Collect,
     Compare,
     Condition,
     Every,
-    Holds,
     Join,
     Label,
     Node,
     NoneInside,
     Policy,
-    Relates,
     Relative,
     Result,
     Rule,
     Run,
     Select,
-    Spans,
     Top,
-    Unless,
     bound_vars,
     condition_labels,
+    condition_terms,
     condition_vars,
     made_type,
     mapped,
+    mapped_condition,
 )
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE
@@ -209,27 +205,11 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
             case _:
                 body.extend(reader.conditions(literal))
     for condition in body:
-        for part in (p for side in _sides(condition) for p in walk(side)):
+        for part in (p for term in condition_terms(condition) for p in walk(term)):
             if isinstance(part, Apply) and not part.pure:
                 symbols.findings.add("E231", f"`{part.function}` is not pure: what a static rule says must not hang on when it is asked", part.span or statement.span,
                                      hint="call it in the event rule")  # fmt: skip
     return Clause(name, args, tuple(body), cut, statement.span)
-
-
-def _sides(condition: Condition) -> tuple[Expr, ...]:
-    """The expressions of a condition."""
-    match condition:
-        case Compare():
-            return (condition.left, condition.right)
-        case Holds() | Unless():
-            return condition.args
-        case AnyOf():
-            return tuple(side for option in condition.options for c in option for side in _sides(c))
-        case NoneInside() | Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
-    return ()
 
 
 def _named_wildcards(args: list[s.Node]) -> list[s.Node]:
@@ -360,7 +340,7 @@ class _EventRule:
         asked = tuple(groups.having) if groups else ()
         collects: tuple[Collect, ...] = ()
         if groups is not None:
-            plain = {v for a in args for v in plain_variables(a)}
+            plain = plain_variables(*args)
             used = plain.union(*(used_plainly(c) for c in asked))
             used |= {v.name for v in statement.top.per} if statement.top else set()
             used |= {v for e in (since, by) if e is not None and e != "END" for v in plain_variables(e)}
@@ -368,7 +348,7 @@ class _EventRule:
             since = since if since is None or since == "END" else groups.resolved(since)
             by = by and groups.resolved(by)
             only = {v for c in asked for v in used_plainly(c)} - plain
-            asked = tuple(groups.resolved_condition(c) for c in asked)
+            asked = tuple(mapped_condition(c, groups.resolved) for c in asked)
             collects = groups.collects(used, used - only, self.findings.sound(statement.head.span))
         counts[name] = counts.get(name, 0) + 1
         label = statement.label or (name if counts[name] == 1 else f"{name}#{counts[name]}")
