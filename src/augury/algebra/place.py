@@ -44,6 +44,7 @@ from augury.algebra.nodes import (
     condition_vars,
     conditions,
     event_types,
+    inputs,
     mapped,
     walk,
     walk_all,
@@ -163,18 +164,9 @@ def _inside(pattern: Node) -> Iterator[Condition]:
 
 def _attach(condition: Condition, node: Node) -> Node:
     """At the operator that the condition was written at: facts are seen at the end of its occurrences."""
-    match node:
-        case Join() | Run():
-            return replace(node, where=(*node.where, condition))
-        case Label():
-            return replace(node, input=_attach(condition, node.input))
-        case Select():
-            return replace(node, where=(*node.where, condition))
-        case Either() | Every() | Graph() | Instant() | Repeat() | Scan() | Unfold() | Within():
-            pass
-        case _:
-            assert_never(node)
-    return Select(node, (condition,), condition.span)
+    if isinstance(node, Label):
+        return replace(node, input=_attach(condition, node.input))
+    return _add(condition, node)
 
 
 def _sink(condition: Condition, node: Node) -> Node:
@@ -182,17 +174,17 @@ def _sink(condition: Condition, node: Node) -> Node:
         case Spans():
             return _sink_span(condition, node)
         case Holds() | Compare(op="=") if new := binds(condition, bound_vars(node)):
-            return _sink_once(condition, node, condition_vars(condition) - new, condition_labels(condition))
+            return _sink_into(condition, node, condition_vars(condition) - new, condition_labels(condition), once=True)
         case Relative():
-            return _sink_once(condition, node, set(), {condition.anchor})
+            return _sink_into(condition, node, set(), {condition.anchor}, once=True)
         case NoneInside():
             shared = condition_vars(condition) & bound_vars(node)
-            return _sink_all(condition, node, shared, {condition.window} | not_looked_for(condition, node))
+            return _sink_into(condition, node, shared, {condition.window} | not_looked_for(condition, node))
         case AnyOf() | Compare() | Holds() | Relates() | Unless():
             pass
         case _:
             assert_never(condition)
-    return _sink_all(condition, node, condition_vars(condition), condition_labels(condition))
+    return _sink_into(condition, node, condition_vars(condition), condition_labels(condition))
 
 
 def not_looked_for(condition: NoneInside, node: Node) -> set[str]:
@@ -201,66 +193,41 @@ def not_looked_for(condition: NoneInside, node: Node) -> set[str]:
     return {n.label for n in walk(node) if isinstance(n, Label) and event_types(n.input) & types}
 
 
-def _fits(node: Node, needs: set[str], labels: set[str]) -> bool:
-    return needs <= bound_vars(node) and labels <= bound_labels(node)
+def _sink_into(condition: Condition, node: Node, needs: set[str], labels: set[str], once: bool = False) -> Node:
+    """Into every lowest operator that binds what the condition needs: it is decidable at each of them.
 
-
-def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str]) -> Node:
-    """Into every lowest operator that binds what the condition needs: it is decidable at each of them."""
+    With `once` into one of them, the left one first: what the condition binds is bound once.
+    """
+    if isinstance(node, Run):
+        return sink_into_run(condition, node)
+    below = [part for part in inputs(node) if needs <= bound_vars(part) and labels <= bound_labels(part)]
     match node:
         case Join():
-            left, right = _fits(node.left, needs, labels), _fits(node.right, needs, labels)
-            if not left and not right:
-                return replace(node, where=(*node.where, condition))
-            return replace(
-                node,
-                left=_sink_all(condition, node.left, needs, labels) if left else node.left,
-                right=_sink_all(condition, node.right, needs, labels) if right else node.right,
-            )
-        case Either() if _fits(node.left, needs, labels) and _fits(node.right, needs, labels):
-            return replace(
-                node,
-                left=_sink_all(condition, node.left, needs, labels),
-                right=_sink_all(condition, node.right, needs, labels),
-            )
-        case Within() | Repeat() | Label() if _fits(node.input, needs, labels):
-            return replace(node, input=_sink_all(condition, node.input, needs, labels))
-        case Select() if _fits(node.input, needs, labels) and not isinstance(
-            node.input, Scan | Instant | Every | Label
-        ):
-            return replace(node, input=_sink_all(condition, node.input, needs, labels))
+            below = below[:1] if once else below
+        case Either():
+            below = below if len(below) == 2 and not once else []
+        case Repeat():
+            below = [] if once else below
         case Select():
-            return replace(node, where=(*node.where, condition))
-        case Run():
-            return sink_into_run(condition, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
+            below = [] if isinstance(node.input, Scan | Instant | Every | Label) else below
+        case Graph() | Unfold():
+            below = []
+        case Every() | Instant() | Label() | Scan() | Within():
             pass
         case _:
             assert_never(node)
-    return Select(node, (condition,), condition.span)
+
+    def sunk(part: Node) -> Node:
+        chosen = any(part is one for one in below)
+        return _sink_into(condition, part, needs, labels, once) if chosen else part
+
+    return mapped(node, sunk) if below else _add(condition, node)
 
 
-def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[str]) -> Node:
-    """Into one lowest operator, the left one first: what the condition binds is bound once."""
-    match node:
-        case Join():
-            if _fits(node.left, needs, labels):
-                return replace(node, left=_sink_once(condition, node.left, needs, labels))
-            if _fits(node.right, needs, labels):
-                return replace(node, right=_sink_once(condition, node.right, needs, labels))
-            return replace(node, where=(*node.where, condition))
-        case Within() | Label() if _fits(node.input, needs, labels):
-            return replace(node, input=_sink_once(condition, node.input, needs, labels))
-        case Select():
-            if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Every | Label):
-                return replace(node, input=_sink_once(condition, node.input, needs, labels))
-            return replace(node, where=(*node.where, condition))
-        case Run():
-            return sink_into_run(condition, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
-            pass
-        case _:
-            assert_never(node)
+def _add(condition: Condition, node: Node) -> Node:
+    """The rows of an operator for which one more condition holds."""
+    if isinstance(node, Join | Run | Select):
+        return replace(node, where=(*node.where, condition))
     return Select(node, (condition,), condition.span)
 
 
@@ -277,15 +244,12 @@ def _sink_span(condition: Spans, node: Node) -> Node:
             return replace(node, left=left, right=right, where=node.where if whole else (*node.where, part))
         case Within() | Select() if set(here) <= bound_labels(node.input):
             return replace(node, input=_sink_span(condition, node.input))
-        case Select():
-            return replace(node, where=(*node.where, part))
         case Run():
             return sink_into_run(part, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
-            pass
+        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Select() | Unfold() | Within():
+            return _add(part, node)
         case _:
             assert_never(node)
-    return Select(node, (part,), condition.span)
 
 
 def _push_window(node: Node, length: int) -> Node:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from augury.algebra.graph_queries import GraphQuery, Sliding, Tumbling
 from augury.algebra.nodes import (
@@ -22,7 +23,6 @@ from augury.algebra.nodes import (
     conditions,
     inputs,
     walk,
-    walk_all,
 )
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
@@ -203,20 +203,14 @@ def interval_table(rule: Rule, tick: int | None = None) -> tuple[Bounds[Point], 
 
 
 def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[Memory]:
-    table = builder.table
-
-    def keep(x: Point, y: Point) -> int | None:
-        limit = table.limit(x, y)
-        return None if limit is None else -1 if limit.impossible else limit.value
-
+    table, keep = builder.table, partial(_keep, builder)
     for node in walk(body):
         if isinstance(node, Join):
             left, right = builder.interval(node.left), builder.interval(node.right)
             if (left, "e") not in table.points or (right, "e") not in table.points:
                 yield from _inner_memories(node, builder)
                 continue
-            yield Memory(node.op, "left", keep((right, "e"), (left, "e")), node.span)
-            yield Memory(node.op, "right", keep((left, "e"), (right, "e")), node.span)
+            yield from _of_sides(node, builder)
             if node.absent is not None:
                 yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
         elif isinstance(node, Repeat):
@@ -246,10 +240,19 @@ def _inner_memories(node: Join, outer: Timing) -> Iterator[Memory]:
         builder.close()
     except Contradiction:
         return
-    left, right = builder.interval(node.left), builder.interval(node.right)
-    for side, x, y in (("left", right, left), ("right", left, right)):
-        limit = builder.table.limit((x, "e"), (y, "e"))
-        yield Memory(node.op, side, None if limit is None else -1 if limit.impossible else limit.value, node.span)
+    yield from _of_sides(node, builder)
+
+
+def _of_sides(node: Join, builder: Timing) -> Iterator[Memory]:
+    """A row is kept until nothing of the other side can end late enough to meet it."""
+    left, right = ((builder.interval(side), "e") for side in (node.left, node.right))
+    yield Memory(node.op, "left", _keep(builder, right, left), node.span)
+    yield Memory(node.op, "right", _keep(builder, left, right), node.span)
+
+
+def _keep(builder: Timing, x: Point, y: Point) -> int | None:
+    limit = builder.table.limit(x, y)
+    return None if limit is None else -1 if limit.impossible else limit.value
 
 
 def _settling(body: Node) -> Iterator[str]:
@@ -277,31 +280,26 @@ def _end_of(body: Node, window: str) -> str:
 
 def correlation_key(rule: Rule) -> tuple[str, ...]:
     """The variables that every event of the rule carries as an argument of its own, equal ones taken as one."""
-    patterns = rule.patterns
-    scans = [n for p in patterns for n in walk_all(p) if isinstance(n, Scan)]
-    same = key_classes(rule)
-    common: set[str] | None = None
-    for scan in scans:
-        own = {same(a.name) for a in scan.args if isinstance(a, Var)}
-        common = own if common is None else common & own
-    for node in (n for p in patterns for n in walk_all(p) if isinstance(n, Join) and n.policy.per):
-        # The choice is made for each value of `per`, whatever else the events share.
-        common = (common or set()) & {same(v) for v in node.policy.per}
-    for run in (n for p in patterns for n in walk_all(p) if isinstance(n, Run)):
-        # What follows what is decided for each key, whatever else the events share.
-        common = (common or set()) & {same(v) for v in run.key}
+    same, shared = key_classes(rule), list[Iterable[str]]()
+    for node in rule.nodes:
+        if isinstance(node, Scan):
+            shared.append(a.name for a in node.args if isinstance(a, Var))
+        elif isinstance(node, Join) and node.policy.per:
+            shared.append(node.policy.per)  # the choice is made for each of its values, whatever else the events share
+        elif isinstance(node, Run):
+            shared.append(node.key)  # what follows what is decided for each key
     if rule.collects:
         # What is collected is split by what the rule's row has, and by what makes groups.
-        outer = bound_vars(rule.body).union(*(other.by for other in rule.collects))
-        common = (common or set()) & {same(v) for v in outer}
+        shared.append(bound_vars(rule.body).union(*(other.by for other in rule.collects)))
     if rule.top is not None:
-        common = (common or set()) & {same(v) for v in rule.top.per}
-    return tuple(sorted(common or ()))
+        shared.append(rule.top.per)
+    if not any(isinstance(node, Scan) for node in rule.nodes):
+        return ()
+    return tuple(sorted(set.intersection(*({same(v) for v in names} for names in shared))))
 
 
 def key_classes(rule: Rule) -> Callable[[str], str]:
     """Which variables of a rule are equal in all its answers: for each the one that stands for them."""
-    patterns = rule.patterns
     parent: dict[str, str] = {}
 
     def find(name: str) -> str:
@@ -309,11 +307,10 @@ def key_classes(rule: Rule) -> Callable[[str], str]:
             name = parent[name]
         return name
 
-    for pattern in patterns:
+    for pattern in rule.patterns:
         for node in _always(pattern):
-            if isinstance(node, Run):
-                continue  # its conditions may concern one iteration, or a part that is left out
-            for condition in conditions(node):
+            # The conditions of a run may concern one iteration, or a part that is left out.
+            for condition in () if isinstance(node, Run) else conditions(node):
                 match condition:
                     case Compare(op="=", left=Var(name=x), right=Var(name=y)):
                         low, high = sorted((find(x), find(y)))

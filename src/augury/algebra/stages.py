@@ -36,7 +36,6 @@ from augury.algebra.nodes import (
     bound_vars,
     mapped,
     walk,
-    walk_all,
 )
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes, settling_delays
@@ -309,16 +308,15 @@ def _ways(rules: tuple[Rule, ...], number: int, keys: _Keys, heads: _Keys) -> It
     for reads, held in _options(rule):
         new_keys, new_heads = dict(keys), dict(heads)
         for type, at in reads.items():
-            new_keys[type] = new_keys[type] & at if type in new_keys else at
-        new_heads[rule.predicate] = new_heads[rule.predicate] & held if rule.predicate in new_heads else held
+            new_keys[type] = new_keys.get(type, at) & at
+        new_heads[rule.predicate] = new_heads.get(rule.predicate, held) & held
         if all(new_keys.values()):
             yield new_keys, new_heads
 
 
 def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
     """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
-    patterns = rule.patterns
-    nodes = [n for p in patterns for n in walk_all(p)]
+    nodes = list(rule.nodes)
     if makes_windows(rule):
         return  # the first event of all opens them, and the last one ends them
     if any(_chooses_instants(n) for n in nodes):
@@ -328,8 +326,7 @@ def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
         reads: _Keys = {}
         for scan in (n for n in nodes if isinstance(n, Scan)):
             at = frozenset(i for i, a in enumerate(scan.args) if isinstance(a, Var) and same(a.name) == key)
-            type = (scan.type, len(scan.args))
-            reads[type] = reads[type] & at if type in reads else at
+            reads[scan.predicate] = reads.get(scan.predicate, at) & at
         if reads and all(reads.values()):
             held = frozenset(i for i, a in enumerate(rule.args) if isinstance(a, Var) and same(a.name) == key)
             yield reads, held
@@ -343,12 +340,11 @@ def _chooses_instants(node: Node) -> bool:
 
 
 def _reason(rule: Rule) -> str:
-    patterns = rule.patterns
     if makes_windows(rule):
         return f"the windows of rule `{rule.label}` are there with or without events"
-    if any(isinstance(n, Run) and not n.key for p in patterns for n in walk_all(p)):
+    if any(isinstance(n, Run) and not n.key for n in rule.nodes):
         return f"the run of rule `{rule.label}` has no key"
-    if any(_chooses_instants(n) for p in patterns for n in walk_all(p)):
+    if any(_chooses_instants(n) for n in rule.nodes):
         return f"a policy of rule `{rule.label}` chooses among pairs with a time point"
     if not correlation_key(rule):
         return f"the events of rule `{rule.label}` share no variable"
@@ -364,14 +360,11 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
             return False
         if rule.since is not None or rule.until is not None:
             return False
-        for pattern in rule.patterns:
-            for node in walk_all(pattern):
-                if isinstance(node, Instant):
-                    return False
-                if isinstance(node, Run) and node.which != "ALL":
-                    return False
-                if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
-                    return False
+        for node in rule.nodes:
+            if isinstance(node, Instant) or (isinstance(node, Run) and node.which != "ALL"):
+                return False
+            if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
+                return False
     return True
 
 

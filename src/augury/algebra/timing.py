@@ -22,7 +22,6 @@ from augury.algebra.nodes import (
     Label,
     Node,
     NoneInside,
-    Part,
     Relates,
     Relative,
     Repeat,
@@ -137,7 +136,7 @@ class Timing:
             case Scan():
                 name = self._new(node.type)
                 if self.lengths is not None:
-                    longest = self.lengths.get((node.type, len(node.args)), 0)
+                    longest = self.lengths.get(node.predicate, 0)
                     if longest is not None:
                         self._at_most(name, "e", name, "s", Limit(longest))
                 return name
@@ -152,14 +151,8 @@ class Timing:
                 return name
             case Every():
                 name = self._new("every")
-                self._at_most(
-                    name,
-                    "e",
-                    name,
-                    "s",
-                    Limit(node.windows.longest),
-                    Reason(f"the windows `{node.windows.text}`", node.span),
-                )
+                reason = Reason(f"the windows `{node.windows.text}`", node.span)
+                self._at_most(name, "e", name, "s", Limit(node.windows.longest), reason)
                 return name
             case Label():
                 inner = self.add(node.input)
@@ -214,16 +207,11 @@ class Timing:
         """Each branch by itself; together only what both promise: their greatest length."""
         name, lengths = self._new("or"), []
         for side in (node.left, node.right):
-            inner = Timing(self.tick, self.lengths)
-            branch = inner.add(side)
-            self.names.update({key: f"{value}@{id(side)}" for key, value in inner.names.items()})
-            try:
-                inner.close()
-            except Contradiction as found:
-                self.branches.append(found.reasons)
-                continue
-            self.branches.extend(inner.branches)
-            lengths.append(inner.table.limit((branch, "e"), (branch, "s")))
+            inner = self._alone(side)
+            if inner is not None:
+                branch = inner.interval(side)
+                self.branches.extend(inner.branches)
+                lengths.append(inner.table.limit((branch, "e"), (branch, "s")))
         if len(lengths) == 2 and all(limit is not None for limit in lengths):
             longest = max(limit.value for limit in lengths if limit is not None)
             self._at_most(name, "e", name, "s", Limit(longest))
@@ -234,7 +222,7 @@ class Timing:
         name, before, firm = self._new("run"), "", set[str]()
         for part in node.parts:
             if part.repeats or part.optional:
-                self._alone(part, node)
+                self._alone(part.input, needed=not part.optional)
                 continue
             inner = self.add(part.input)
             firm |= {part.label} if part.label else set()
@@ -254,25 +242,21 @@ class Timing:
         self.add_where(c for c in where if condition_labels(c) <= firm)
         return name
 
-    def _alone(self, part: Part, run: Run) -> None:
+    def _alone(self, node: Node, needed: bool = True) -> Timing | None:
+        """A pattern in a table of its own; none where it contradicts itself, which is told where it is `needed`."""
         inner = Timing(self.tick, self.lengths)
-        inner.add(part.input)
-        self.names.update({key: f"{value}@{id(run)}" for key, value in inner.names.items()})
+        inner.add(node)
+        self.names.update({key: f"{value}@{id(node)}" for key, value in inner.names.items()})
         try:
             inner.close()
         except Contradiction as found:
-            if not part.optional:
-                self.branches.append(found.reasons)
+            self.branches += [found.reasons] if needed else []
+            return None
+        return inner
 
     def _repeat(self, node: Repeat) -> str:
-        inner = Timing(self.tick, self.lengths)
-        inner.add(node.input)
-        self.names.update({key: f"{value}@{id(node)}" for key, value in inner.names.items()})
-        name = self._new("repeat")
-        try:
-            inner.close()
-        except Contradiction as found:
-            self.branches.append(found.reasons)
+        inner, name = self._alone(node.input), self._new("repeat")
+        if inner is None:
             return name
         reason = Reason(f"{node.count} occurrences in sequence", node.span)
         at_least = (node.count - 1) * (self.tick or 0)
