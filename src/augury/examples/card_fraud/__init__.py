@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 START = datetime(2026, 10, 1)
 CARDS = ("c1", "c2", "c3", "c4", "c5")
@@ -35,16 +34,12 @@ def withdrawals(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", withdrawals(size))
-
-
 EXAMPLE = Example(
     name="card_fraud",
     about="withdrawals as graphs: small sums after a large one, cards in two countries, and rules over both queries",
     program=("small_after_big.spaseq", "far_away.spaseq", "block.aug"),
     rdf=("cards.trig",),
-    write=write,
+    write=lines_of(withdrawals),
     sizes=(600, 50),
     explains="block",
 )

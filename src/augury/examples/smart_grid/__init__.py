@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 NOON = datetime(2026, 6, 1, 12)
 HOUSES = ("H1", "H2", "H3", "H4")
@@ -37,15 +36,11 @@ def events(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", events(size))
-
-
 EXAMPLE = Example(
     name="smart_grid",
     about="a SPAseQ query over three streams of graphs: when to switch from fuel to the sun, and whose house it is",
     program=("switch.spaseq",),
     rdf=("homes.trig",),
-    write=write,
+    write=lines_of(events),
     sizes=(40, 2),
 )

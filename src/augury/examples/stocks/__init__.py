@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 START = datetime(2026, 4, 1, 8)
 COMPANIES = ("goog", "sap", "asml", "ibm")
@@ -35,15 +34,11 @@ def quotes(count: int) -> list[dict[str, Any]]:
     return found
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", quotes(size))
-
-
 EXAMPLE = Example(
     name="stocks",
     about="quotes as graphs: V-shapes, and heads with their shoulders",
     program=("v_shape.spaseq", "head_and_shoulders.spaseq"),
     rdf=("companies.trig",),
-    write=write,
+    write=lines_of(quotes),
     sizes=(200, 20),
 )

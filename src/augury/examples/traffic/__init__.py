@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 MORNING = datetime(2026, 11, 2, 6)
 ROADS = {
@@ -41,15 +40,11 @@ def observations(count: int) -> list[dict[str, Any]]:
     return found
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", observations(size))
-
-
 EXAMPLE = Example(
     name="traffic",
     about="sensors of roads as three streams of graphs: jams that spread to both roads that lead there",
     program=("jam.spaseq",),
     rdf=("roads.trig",),
-    write=write,
+    write=lines_of(observations),
     sizes=(150, 40),
 )

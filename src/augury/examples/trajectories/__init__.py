@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 DAWN = datetime(2026, 8, 3, 4)
 VESSELS = ("v1", "v2", "v3", "v4")
@@ -38,15 +37,11 @@ def fixes(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", fixes(size))
-
-
 EXAMPLE = Example(
     name="trajectories",
     about="positions of vessels as graphs: which of them are fishing boats, by the way that they take",
     program=("fishing.spaseq",),
     rdf=("vessels.trig",),
-    write=write,
+    write=lines_of(fixes),
     sizes=(12, 4),
 )
