@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+from augury.algebra.aggregates import aggregate_of, of_nothing
 from augury.algebra.clock_windows import Line, Windows, refuse_clock
 from augury.algebra.graph_queries import Gpm
 from augury.algebra.matching import Binding, Named, Scalars, agree, compare_or_bind, match_all
@@ -42,6 +43,8 @@ from augury.algebra.nodes import (
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, holds
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Aggregate
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.occurrences import Row, distinct
@@ -49,7 +52,7 @@ from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_val
 from augury.meaning.rdf_by_rdflib import Dataset, Patterns, TermTriple, key_from
 from augury.meaning.runs import Runs
 from augury.meaning.static import Static
-from augury.model import Event, OrderKey, order_key
+from augury.model import Event, OrderKey, Value, order_key
 
 
 @dataclass
@@ -88,7 +91,7 @@ class World:
     def _rows(self, node: Node) -> Iterator[Row]:
         match node:
             case Scan():
-                for event in self.events.get((node.type, len(node.args)), ()):
+                for event in self.events.get(node.predicate, ()):
                     binding = match_all(node.args, event.args, {})
                     if binding is not None:
                         yield Row(event.start, event.end, binding, parts=(event,))
@@ -143,14 +146,28 @@ class World:
         time = node.time.value
         if isinstance(time, Timestamp):
             if self.scalars.clock.kind == "logical":
-                raise RunError(f"rule `{self.scalars.rule}` names a calendar time, but the run is on the logical clock",
-                               hint="use --clock timestamp")  # fmt: skip
+                what = f"rule `{self.scalars.rule}` names a calendar time, but the run is on the logical clock"
+                raise RunError(what, hint="use --clock timestamp")
             return time.us
         if self.scalars.clock.kind == "timestamp":
-            raise RunError(f"rule `{self.scalars.rule}` names the tick {time}, but the run is on timestamps",
-                           hint="write the time as @'2026-01-31 10:00'")  # fmt: skip
+            what = f"rule `{self.scalars.rule}` names the tick {time}, but the run is on timestamps"
+            raise RunError(what, hint="write the time as @'2026-01-31 10:00'")
         assert isinstance(time, int)
         return time
+
+    def aggregated(self, aggregate: Aggregate, rows: Sequence[Row]) -> Value:
+        """An aggregate over rows: of none, `count` is 0 and the others are null."""
+        if not rows:
+            return of_nothing(aggregate.function)
+        scalars, of = self.scalars, aggregate.args
+        values = [scalars.evaluate(of[0], row.binding, row.labels) if of else True for row in rows]
+        try:
+            return aggregate_of(scalars.aggregates[aggregate.function], values, aggregate.distinct)
+        except (RowError, RunError):
+            raise
+        except Exception as error:
+            what = f"the aggregate `{aggregate.function}` raised {type(error).__name__}: {error}"
+            raise RunError(f"{what}\n  in rule `{scalars.rule}`") from error
 
     # Conditions
 

@@ -18,8 +18,9 @@ from augury.standing import Gate
 def _own_delays(plan: Plan) -> dict[Predicate, int | None]:
     """For what queries derive, how long it may still change once it is given: it waits for what they read."""
     found = settling_delays(plan)
-    own = {query.predicate: max(query_delay(q) for q in plan.graph_queries if q.predicate == query.predicate)
-           for query in plan.graph_queries}  # fmt: skip
+    own: dict[Predicate, int] = {}
+    for query in plan.graph_queries:
+        own[query.predicate] = max(own.get(query.predicate, 0), query_delay(query))
     return {type: None if (delay := found[type]) is None else delay - own[type] for type in own}
 
 

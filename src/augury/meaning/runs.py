@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from augury.algebra.aggregates import aggregate_of
 from augury.algebra.matching import Binding, Named, Proof, agree
 from augury.algebra.nodes import (
     PAST_END,
@@ -24,7 +23,6 @@ from augury.algebra.ready import binds, ready_order
 from augury.algebra.run_terms import asked_of, run_variables
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Const, Expr, Prev, mapped_term, walk
-from augury.errors import RunError
 from augury.meaning.occurrences import Row
 from augury.model import Event, OrderKey, Value, order_key
 
@@ -86,11 +84,10 @@ class Runs:
 
     def steps(self, match: Match) -> list[Match]:
         """What one step makes of a match: one more iteration of the part it is in, or that part complete."""
-        number, count = len(match.counts), len(match.iterations)
-        part = self.run.parts[number]
+        part, count = self.run.parts[len(match.counts)], len(match.iterations)
         more = part.most is None or count < part.most
         longer = self._next(match, part, part.between if count else part.link) if more else []
-        return [*longer, *(self._completed(match, part, number) if count >= part.least else ())]
+        return [*longer, *(self._completed(match, part) if count >= part.least else ())]
 
     def _next(self, match: Match, part: Part, link: Link) -> list[Match]:
         """The matches with one more iteration of a part: those that the operator lets follow."""
@@ -155,10 +152,10 @@ class Runs:
             tried = passed
         return None
 
-    def _completed(self, match: Match, part: Part, number: int) -> Iterator[Match]:
+    def _completed(self, match: Match, part: Part) -> Iterator[Match]:
         """The match behind a repetition: its aggregates are known, and what is asked of them holds."""
         try:
-            values = {r.name: self.result(r.aggregate, match.iterations) for r in self.run.results if r.part == number}
+            values = self.results(match)
         except RowError as error:
             self.world.report(self.world.scalars.rule, str(error), match.binding, match.events)
             return
@@ -175,6 +172,11 @@ class Runs:
                 lasts=(*match.lasts, match.iterations[-1].parts[-1] if match.iterations else None),
                 proofs=match.proofs + one.proofs,
             )
+
+    def results(self, match: Match) -> dict[str, Value]:
+        """The aggregates over the iterations of the part that a match is in."""
+        here = [result for result in self.run.results if result.part == len(match.counts)]
+        return {result.name: self.world.aggregated(result.aggregate, match.iterations) for result in here}
 
     def whole(self, match: Match) -> Iterator[Match]:
         """The ways in which a complete match is within the windows and meets the conditions asked at its end."""
@@ -213,31 +215,12 @@ class Runs:
     def _value(self, asked: Prev | Aggregate, row: Row, earlier: Sequence[Row]) -> Value:
         """What `prev` or a running aggregate is in an iteration, after the earlier ones."""
         if isinstance(asked, Aggregate):
-            return self.result(asked, (*earlier, row))
+            return self.world.aggregated(asked, (*earlier, row))
         if not earlier:
             assert asked.default is not None
             inside = {p: self._value(p, row, ()) for p in walk(asked.default) if isinstance(p, Aggregate)}
             return self.world.scalars.evaluate(_filled(asked.default, inside), row.binding, row.labels)
         return self.world.scalars.evaluate(asked.of, earlier[-1].binding, earlier[-1].labels)
-
-    def result(self, aggregate: Aggregate, iterations: Sequence[Row]) -> Value:
-        """An aggregate over iterations: of none, `count` is 0 and the others are null."""
-        scalars = self.world.scalars
-        if not iterations and aggregate.function != "count":
-            return None
-        values = [
-            scalars.evaluate(aggregate.args[0], row.binding, row.labels) if aggregate.args else True
-            for row in iterations
-        ]
-        try:
-            return aggregate_of(scalars.aggregates[aggregate.function], values, aggregate.distinct)
-        except (RowError, RunError):
-            raise
-        except Exception as error:
-            raise RunError(
-                f"the aggregate `{aggregate.function}` raised {type(error).__name__}: {error}\n"
-                f"  in rule `{scalars.rule}`"
-            ) from error
 
     # Which matches
 
