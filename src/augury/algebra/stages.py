@@ -112,75 +112,74 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
     """The stages of a plan. `longest` bounds the length of input events, in microseconds; without a bound, and without
     `slices`, what has no key runs in one bucket. With `everywhere`, events that just make facts may go to all buckets."""
     lengths = event_lengths(plan, longest or 0)
-    bounds = lengths if longest is not None and slices else {}
-    builders: list[_Builder] = []
-    made: dict[Predicate, set[int]] = {}
     late = _late(plan) if everywhere else set[Predicate]()  # in a stream; history is there as a whole
-
-    def place(rules: tuple[Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
-        """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
-        reads = {t for rule in rules for t in rule_reads(rule) if t in made and t not in types}
-        first = max((n for t in reads for n in made[t]), default=0)
-        whole = {t for t in reads if len(made[t]) > 1 or t in types}
-
-        def fits(number: int) -> bool:
-            return all(n < number or (n == number and t not in whole) for t in reads for n in made[t])
-
-        for number in range(first, len(builders)):
-            if builders[number].how == "key" and fits(number) and builders[number].take(rules, late):
-                break
-        else:
-            keyed = _Builder("key")
-            if keyed.take(rules, late):
-                builders.append(keyed)
-            elif len(rules) > 1 and not recursive:
-                return False
-            else:
-                how: How = "slices" if _sliceable(rules, recursive, bounds) else "one"
-                at = next((n for n in range(first, len(builders)) if builders[n].how == how and fits(n)), None)
-                if at is None:
-                    builders.append(_Builder(how))
-                    at = len(builders) - 1
-                builders[at].rules += rules
-                _note(made, types, at)
-                return True
-            number = len(builders) - 1
-        _note(made, types, number)
-        return True
-
-    makers = _makers(plan)
-
-    def place_with_facts(rules: tuple[Rule, ...], types: tuple[Predicate, ...]) -> None:
-        """Rules that ask for facts that others make: these run beside them, in one bucket."""
-        together = tuple(dict.fromkeys([m for rule in rules for m in makers[rule.predicate]] + list(rules)))
-        reads = {t for rule in together for t in rule_reads(rule) if t in made and t not in types}
-        first = max((n for t in reads for n in made[t]), default=0)
-        at = next((n for n in range(first, len(builders)) if builders[n].how == "one" and all(
-            m < n or (m == n and len(made[t]) == 1) for t in reads for m in made[t])), None)  # fmt: skip
-        if at is None:
-            builders.append(_Builder("one"))
-            at = len(builders) - 1
-        builders[at].rules += tuple(r for r in together if r not in builders[at].rules)
-        _note(made, types, at)
-
-    told = _just_for_facts(plan) if everywhere else set[Predicate]()
+    placing = _Placing(lengths if longest is not None and slices else {}, late)
+    makers, told = _makers(plan), _just_for_facts(plan) if everywhere else set[Predicate]()
     for unit in _units(plan, late):
-        if not any(not rule.makes for rule in unit.rules):
+        if all(rule.makes for rule in unit.rules):
             continue
         asked = tuple(dict.fromkeys(rule for type in unit.types for rule in makers[type]))
         if any(t not in told for rule in asked for t in rule_reads(rule)):
-            place_with_facts(unit.rules, unit.types)
+            # Rules that ask for facts that others make: these run beside them, in one bucket.
+            beside = [maker for rule in unit.rules for maker in makers[rule.predicate]]
+            placing.into("one", tuple(dict.fromkeys([*beside, *unit.rules])), unit.types)
             continue
-        if not place(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
+        if not placing.place(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
             for rule in unit.rules:
-                place((rule,), (rule.predicate,), False)
-        for builder in builders if asked else ():
+                placing.place((rule,), (rule.predicate,), False)
+        for builder in placing.builders if asked else ():
             if any(rule in builder.rules for rule in unit.rules):
                 builder.makers |= dict.fromkeys(asked)
-    made_stages = tuple(b.stage(n + 1, plan, bounds) for n, b in enumerate(builders))
-    spread = {t for t, where in made.items() if len(where) > 1}
-    spread |= {t for b in builders if b.how == "key" for t, held in b.heads.items() if not held}
+    made_stages = tuple(b.stage(i + 1, plan, placing.bounds) for i, b in enumerate(placing.builders))
+    spread = {t for t, where in placing.made.items() if len(where) > 1}
+    spread |= {t for b in placing.builders if b.how == "key" for t, held in b.heads.items() if not held}
     return Stages(plan, made_stages, frozenset(spread), lengths)
+
+
+class _Placing:
+    """Puts rules into stages; `made` says in which ones each type is made."""
+
+    def __init__(self, bounds: Mapping[Predicate, int | None], late: set[Predicate]) -> None:
+        self.bounds, self.late = bounds, late
+        self.builders: list[_Builder] = []
+        self.made: dict[Predicate, set[int]] = {}
+
+    def place(self, rules: tuple[Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
+        """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
+        for number in self._open("key", rules, types):
+            if self.builders[number].take(rules, self.late):
+                return self._note(types, number)
+        keyed = _Builder("key")
+        if keyed.take(rules, self.late):
+            self.builders.append(keyed)
+            return self._note(types, len(self.builders) - 1)
+        if len(rules) > 1 and not recursive:
+            return False
+        return self.into("slices" if _sliceable(rules, recursive, self.bounds) else "one", rules, types)
+
+    def into(self, how: How, rules: tuple[Rule, ...], types: tuple[Predicate, ...]) -> bool:
+        """Into the first stage of a kind in which all that they read is there, or a new one."""
+        number = next(self._open(how, rules, types), None)
+        if number is None:
+            self.builders.append(_Builder(how))
+            number = len(self.builders) - 1
+        builder = self.builders[number]
+        builder.rules += tuple(rule for rule in rules if rule not in builder.rules)
+        return self._note(types, number)
+
+    def _open(self, how: How, rules: tuple[Rule, ...], types: tuple[Predicate, ...]) -> Iterator[int]:
+        """The stages of a kind in which all that rules read is there; what several stages make is whole behind them."""
+        read = [self.made[t] for rule in rules for t in rule_reads(rule) if t in self.made and t not in types]
+        first = max((i for where in read for i in where), default=0)
+        for number in range(first, len(self.builders)):
+            there = all(i < number or len(where) == 1 for where in read for i in where)
+            if self.builders[number].how == how and there:
+                yield number
+
+    def _note(self, types: Iterable[Predicate], number: int) -> bool:
+        for type in types:
+            self.made.setdefault(type, set()).add(number)
+        return True
 
 
 def _late(plan: Plan) -> set[Predicate]:
@@ -234,11 +233,6 @@ def _makers(plan: Plan) -> dict[Predicate, tuple[Rule, ...]]:
                     open_types.append(edge.reads)
         found[type] = tuple(rule for t in reversed(below) for rule in plan.derived[t])
     return found
-
-
-def _note(made: dict[Predicate, set[int]], types: Iterable[Predicate], number: int) -> None:
-    for type in types:
-        made.setdefault(type, set()).add(number)
 
 
 @dataclass
