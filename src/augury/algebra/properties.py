@@ -7,23 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from augury.algebra import nodes as n
 from augury.algebra.graph_queries import GraphQuery, Sliding, Tumbling
-from augury.algebra.nodes import (
-    Compare,
-    Either,
-    Join,
-    Node,
-    NoneInside,
-    Relative,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    bound_vars,
-    conditions,
-    inputs,
-    walk,
-)
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
@@ -102,7 +87,7 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
         reads.setdefault(query.predicate, set()).update(query.reads)
     for stratum in strata(plan):
         before = [found.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
-        runs = [n for rule in stratum.rules for n in walk(rule.body) if isinstance(n, Run) and n.which != "ALL"]
+        runs = [x for rule in stratum.rules for x in n.walk(rule.body) if isinstance(x, n.Run) and x.which != "ALL"]
         own = [min(run.windows) if run.windows else None for run in runs]
         own += [rule.delay for rule in stratum.rules]
         own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
@@ -142,7 +127,7 @@ def _all(plan: Plan, lengths: dict[Predicate, int | None]) -> dict[str, Properti
     return found
 
 
-def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = None) -> Properties:
+def properties(rule: n.Rule, tick: int | None = None, lengths: Lengths | None = None) -> Properties:
     """The properties of a rule as written. `lengths` bounds the events of derived types; other types are inputs."""
     body = place(rule.body)
     general = Timing(tick)
@@ -171,7 +156,7 @@ def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = No
     )
 
 
-def _longest(builder: Timing, rule: Rule, whole: str) -> int | None:
+def _longest(builder: Timing, rule: n.Rule, whole: str) -> int | None:
     """The greatest length of a derived event: the cover of the row and the windows."""
     if rule.since == "END":
         return 0
@@ -189,7 +174,7 @@ def _longest(builder: Timing, rule: Rule, whole: str) -> int | None:
     return None if None in limits else max(limit.value for limit in limits if limit is not None)
 
 
-def interval_table(rule: Rule, tick: int | None = None) -> tuple[Bounds[Point], dict[int, str], str] | None:
+def interval_table(rule: n.Rule, tick: int | None = None) -> tuple[Bounds[Point], dict[int, str], str] | None:
     """The closed bounds of a rule, the interval of each scan by its place in the text, and that of the whole."""
     builder = Timing(tick)
     body = place(rule.body)
@@ -198,14 +183,14 @@ def interval_table(rule: Rule, tick: int | None = None) -> tuple[Bounds[Point], 
         builder.close()
     except Contradiction:
         return None
-    scans = {n.span.start: builder.interval(n) for n in walk(body) if isinstance(n, Scan)}
+    scans = {x.span.start: builder.interval(x) for x in n.walk(body) if isinstance(x, n.Scan)}
     return builder.table, scans, whole
 
 
-def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[Memory]:
+def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterator[Memory]:
     table, keep = builder.table, partial(_keep, builder)
-    for node in walk(body):
-        if isinstance(node, Join):
+    for node in n.walk(body):
+        if isinstance(node, n.Join):
             left, right = builder.interval(node.left), builder.interval(node.right)
             if (left, "e") not in table.points or (right, "e") not in table.points:
                 yield from _inner_memories(node, builder)
@@ -213,14 +198,14 @@ def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[M
             yield from _of_sides(node, builder)
             if node.absent is not None:
                 yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
-        elif isinstance(node, Repeat):
+        elif isinstance(node, n.Repeat):
             yield Memory("REPEAT", "left", min(node.windows) if node.windows else None, node.span)
-        elif isinstance(node, Run):
+        elif isinstance(node, n.Run):
             name = builder.interval(node)
             known = (name, "e") in table.points
             yield Memory("RUN", "parts", keep((name, "e"), (name, "s")) if known else None, node.span)
-        for condition in conditions(node):
-            if isinstance(condition, NoneInside):
+        for condition in n.conditions(node):
+            if isinstance(condition, n.NoneInside):
                 row = builder.interval(node)
                 yield Memory("WHILE NOT", "waiting", keep((condition.window, "e"), (row, "e")), condition.span)
                 yield Memory("WHILE NOT", "absent", keep((row, "e"), (condition.window, "s")), condition.span)
@@ -232,7 +217,7 @@ def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[M
             yield Memory("COLLECT", "collected", None, collect.span, collect.last)
 
 
-def _inner_memories(node: Join, outer: Timing) -> Iterator[Memory]:
+def _inner_memories(node: n.Join, outer: Timing) -> Iterator[Memory]:
     """An operator inside a branch or a repetition is bounded by itself."""
     builder = Timing(outer.tick, outer.lengths)
     builder.add(node)
@@ -243,7 +228,7 @@ def _inner_memories(node: Join, outer: Timing) -> Iterator[Memory]:
     yield from _of_sides(node, builder)
 
 
-def _of_sides(node: Join, builder: Timing) -> Iterator[Memory]:
+def _of_sides(node: n.Join, builder: Timing) -> Iterator[Memory]:
     """A row is kept until nothing of the other side can end late enough to meet it."""
     left, right = ((builder.interval(side), "e") for side in (node.left, node.right))
     yield Memory(node.op, "left", _keep(builder, right, left), node.span)
@@ -255,22 +240,22 @@ def _keep(builder: Timing, x: Point, y: Point) -> int | None:
     return None if limit is None else -1 if limit.impossible else limit.value
 
 
-def _settling(body: Node) -> Iterator[str]:
+def _settling(body: n.Node) -> Iterator[str]:
     """When each absence of a rule is certain."""
-    for node in walk(body):
-        if isinstance(node, Run) and node.which != "ALL":
+    for node in n.walk(body):
+        if isinstance(node, n.Run) and node.which != "ALL":
             yield f"{node.which}: when no other match with the same first event can come"
-        if isinstance(node, Join) and node.absent is not None:
+        if isinstance(node, n.Join) and node.absent is not None:
             yield "NOT: when the closing part starts"
-        for condition in conditions(node):
-            if isinstance(condition, NoneInside):
+        for condition in n.conditions(node):
+            if isinstance(condition, n.NoneInside):
                 yield f"while {condition.window}: at end({condition.window}) = {_end_of(body, condition.window)}"
 
 
-def _end_of(body: Node, window: str) -> str:
-    for node in walk(body):
-        for condition in conditions(node):
-            if isinstance(condition, Relative) and condition.label == window and condition.windows is None:
+def _end_of(body: n.Node, window: str) -> str:
+    for node in n.walk(body):
+        for condition in n.conditions(node):
+            if isinstance(condition, n.Relative) and condition.label == window and condition.windows is None:
                 which, sign = RELATIVE[condition.kind][1]
                 if sign == 0:
                     return f"{which}({condition.anchor})"
@@ -278,27 +263,27 @@ def _end_of(body: Node, window: str) -> str:
     return f"end({window})"
 
 
-def correlation_key(rule: Rule) -> tuple[str, ...]:
+def correlation_key(rule: n.Rule) -> tuple[str, ...]:
     """The variables that every event of the rule carries as an argument of its own, equal ones taken as one."""
     same, shared = key_classes(rule), list[Iterable[str]]()
     for node in rule.nodes:
-        if isinstance(node, Scan):
+        if isinstance(node, n.Scan):
             shared.append(a.name for a in node.args if isinstance(a, Var))
-        elif isinstance(node, Join) and node.policy.per:
+        elif isinstance(node, n.Join) and node.policy.per:
             shared.append(node.policy.per)  # the choice is made for each of its values, whatever else the events share
-        elif isinstance(node, Run):
+        elif isinstance(node, n.Run):
             shared.append(node.key)  # what follows what is decided for each key
     if rule.collects:
         # What is collected is split by what the rule's row has, and by what makes groups.
-        shared.append(bound_vars(rule.body).union(*(other.by for other in rule.collects)))
+        shared.append(n.bound_vars(rule.body).union(*(other.by for other in rule.collects)))
     if rule.top is not None:
         shared.append(rule.top.per)
-    if not any(isinstance(node, Scan) for node in rule.nodes):
+    if not any(isinstance(node, n.Scan) for node in rule.nodes):
         return ()
     return tuple(sorted(set.intersection(*({same(v) for v in names} for names in shared))))
 
 
-def key_classes(rule: Rule) -> Callable[[str], str]:
+def key_classes(rule: n.Rule) -> Callable[[str], str]:
     """Which variables of a rule are equal in all its answers: for each the one that stands for them."""
     parent: dict[str, str] = {}
 
@@ -310,21 +295,21 @@ def key_classes(rule: Rule) -> Callable[[str], str]:
     for pattern in rule.patterns:
         for node in _always(pattern):
             # The conditions of a run may concern one iteration, or a part that is left out.
-            for condition in () if isinstance(node, Run) else conditions(node):
+            for condition in () if isinstance(node, n.Run) else n.conditions(node):
                 match condition:
-                    case Compare(op="=", left=Var(name=x), right=Var(name=y)):
+                    case n.Compare(op="=", left=Var(name=x), right=Var(name=y)):
                         low, high = sorted((find(x), find(y)))
                         parent[high] = low
     return find
 
 
-def _always(node: Node) -> Iterator[Node]:
+def _always(node: n.Node) -> Iterator[n.Node]:
     """The parts of a pattern that every occurrence has."""
     yield node
-    if not isinstance(node, Either | Repeat | Run):
-        for part in inputs(node):
+    if not isinstance(node, n.Either | n.Repeat | n.Run):
+        for part in n.inputs(node):
             yield from _always(part)
 
 
-def operator_key(node: Join) -> tuple[str, ...]:
-    return tuple(sorted(bound_vars(node.left) & bound_vars(node.right)))
+def operator_key(node: n.Join) -> tuple[str, ...]:
+    return tuple(sorted(n.bound_vars(node.left) & n.bound_vars(node.right)))

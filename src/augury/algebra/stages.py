@@ -14,29 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
-from augury.algebra.nodes import (
-    UNRESTRICTED,
-    Collect,
-    Condition,
-    Either,
-    Every,
-    Graph,
-    Instant,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Unfold,
-    Within,
-    bound_vars,
-    mapped,
-    walk,
-)
+from augury.algebra import nodes as n
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes, settling_delays
 from augury.algebra.rule_terms import makes_windows
@@ -57,7 +35,7 @@ class Stage:
     """
 
     number: int
-    rules: tuple[Rule, ...]
+    rules: tuple[n.Rule, ...]
     how: How
     reads: Mapping[Predicate, int | None]
     gives: tuple[Predicate, ...]
@@ -144,7 +122,7 @@ class _Placing:
         self.builders: list[_Builder] = []
         self.made: dict[Predicate, set[int]] = {}
 
-    def place(self, rules: tuple[Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
+    def place(self, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
         """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
         for number in self._open("key", rules, types):
             if self.builders[number].take(rules, self.late):
@@ -157,7 +135,7 @@ class _Placing:
             return False
         return self.into("slices" if _sliceable(rules, recursive, self.bounds) else "one", rules, types)
 
-    def into(self, how: How, rules: tuple[Rule, ...], types: tuple[Predicate, ...]) -> bool:
+    def into(self, how: How, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...]) -> bool:
         """Into the first stage of a kind in which all that they read is there, or a new one."""
         number = next(self._open(how, rules, types), None)
         if number is None:
@@ -167,7 +145,7 @@ class _Placing:
         builder.rules += tuple(rule for rule in rules if rule not in builder.rules)
         return self._note(types, number)
 
-    def _open(self, how: How, rules: tuple[Rule, ...], types: tuple[Predicate, ...]) -> Iterator[int]:
+    def _open(self, how: How, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...]) -> Iterator[int]:
         """The stages of a kind in which all that rules read is there; what several stages make is whole behind them."""
         read = [self.made[t] for rule in rules for t in rule_reads(rule) if t in self.made and t not in types]
         first = max((i for where in read for i in where), default=0)
@@ -219,10 +197,10 @@ def _just_for_facts(plan: Plan) -> set[Predicate]:
     return read - set(plan.derived) - {t for rule in plan.rules if not rule.makes for t in rule_reads(rule)}
 
 
-def _makers(plan: Plan) -> dict[Predicate, tuple[Rule, ...]]:
+def _makers(plan: Plan) -> dict[Predicate, tuple[n.Rule, ...]]:
     """For each type the rules that make the facts that its rules ask for, and those that make what these ask for."""
     edges = fact_edges(plan)
-    found: dict[Predicate, tuple[Rule, ...]] = {}
+    found: dict[Predicate, tuple[n.Rule, ...]] = {}
     for type in plan.derived:
         below, open_types = dict[Predicate, None](), [type]
         while open_types:
@@ -240,12 +218,12 @@ class _Builder:
     """A stage that grows: which arguments may be the key of each type it reads, and which hold it in each that it makes."""
 
     how: How
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[n.Rule, ...] = ()
     keys: dict[Predicate, Positions] = field(default_factory=dict)
     heads: dict[Predicate, Positions] = field(default_factory=dict)
-    makers: dict[Rule, None] = field(default_factory=dict)  # of facts, whose events go to all buckets
+    makers: dict[n.Rule, None] = field(default_factory=dict)  # of facts, whose events go to all buckets
 
-    def take(self, rules: tuple[Rule, ...], late: set[Predicate]) -> bool:
+    def take(self, rules: tuple[n.Rule, ...], late: set[Predicate]) -> bool:
         """Takes rules in where a key fits all of them. Equal events that come late are made in one bucket."""
         found = _assigned(rules, self.keys, self.heads)
         if found is None or any(rule.predicate in late and not found[1][rule.predicate] for rule in rules):
@@ -278,7 +256,7 @@ class _Builder:
 _Keys = dict[Predicate, Positions]
 
 
-def _assigned(rules: tuple[Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys, _Keys] | None:
+def _assigned(rules: tuple[n.Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys, _Keys] | None:
     """Keys under which all rules can run beside those that are there already; the first that are found."""
     ways = [_ways(rules, 0, keys, heads)]  # for each rule that has one, the ways that are left to try
     while ways:
@@ -292,7 +270,7 @@ def _assigned(rules: tuple[Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys
     return None
 
 
-def _ways(rules: tuple[Rule, ...], number: int, keys: _Keys, heads: _Keys) -> Iterator[tuple[_Keys, _Keys]]:
+def _ways(rules: tuple[n.Rule, ...], number: int, keys: _Keys, heads: _Keys) -> Iterator[tuple[_Keys, _Keys]]:
     """The ways in which one rule can have a key beside those before it; behind the last one, whether all fit."""
     if number == len(rules):
         if all(at & heads[t] for t, at in keys.items() if t in heads):
@@ -308,17 +286,17 @@ def _ways(rules: tuple[Rule, ...], number: int, keys: _Keys, heads: _Keys) -> It
             yield new_keys, new_heads
 
 
-def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
+def _options(rule: n.Rule) -> Iterator[tuple[_Keys, Positions]]:
     """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
     nodes = list(rule.nodes)
     if makes_windows(rule):
         return  # the first event of all opens them, and the last one ends them
-    if any(_chooses_instants(n) for n in nodes):
+    if any(map(_chooses_instants, nodes)):
         return  # which partner a time point gets is chosen among those of all keys
     same = key_classes(rule)
     for key in correlation_key(rule):
         reads: _Keys = {}
-        for scan in (n for n in nodes if isinstance(n, Scan)):
+        for scan in (node for node in nodes if isinstance(node, n.Scan)):
             at = frozenset(i for i, a in enumerate(scan.args) if isinstance(a, Var) and same(a.name) == key)
             reads[scan.predicate] = reads.get(scan.predicate, at) & at
         if reads and all(reads.values()):
@@ -326,26 +304,26 @@ def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
             yield reads, held
 
 
-def _chooses_instants(node: Node) -> bool:
+def _chooses_instants(node: n.Node) -> bool:
     """Whether a policy chooses among pairs with a time point, which has no key."""
-    if not isinstance(node, Join | Repeat) or node.policy == UNRESTRICTED or node.policy.per:
+    if not isinstance(node, n.Join | n.Repeat) or node.policy == n.UNRESTRICTED or node.policy.per:
         return False
-    return any(isinstance(n, Instant) for n in walk(node))
+    return any(isinstance(part, n.Instant) for part in n.walk(node))
 
 
-def _reason(rule: Rule) -> str:
+def _reason(rule: n.Rule) -> str:
     if makes_windows(rule):
         return f"the windows of rule `{rule.label}` are there with or without events"
-    if any(isinstance(n, Run) and not n.key for n in rule.nodes):
+    if any(isinstance(node, n.Run) and not node.key for node in rule.nodes):
         return f"the run of rule `{rule.label}` has no key"
-    if any(_chooses_instants(n) for n in rule.nodes):
+    if any(map(_chooses_instants, rule.nodes)):
         return f"a policy of rule `{rule.label}` chooses among pairs with a time point"
     if not correlation_key(rule):
         return f"the events of rule `{rule.label}` share no variable"
     return f"the key of rule `{rule.label}` changes its place"
 
 
-def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predicate, int | None]) -> bool:
+def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predicate, int | None]) -> bool:
     """Whether an answer rests on nothing but what lies inside its interval, and that has a bound."""
     if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
         return False
@@ -355,9 +333,9 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
         if rule.since is not None or rule.until is not None:
             return False
         for node in rule.nodes:
-            if isinstance(node, Instant) or (isinstance(node, Run) and node.which != "ALL"):
+            if isinstance(node, n.Instant) or (isinstance(node, n.Run) and node.which != "ALL"):
                 return False
-            if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
+            if isinstance(node, n.Join | n.Repeat) and node.policy != n.UNRESTRICTED:
                 return False
     return True
 
@@ -389,9 +367,9 @@ def sliced(plan: Plan) -> Plan:
     )
 
 
-def _sliced_rule(rule: Rule) -> Rule:
+def _sliced_rule(rule: n.Rule) -> n.Rule:
     body = _sliced(rule.body)
-    bound, collects = SLICE in bound_vars(body), list[Collect]()
+    bound, collects = SLICE in n.bound_vars(body), list[n.Collect]()
     for collect in rule.collects:  # beside windows by the clock alone, what is collected first says the slice
         by = collect.by if bound else (*collect.by, SLICE)
         collects.append(replace(collect, pattern=_sliced(collect.pattern), by=by))
@@ -400,28 +378,28 @@ def _sliced_rule(rule: Rule) -> Rule:
     return replace(rule, args=(*rule.args, Var(SLICE)), body=body, collects=tuple(collects), top=top)
 
 
-def _sliced(node: Node) -> Node:
-    below = mapped(node, _sliced)
+def _sliced(node: n.Node) -> n.Node:
+    below = n.mapped(node, _sliced)
     match below:
-        case Scan():
+        case n.Scan():
             return replace(below, args=(*below.args, Var(SLICE)))
-        case Select():
+        case n.Select():
             return replace(below, where=tuple(_sliced_where(c) for c in below.where))
-        case Join():
+        case n.Join():
             absent = None if below.absent is None else _sliced(below.absent)
             return replace(below, absent=absent, where=tuple(_sliced_where(c) for c in below.where))
-        case Run():
+        case n.Run():
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Unfold() | Within():
+        case n.Either() | n.Every() | n.Graph() | n.Instant() | n.Label() | n.Repeat() | n.Unfold() | n.Within():
             pass
         case _:
             assert_never(below)
     return below
 
 
-def _sliced_where(condition: Condition) -> Condition:
-    if isinstance(condition, NoneInside):
+def _sliced_where(condition: n.Condition) -> n.Condition:
+    if isinstance(condition, n.NoneInside):
         return replace(condition, pattern=_sliced(condition.pattern))
     return condition

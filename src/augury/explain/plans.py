@@ -7,32 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from augury.algebra import nodes as n
 from augury.algebra.answering import answering
-from augury.algebra.nodes import (
-    PAST_END,
-    UNRESTRICTED,
-    Collect,
-    Condition,
-    Either,
-    Every,
-    Graph,
-    Instant,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Part,
-    Policy,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Top,
-    Unfold,
-    Within,
-    walk,
-)
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
 from augury.algebra.properties import Properties, all_properties, operator_key
@@ -98,7 +74,7 @@ def explain_rules(plan: Plan, optimised: Plan, modules: Iterable[s.Module]) -> l
     for stratum in strata(plan):
         for rule in stratum.rules:
             found, runs = by_label[rule.label], running[rule.label]
-            own = {canonical(node): node for node in walk(place(rule.body))}
+            own = {canonical(node): node for node in n.walk(place(rule.body))}
             with_others = tuple(
                 f"{describe(own[x.form], plan).text} — also in {', '.join(o for o in x.rules if o != rule.label)}"
                 for x in shared
@@ -115,7 +91,7 @@ def explain_rules(plan: Plan, optimised: Plan, modules: Iterable[s.Module]) -> l
                     with_others,
                 )
             )
-    order = {rule.label: n for n, rule in enumerate(plan.rules)}
+    order = {rule.label: i for i, rule in enumerate(plan.rules)}
     return sorted(result, key=lambda e: order[e.label])
 
 
@@ -133,7 +109,7 @@ def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
 # Trees
 
 
-def rule_tree(rule: Rule, plan: Plan) -> Tree:
+def rule_tree(rule: n.Rule, plan: Plan) -> Tree:
     head = f"{rule.type}({', '.join(show(a) for a in rule.args)})"
     children = [describe(place(rule.body), plan)]
     children += [_collect_tree(collect, plan) for collect in rule.collects]
@@ -146,14 +122,14 @@ def rule_tree(rule: Rule, plan: Plan) -> Tree:
     return Tree(head + covers + since, tuple(children), "derived")
 
 
-def _top_text(top: Top) -> str:
+def _top_text(top: n.Top) -> str:
     which = "all" if top.count is None else str(top.count)
     order = " ascending" if top.ascending else ""
     per = f" per {', '.join(top.per)}" if top.per else ""
     return f"top {which} by {show(top.by)}{order}{per}{f' as {top.place}' if top.place else ''}"
 
 
-def _collect_tree(collect: Collect, plan: Plan) -> Tree:
+def _collect_tree(collect: n.Collect, plan: Plan) -> Tree:
     which = (
         f"while {collect.window}" if collect.window else f"{'exactly' if collect.exactly else 'last'} {collect.last}"
     )
@@ -163,47 +139,47 @@ def _collect_tree(collect: Collect, plan: Plan) -> Tree:
     return Tree(f"collect {which}{by}{where}{none}", (describe(place(collect.pattern), plan),))
 
 
-def describe(node: Node, plan: Plan) -> Tree:
+def describe(node: n.Node, plan: Plan) -> Tree:
     """A pattern as a tree of operators."""
     return replace(_describe(node, plan), form=canonical(node))
 
 
-def _describe(node: Node, plan: Plan) -> Tree:
+def _describe(node: n.Node, plan: Plan) -> Tree:
     match node:
-        case Scan():
+        case n.Scan():
             kind = "derived" if node.predicate in plan.derived else "input"
             args = f"({', '.join(show(a) for a in node.args)})" if node.args else ""
             return Tree(f"{node.type}{args}", (), kind)
-        case Instant():
+        case n.Instant():
             return Tree(f"time point {show(node.time)}", (), "input")
-        case Every():
+        case n.Every():
             return Tree(node.windows.text, (), "input")
-        case Label():
+        case n.Label():
             inner = describe(node.input, plan)
             return replace(inner, text=f"{node.label}: {inner.text}")
-        case Select():
+        case n.Select():
             return Tree(f"where {_all(node.where)}", (describe(node.input, plan), *_absent(node, plan)))
-        case Within():
+        case n.Within():
             return Tree(f"within {show_duration(node.length)}", (describe(node.input, plan),))
-        case Join():
+        case n.Join():
             return _join_tree(node, plan)
-        case Either():
+        case n.Either():
             return Tree("OR", (describe(node.left, plan), describe(node.right, plan)))
-        case Repeat():
+        case n.Repeat():
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
-        case Unfold():
+        case n.Unfold():
             return Tree(f"each ({', '.join(node.binds)}) of {show(node.of)}", (describe(node.input, plan),))
-        case Graph():
+        case n.Graph():
             return Tree(f"graph {node.pattern}", (describe(node.input, plan),))
-        case Run():
+        case n.Run():
             return _run_tree(node, plan)
         case _:
             assert_never(node)
 
 
-def _join_tree(node: Join, plan: Plan) -> Tree:
+def _join_tree(node: n.Join, plan: Plan) -> Tree:
     key = operator_key(node)
     parts = [node.op if node.absent is None else "NOT between"]
     if key:
@@ -216,18 +192,18 @@ def _join_tree(node: Join, plan: Plan) -> Tree:
     return Tree(", ".join(parts) + _policy(node.policy), children)
 
 
-def _all(where: Iterable[Condition]) -> str:
+def _all(where: Iterable[n.Condition]) -> str:
     return ", ".join(map(show_condition, where))
 
 
-def _absent(node: Join | Run | Select, plan: Plan) -> list[Tree]:
+def _absent(node: n.Join | n.Run | n.Select, plan: Plan) -> list[Tree]:
     """What an operator asks to be absent."""
-    patterns = [node.absent] if isinstance(node, Join) and node.absent is not None else []
-    patterns += [place(c.pattern) for c in node.where if isinstance(c, NoneInside)]
+    patterns = [node.absent] if isinstance(node, n.Join) and node.absent is not None else []
+    patterns += [place(c.pattern) for c in node.where if isinstance(c, n.NoneInside)]
     return [replace(tree, text=f"absent: {tree.text}", form="") for tree in (describe(p, plan) for p in patterns)]
 
 
-def _run_tree(node: Run, plan: Plan) -> Tree:
+def _run_tree(node: n.Run, plan: Plan) -> Tree:
     """A run: its key and how it chooses; below, each part with the operator to its left and how often it may come."""
     parts = [f"run per {', '.join(node.key)}" if node.key else "run over all its events"]
     if node.windows:
@@ -235,7 +211,7 @@ def _run_tree(node: Run, plan: Plan) -> Tree:
     if node.which != "ALL":
         parts.append(node.which.lower())
     if node.skip is not None:
-        to = "past the end" if node.skip == PAST_END else f"to the last {node.parts[node.skip].label}"
+        to = "past the end" if node.skip == n.PAST_END else f"to the last {node.parts[node.skip].label}"
         parts.append(f"skip {to}")
     if node.where:
         parts.append(f"at the end {_all(node.where)}")
@@ -243,7 +219,7 @@ def _run_tree(node: Run, plan: Plan) -> Tree:
     return Tree(", ".join(parts), (*children, *_absent(node, plan)))
 
 
-def _part_tree(part: Part, linked: bool, plan: Plan) -> Tree:
+def _part_tree(part: n.Part, linked: bool, plan: Plan) -> Tree:
     inner = describe(part.input, plan)
     words: list[str] = [part.link] if linked else []
     if (part.least, part.most) != (1, 1):
@@ -256,7 +232,7 @@ def _part_tree(part: Part, linked: bool, plan: Plan) -> Tree:
     return Tree(", ".join(words), (inner,)) if words else inner
 
 
-def _times(part: Part) -> str:
+def _times(part: n.Part) -> str:
     match part.least, part.most:
         case 0, 1:
             return "or not"
@@ -266,8 +242,8 @@ def _times(part: Part) -> str:
             return f"{least} times" if least == most else f"{least} to {most} times"
 
 
-def _policy(policy: Policy) -> str:
-    if policy == UNRESTRICTED:
+def _policy(policy: n.Policy) -> str:
+    if policy == n.UNRESTRICTED:
         return ""
     ties = f" by {policy.by}" if policy.by else f" {policy.ties}" if policy.ties != "longest" else ""
     per = f" per {', '.join(policy.per)}" if policy.per else ""

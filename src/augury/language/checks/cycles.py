@@ -3,28 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
 
-from augury.algebra.nodes import (
-    UNRESTRICTED,
-    Either,
-    Every,
-    Graph,
-    Instant,
-    Join,
-    Label,
-    Node,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Unfold,
-    Within,
-    conditions,
-    inputs,
-    walk,
-)
+from augury.algebra import nodes as n
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import interval_table
@@ -93,7 +73,7 @@ def _ends_before(edge: Edge, tick: int | None) -> bool:
     if found is None:
         return False
     table, _, whole = found
-    labels = {n.label for n in walk(place(edge.rule.body)) if isinstance(n, Label)}
+    labels = {node.label for node in n.walk(place(edge.rule.body)) if isinstance(node, n.Label)}
     return any(table.surely_before((edge.window, "e"), (name, "e")) for name in {*labels, whole})
 
 
@@ -101,7 +81,7 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
     """A cycle that computes must lengthen the interval somewhere, or it never ends."""
     since = any(rule.since is not None for rule in plan.rules if rule.predicate in group)
     short: dict[Predicate, set[Predicate]] = {}
-    computing: list[tuple[Rule, Predicate]] = []
+    computing: list[tuple[n.Rule, Predicate]] = []
     making = Making(plan.clauses)
     for rule in plan.rules:
         if rule.predicate not in group:
@@ -121,7 +101,7 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
                 )  # fmt: skip
 
 
-def _short_reads(rule: Rule, group: list[Predicate], tick: int | None, since: bool) -> set[Predicate]:
+def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: bool) -> set[Predicate]:
     """The types of the cycle that the rule reads over an interval that may be as long as the derived one.
 
     Where some rule of the cycle says when its event starts (`since`), only a later end makes an interval longer.
@@ -129,7 +109,7 @@ def _short_reads(rule: Rule, group: list[Predicate], tick: int | None, since: bo
     found = interval_table(rule, tick)
     result: set[Predicate] = set()
     body = place(rule.body)
-    for node in (n for n in walk(body) if isinstance(n, Scan)) if since else _unlengthened(body):
+    for node in (part for part in n.walk(body) if isinstance(part, n.Scan)) if since else _unlengthened(body):
         if (node.type, len(node.args)) in group and found is not None:
             table, names, whole = found
             name = names.get(node.span.start, "")
@@ -141,39 +121,24 @@ def _short_reads(rule: Rule, group: list[Predicate], tick: int | None, since: bo
     return result
 
 
-def _unlengthened(node: Node) -> Iterator[Scan]:
+def _unlengthened(node: n.Node) -> Iterator[n.Scan]:
     """The scans on whose way up there is no sequence."""
-    match node:
-        case Scan():
-            yield node
-        case Join(op="SEQ"):
-            return
-        case Run() if sum(part.least for part in node.parts) > 1:
-            return
-        case Repeat() if node.count > 1:
-            return
-        case (
-            Either()
-            | Every()
-            | Graph()
-            | Instant()
-            | Join()
-            | Label()
-            | Repeat()
-            | Run()
-            | Select()
-            | Unfold()
-            | Within()
-        ):
-            for part in inputs(node):
-                yield from _unlengthened(part)
-        case _:
-            assert_never(node)
+    if isinstance(node, n.Scan):
+        yield node
+    elif not _lengthens(node):
+        for part in n.inputs(node):
+            yield from _unlengthened(part)
 
 
-def _computes_head(rule: Rule, making: Making) -> bool:
-    where = [c for node in walk(rule.body) for c in conditions(node)]
-    bound = {v for node in walk(rule.body) if isinstance(node, Scan) for v in variables(*node.args)}
+def _lengthens(node: n.Node) -> bool:
+    if isinstance(node, n.Run):
+        return sum(part.least for part in node.parts) > 1
+    return (isinstance(node, n.Join) and node.op == "SEQ") or (isinstance(node, n.Repeat) and node.count > 1)
+
+
+def _computes_head(rule: n.Rule, making: Making) -> bool:
+    where = [c for node in n.walk(rule.body) for c in n.conditions(node)]
+    bound = {v for node in n.walk(rule.body) if isinstance(node, n.Scan) for v in variables(*node.args)}
     made = making.made(where, bound)
     made |= rule.totals.keys()
     if rule.since is not None and rule.since != "END" and any(isinstance(p, Apply) for p in walk_terms(rule.since)):
@@ -183,8 +148,8 @@ def _computes_head(rule: Rule, making: Making) -> bool:
 
 def _check_windows(plan: Plan, group: list[Predicate], findings: Findings) -> None:
     for rule in plan.rules:
-        for node in walk(rule.body) if rule.predicate in group else ():
-            if isinstance(node, Every):
+        for node in n.walk(rule.body) if rule.predicate in group else ():
+            if isinstance(node, n.Every):
                 findings.add("E268", f"windows by the clock stand in a rule of `{rule.type}`, which depends on itself", node.span,
                              hint="collect in a rule of its own, that nothing in the cycle reads")  # fmt: skip
 
@@ -200,10 +165,10 @@ def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> N
     for rule in plan.rules:
         if rule.predicate not in group:
             continue
-        for node in walk(rule.body):
+        for node in n.walk(rule.body):
             if (
-                isinstance(node, Join)
-                and node.policy != UNRESTRICTED
+                isinstance(node, n.Join)
+                and node.policy != n.UNRESTRICTED
                 and node.op != "SEQ"
                 and recursive_parts(node, group)
             ):

@@ -5,31 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from augury.algebra.nodes import (
-    Compare,
-    Condition,
-    Either,
-    Holds,
-    Join,
-    Node,
-    NoneInside,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Unless,
-    absences,
-    bound_labels,
-    bound_vars,
-    condition_labels,
-    condition_terms,
-    condition_vars,
-    conditions,
-    inputs,
-    walk,
-    written,
-)
+from augury.algebra import nodes as n
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Aggregate, Expr, Var, plain_variables, variables
@@ -42,22 +18,22 @@ def check_scope(plan: Plan, findings: Findings) -> None:
         _Scope(rule, findings).check()
 
 
-def terms_of(condition: Condition) -> Iterator[Expr]:
+def terms_of(condition: n.Condition) -> Iterator[Expr]:
     """The expressions that a condition is written with."""
-    yield from condition_terms(condition)
-    if isinstance(condition, NoneInside):
+    yield from n.condition_terms(condition)
+    if isinstance(condition, n.NoneInside):
         yield from _terms_in(condition.pattern)
 
 
-def _terms_in(pattern: Node) -> Iterator[Expr]:
-    for node in written(pattern):
-        if isinstance(node, Run):
+def _terms_in(pattern: n.Node) -> Iterator[Expr]:
+    for node in n.written(pattern):
+        if isinstance(node, n.Run):
             yield from (result.aggregate for result in node.results)
             yield from (Var(name) for name in node.key)  # PER (S) is a use of S
-        if isinstance(node, Scan):
+        if isinstance(node, n.Scan):
             yield from node.args
-        for condition in conditions(node):
-            if not isinstance(condition, NoneInside):
+        for condition in n.conditions(node):
+            if not isinstance(condition, n.NoneInside):
                 yield from terms_of(condition)
 
 
@@ -78,7 +54,7 @@ def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None 
 
 
 class _Scope:
-    def __init__(self, rule: Rule, findings: Findings) -> None:
+    def __init__(self, rule: n.Rule, findings: Findings) -> None:
         self.rule, self.findings = rule, findings
         self.reported: set[str] = set()  # unbound variables, about which nothing more need be said
         self.terms = [
@@ -93,13 +69,13 @@ class _Scope:
         rule = self.rule
         sound = self.findings.sound(rule.span)
         self._pattern(rule.body)
-        bound = bound_vars(rule.body)
+        bound = n.bound_vars(rule.body)
         collected = set(bound)
         for collect in rule.collects:
             own = {collect.label} if collect.label else set()
-            self._pattern(collect.pattern, None, bound_labels(rule.body) | own)
-            self._labels(collect.where, bound_labels(rule.body) | own)
-            within = self._conditions(collect.where, collected | bound_vars(collect.pattern))
+            self._pattern(collect.pattern, None, n.bound_labels(rule.body) | own)
+            self._labels(collect.where, n.bound_labels(rule.body) | own)
+            within = self._conditions(collect.where, collected | n.bound_vars(collect.pattern))
             for total in collect.totals:
                 self._head(total.aggregate, within)
             collected |= within | {total.name for total in collect.totals}
@@ -121,56 +97,60 @@ class _Scope:
             if name not in bound:
                 self._unbound(name, "the head", [arg])
 
-    def _pattern(self, node: Node, outer: set[str] | None = None, labels: set[str] | None = None) -> None:
+    def _pattern(self, node: n.Node, outer: set[str] | None = None, labels: set[str] | None = None) -> None:
         """Checks the conditions of a pattern. Those of an absent one may use variables of what it is absent from."""
-        for part in inputs(node):
+        for part in n.inputs(node):
             self._pattern(part)
-        for absent in absences(node):
-            around = bound_vars(node) if isinstance(node, Select) else {v for p in inputs(node) for v in bound_vars(p)}
-            self._pattern(absent, around, bound_labels(node))
-        if isinstance(node, Run):
+        for absent in n.absences(node):
+            around = (
+                n.bound_vars(node)
+                if isinstance(node, n.Select)
+                else {v for p in n.inputs(node) for v in n.bound_vars(p)}
+            )
+            self._pattern(absent, around, n.bound_labels(node))
+        if isinstance(node, n.Run):
             self._run(node)
-        if isinstance(node, Select):
-            self._conditions(node.where, bound_vars(node.input) | (outer or set()))
-            self._labels(node.where, bound_labels(node) | (labels or set()))
+        if isinstance(node, n.Select):
+            self._conditions(node.where, n.bound_vars(node.input) | (outer or set()))
+            self._labels(node.where, n.bound_labels(node) | (labels or set()))
 
-    def _run(self, run: Run) -> None:
+    def _run(self, run: n.Run) -> None:
         """Each condition of a run finds its variables bound: by the parts, by what is the same in all, by one another."""
-        known = {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
+        known = {v for part in run.parts for v in n.bound_vars(part.input)} | {result.name for result in run.results}
         known = self._conditions(run.where, known - {v for part in run.parts for v in part.own})
         labels = {part.label for part in run.parts if part.label is not None}
         for part in run.parts:
-            known |= self._conditions(part.where, known | bound_vars(part.input)) - set(part.own)
+            known |= self._conditions(part.where, known | n.bound_vars(part.input)) - set(part.own)
             known |= self._conditions(part.after, known)
-        for condition in conditions(run):
-            self._labels((condition,), labels | bound_labels(run))
+        for condition in n.conditions(run):
+            self._labels((condition,), labels | n.bound_labels(run))
 
-    def _labels(self, where: tuple[Condition, ...], known: set[str]) -> None:
+    def _labels(self, where: tuple[n.Condition, ...], known: set[str]) -> None:
         """A condition inside a pattern knows the labels of that pattern only."""
         for condition in where:
-            for label in sorted(condition_labels(condition) - known):
+            for label in sorted(n.condition_labels(condition) - known):
                 self.findings.add("E227", f"the label `{label}` is not known inside this pattern", condition.span,
                                   hint="make the condition a literal of its own, after a comma")  # fmt: skip
 
-    def _conditions(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
+    def _conditions(self, where: tuple[n.Condition, ...], bound: set[str]) -> set[str]:
         """Reports what is not bound when its turn comes; the variables bound in the end."""
         known = set(bound)
         for condition in ready_order(where, known):
-            if not is_ready(condition, known) and not isinstance(condition, Holds):
-                place = "a negation" if isinstance(condition, Unless) else "a comparison"
-                if isinstance(condition, Compare) and condition.op == "=":
+            if not is_ready(condition, known) and not isinstance(condition, n.Holds):
+                place = "a negation" if isinstance(condition, n.Unless) else "a comparison"
+                if isinstance(condition, n.Compare) and condition.op == "=":
                     missing = self._missing_of_equation(condition, known)
                 else:
-                    missing = condition_vars(condition) - known
+                    missing = n.condition_vars(condition) - known
                 for name in sorted(missing):
                     self._unbound(name, place, list(terms_of(condition)))
-            if isinstance(condition, Holds):
+            if isinstance(condition, n.Holds):
                 known |= binds(condition, known)
-            elif not isinstance(condition, NoneInside):
-                known |= condition_vars(condition)
+            elif not isinstance(condition, n.NoneInside):
+                known |= n.condition_vars(condition)
         return known
 
-    def _missing_of_equation(self, condition: Compare, known: set[str]) -> set[str]:
+    def _missing_of_equation(self, condition: n.Compare, known: set[str]) -> set[str]:
         """Of an equation that cannot bind, the variables of the side that computes."""
         sides = [variables(condition.left) - known, variables(condition.right) - known]
         return min((m for m in sides if m), key=len) if not all(sides) else sides[0] | sides[1]
@@ -185,7 +165,7 @@ class _Scope:
             self.findings.add("E303", f"`{name}` is bound in one branch of OR only, but used in {place}", where,
                               Note("this OR", branch), hint="bind it in both branches, or use it inside the branch")  # fmt: skip
             return
-        if any(name in bound_vars(j.absent) for j in self._negations() if j.absent is not None):
+        if any(name in n.bound_vars(j.absent) for j in self._negations() if j.absent is not None):
             return  # the mistake is that it is used outside NOT; reported there
         negated = self._inside_negation(name)
         notes = (Note("it occurs only under negation", negated),) if negated else ()
@@ -196,7 +176,7 @@ class _Scope:
             else f"did you mean `{close}`?" if close
             else "give it a value before, or write `_` where any value will do" if place == "a negation"
             else "the condition is attached to a part of the pattern; put the WHERE around all of it"
-            if place != "the head" and any(name in variables(*scan.args) for scan in walk(self.rule.body) if isinstance(scan, Scan))
+            if place != "the head" and any(name in variables(*scan.args) for scan in n.walk(self.rule.body) if isinstance(scan, n.Scan))
             else "an event, a static predicate or `=` must give it a value"
         )  # fmt: skip
         self.findings.add("E301", f"`{name}` is not bound in {place}", where, *notes, hint=hint)
@@ -204,30 +184,30 @@ class _Scope:
     def _once(self) -> set[str]:
         """The bound variables that nothing else uses: one of them may be meant by a misspelling."""
         counts = Counter(v.name for v in occurrences(self.terms))
-        return {name for name in bound_vars(self.rule.body) if counts[name] == 1}
+        return {name for name in n.bound_vars(self.rule.body) if counts[name] == 1}
 
     def _branch(self, name: str) -> Span | None:
-        for node in walk(self.rule.body):
-            if isinstance(node, Either) and (name in bound_vars(node.left)) != (name in bound_vars(node.right)):
+        for node in n.walk(self.rule.body):
+            if isinstance(node, n.Either) and (name in n.bound_vars(node.left)) != (name in n.bound_vars(node.right)):
                 return node.span
         return None
 
     def _inside_negation(self, name: str) -> Span | None:
-        for node in walk(self.rule.body):
-            for condition in conditions(node):
-                if isinstance(condition, NoneInside) and name in bound_vars(condition.pattern):
+        for node in n.walk(self.rule.body):
+            for condition in n.conditions(node):
+                if isinstance(condition, n.NoneInside) and name in n.bound_vars(condition.pattern):
                     return condition.span
         return None
 
-    def _negations(self) -> list[Join]:
-        return [n for n in self.rule.nodes if isinstance(n, Join) and n.absent is not None]
+    def _negations(self) -> list[n.Join]:
+        return [node for node in self.rule.nodes if isinstance(node, n.Join) and node.absent is not None]
 
     def _not_locals(self) -> None:
         """A variable that only the negated part of a NOT has is local to it."""
         for node in self._negations():
             assert node.absent is not None
-            left, right = inputs(node)
-            local = bound_vars(node.absent) - bound_vars(left) - bound_vars(right)
+            left, right = n.inputs(node)
+            local = n.bound_vars(node.absent) - n.bound_vars(left) - n.bound_vars(right)
             inside = Counter(v.name for v in occurrences(list(_terms_in(node.absent))))
             total = Counter(v.name for v in occurrences(self.terms))
             for name in sorted(local):
@@ -240,7 +220,7 @@ class _Scope:
                     )  # fmt: skip
 
     def _policies(self) -> None:
-        joins = [n for n in self.rule.nodes if isinstance(n, Join | Repeat)]
+        joins = [node for node in self.rule.nodes if isinstance(node, n.Join | n.Repeat)]
         for node in joins:
             policy = node.policy
             if policy.per and policy.name != "recent":
@@ -248,11 +228,11 @@ class _Scope:
                     "E229", f"`per` belongs to `recent`, not to `{policy.name}`", self._of_policy(node, "per")
                 )
             for name in (*((policy.by,) if policy.by else ()), *policy.per):
-                if not any(name in bound_vars(other) for other in joins):
+                if not any(name in n.bound_vars(other) for other in joins):
                     self.findings.add("E301", f"`{name}` is not bound in the policy", self._of_policy(node, name),
                                       hint="name a variable of the pattern that the policy is about")  # fmt: skip
 
-    def _of_policy(self, node: Join | Repeat, word: str) -> Span:
+    def _of_policy(self, node: n.Join | n.Repeat, word: str) -> Span:
         """The place of a word of a policy: in the operator's brackets, after POLICY, or else the operator."""
         inside = node.span.part(rf"\[[^]]*?(?P<it>\b{word}\b)")
         if inside != node.span:

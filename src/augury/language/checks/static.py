@@ -8,27 +8,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Clause,
-    Compare,
-    Condition,
-    Holds,
-    Join,
-    NoneInside,
-    Relates,
-    Relative,
-    Rule,
-    Select,
-    Spans,
-    Unless,
-    absences,
-    bound_vars,
-    condition_vars,
-    conditions,
-    inputs,
-    walk_all,
-)
+from augury.algebra import nodes as n
+from augury.algebra.nodes import absences
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
@@ -52,7 +33,7 @@ def check_static(plan: Plan, findings: Findings) -> None:
             singletons([*clause.args, *(t for c in clause.body for t in terms_of(c))], findings)
 
 
-def _check_fact(fact: Clause, findings: Findings) -> None:
+def _check_fact(fact: n.Clause, findings: Findings) -> None:
     found = occurrences(list(fact.args))
     for variable in found:
         once = sum(v.name == variable.name for v in found) == 1
@@ -64,7 +45,7 @@ def _check_fact(fact: Clause, findings: Findings) -> None:
 def _check_negation(plan: Plan, findings: Findings) -> None:
     reads = static_reads(plan.clauses)
     plain = {head: set(targets) for head, targets in reads.items()}
-    absences = {c.span for clause in plan.clauses for c in clause.body if isinstance(c, Unless)}
+    absences = {c.span for clause in plan.clauses for c in clause.body if isinstance(c, n.Unless)}
     for group in components(plain, plain):
         wrong = [
             (span, head, target)
@@ -99,8 +80,8 @@ class _Modes:
 
     def __init__(self, plan: Plan, findings: Findings) -> None:
         self.findings = findings
-        self.unbound: list[Clause] = []
-        self.clauses: dict[Predicate, list[Clause]] = {}
+        self.unbound: list[n.Clause] = []
+        self.clauses: dict[Predicate, list[n.Clause]] = {}
         for clause in plan.clauses:
             self.clauses.setdefault(clause.predicate, []).append(clause)
         self.plan = plan
@@ -127,48 +108,50 @@ class _Modes:
             self.seen[predicate, mode] = span
             self.queue.append((predicate, mode))
 
-    def _from_rule(self, rule: Rule) -> None:
+    def _from_rule(self, rule: n.Rule) -> None:
         for pattern in rule.patterns:
-            absent = {id(a) for node in walk_all(pattern) for a in absences(node)}
-            for node in walk_all(pattern):
-                if isinstance(node, Select | Join) and conditions(node):
-                    bound = {v for part in inputs(node) for v in bound_vars(part)}
+            absent = {id(a) for node in n.walk_all(pattern) for a in absences(node)}
+            for node in n.walk_all(pattern):
+                if isinstance(node, n.Select | n.Join) and n.conditions(node):
+                    bound = {v for part in n.inputs(node) for v in n.bound_vars(part)}
                     # Conditions on what is absent see the variables of what it is absent from.
-                    self._conjunction(conditions(node), bound | bound_vars(rule.body) if id(node) in absent else bound)
-        known = {v for pattern in rule.patterns for v in bound_vars(pattern)} | rule.totals.keys()
+                    self._conjunction(
+                        n.conditions(node), bound | n.bound_vars(rule.body) if id(node) in absent else bound
+                    )
+        known = {v for pattern in rule.patterns for v in n.bound_vars(pattern)} | rule.totals.keys()
         self._conjunction(rule.beside, known)
 
-    def _conjunction(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
+    def _conjunction(self, where: tuple[n.Condition, ...], bound: set[str]) -> set[str]:
         known = set(bound)
         for condition in ready_order(where, known):
             match condition:
-                case Holds() | Unless():
+                case n.Holds() | n.Unless():
                     self._call(condition.predicate, mode_of(condition.args, known), condition.span)
-                case AnyOf():
+                case n.AnyOf():
                     for option in condition.options:
                         self._conjunction(option, known)
-                case Compare() | NoneInside() | Relates() | Relative() | Spans():
+                case n.Compare() | n.NoneInside() | n.Relates() | n.Relative() | n.Spans():
                     pass
                 case _:
                     assert_never(condition)
             known |= binds(condition, known)
         return known
 
-    def _clause(self, clause: Clause, mode: Mode, caller: Span | None) -> None:
+    def _clause(self, clause: n.Clause, mode: Mode, caller: Span | None) -> None:
         bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
         known = set(bound)
         for condition in ready_order(clause.body, known):
-            if not is_ready(condition, known) and not isinstance(condition, Holds):
-                place = "a negation" if isinstance(condition, Unless) else "a comparison"
-                for name in sorted(condition_vars(condition) - known):
+            if not is_ready(condition, known) and not isinstance(condition, n.Holds):
+                place = "a negation" if isinstance(condition, n.Unless) else "a comparison"
+                for name in sorted(n.condition_vars(condition) - known):
                     self._unbound(clause, name, place, list(terms_of(condition)), caller)
-                known |= condition_vars(condition)
+                known |= n.condition_vars(condition)
             known |= binds(condition, known)
         self._conjunction(clause.body, bound)
         for name in sorted(variables(*clause.args) - known):
             self._unbound(clause, name, "the head", list(clause.args), caller)
 
-    def _unbound(self, clause: Clause, name: str, place: str, terms: list[Expr], caller: Span | None) -> None:
+    def _unbound(self, clause: n.Clause, name: str, place: str, terms: list[Expr], caller: Span | None) -> None:
         span = next((v.span for v in occurrences(terms) if v.name == name), clause.span)
         self.unbound.append(clause)
         if caller is not None and place != "the head" and name in variables(*clause.args):
@@ -202,7 +185,7 @@ def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
                     _endless(clause, arg, group, plain, findings)
 
 
-def _endless_argument(clause: Clause, mode: Mode, making: Making, group: list[Predicate]) -> Expr | None:
+def _endless_argument(clause: n.Clause, mode: Mode, making: Making, group: list[Predicate]) -> Expr | None:
     """What a recursive clause makes and hands on: to a call of its own cycle, or to its caller."""
     bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
     for condition, known, made in making.steps(clause.body, bound, group):
@@ -218,7 +201,7 @@ def _endless_argument(clause: Clause, mode: Mode, making: Making, group: list[Pr
 
 
 def _endless(
-    clause: Clause, arg: Expr, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
+    clause: n.Clause, arg: Expr, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
 ) -> None:
     head = clause.predicate
     start = next((t for t in sorted(reads[head]) if t in group), head)

@@ -5,20 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from augury.algebra.nodes import (
-    Collect,
-    Compare,
-    Condition,
-    Holds,
-    Node,
-    NoneInside,
-    Select,
-    Total,
-    bound_vars,
-    condition_labels,
-    condition_terms,
-    condition_vars,
-)
+from augury.algebra import nodes as n
 from augury.algebra.ready import binds
 from augury.algebra.terms import Aggregate, Expr, Moment, Var, labels, mapped_term, plain_variables, show, variables
 from augury.algebra.terms import walk as walk_terms
@@ -31,10 +18,10 @@ class Draft:
     """A collect on its way: `own` are the variables that only it binds."""
 
     literal: s.While | s.Last
-    pattern: Node
+    pattern: n.Node
     own: set[str] = field(default_factory=set)
-    where: list[Condition] = field(default_factory=list)
-    totals: dict[str, Total] = field(default_factory=dict)
+    where: list[n.Condition] = field(default_factory=list)
+    totals: dict[str, n.Total] = field(default_factory=dict)
 
     @property
     def labels(self) -> set[str]:
@@ -53,9 +40,9 @@ def counted_label(expr: Aggregate) -> str | None:
     return None
 
 
-def aggregates_in(condition: Condition) -> list[Aggregate]:
+def aggregates_in(condition: n.Condition) -> list[Aggregate]:
     """The aggregates of a condition."""
-    return [part for term in condition_terms(condition) for part in walk_terms(term) if isinstance(part, Aggregate)]
+    return [part for term in n.condition_terms(condition) for part in walk_terms(term) if isinstance(part, Aggregate)]
 
 
 class Groups:
@@ -64,16 +51,16 @@ class Groups:
     def __init__(
         self,
         drafts: list[Draft],
-        positive: Node,
-        conditions: list[Condition],
-        having: list[Condition],
+        positive: n.Node,
+        conditions: list[n.Condition],
+        having: list[n.Condition],
         findings: Findings,
     ) -> None:
         self.drafts, self.findings = drafts, findings
         self.having, self.conditions = having, conditions
-        self.outer = bound_vars(positive)
+        self.outer = n.bound_vars(positive)
         for draft in drafts:
-            draft.own = bound_vars(draft.pattern) - self.outer
+            draft.own = n.bound_vars(draft.pattern) - self.outer
             self._inside(draft)
         self._follow_totals()
         for draft in drafts:
@@ -83,15 +70,15 @@ class Groups:
 
     def _inside(self, draft: Draft) -> None:
         """Conditions of the collected pattern that use labels are asked of each pair of a row and what it collects."""
-        if isinstance(draft.pattern, Select):
-            draft.where = [c for c in draft.pattern.where if condition_labels(c)]
+        if isinstance(draft.pattern, n.Select):
+            draft.where = [c for c in draft.pattern.where if n.condition_labels(c)]
             kept = tuple(c for c in draft.pattern.where if c not in draft.where)
             draft.pattern = replace(draft.pattern, where=kept) if kept else draft.pattern.input
 
     def _follow_totals(self) -> None:
         """`N = count(), N > 3`: what rests on a name for a total is asked of the group, too."""
         named = self._named_totals()
-        while more := [c for c in self.conditions if condition_vars(c) & named and not isinstance(c, NoneInside)]:
+        while more := [c for c in self.conditions if n.condition_vars(c) & named and not isinstance(c, n.NoneInside)]:
             self.having += more
             self.conditions[:] = [c for c in self.conditions if c not in more]
             named = self._named_totals()
@@ -99,8 +86,8 @@ class Groups:
     def _named_totals(self) -> set[str]:
         """The variables that conditions on groups bind."""
         inner = {v for draft in self.drafts for v in draft.own} | self.outer
-        bound = {v for c in self.conditions if isinstance(c, Holds) for v in condition_vars(c)}
-        found = {v for c in self.having if isinstance(c, Compare) and c.op == "=" for v in used_plainly(c)}
+        bound = {v for c in self.conditions if isinstance(c, n.Holds) for v in n.condition_vars(c)}
+        found = {v for c in self.having if isinstance(c, n.Compare) and c.op == "=" for v in used_plainly(c)}
         return found - inner - bound
 
     def _bind_beside(self, draft: Draft) -> None:
@@ -111,22 +98,22 @@ class Groups:
             changed = False
             for condition in self.conditions:
                 new = binds(condition, known) - known
-                if new & draft.own or (isinstance(condition, Holds) and new):
-                    known |= condition_vars(condition)
+                if new & draft.own or (isinstance(condition, n.Holds) and new):
+                    known |= n.condition_vars(condition)
                     draft.own -= known
                     changed = True
         self.outer |= known - {v for other in self.drafts if other is not draft for v in other.own}
 
     def _share(self) -> None:
         """Conditions on what only the collected have filter them; the others filter the rule's rows."""
-        absent = {v for c in self.conditions if isinstance(c, NoneInside) for v in condition_vars(c)}
+        absent = {v for c in self.conditions if isinstance(c, n.NoneInside) for v in n.condition_vars(c)}
         changed = True
         while changed:
             changed = False
             for condition in list(self.conditions):
-                names, used = condition_vars(condition), condition_labels(condition)
+                names, used = n.condition_vars(condition), n.condition_labels(condition)
                 mine = [draft for draft in self.drafts if draft.concerns(names, used)]
-                if not mine or isinstance(condition, NoneInside) or self._stays(condition, mine, absent):
+                if not mine or isinstance(condition, n.NoneInside) or self._stays(condition, mine, absent):
                     continue
                 if len(mine) > 1 and not self._of_groups(names):
                     self.findings.add("E223", "the condition is on what two collects have of their own", condition.span,
@@ -139,10 +126,10 @@ class Groups:
                     draft.own |= names - self.outer
                 changed = True
 
-    def _stays(self, condition: Condition, mine: list[Draft], absent: set[str]) -> bool:
+    def _stays(self, condition: n.Condition, mine: list[Draft], absent: set[str]) -> bool:
         """Whether a condition binds what an absence needs, so that it belongs to the rule's row."""
         own = {v for draft in mine for v in draft.own}
-        return isinstance(condition, Holds | Compare) and bool(condition_vars(condition) & own & absent)
+        return isinstance(condition, n.Holds | n.Compare) and bool(n.condition_vars(condition) & own & absent)
 
     def _of_groups(self, names: set[str]) -> bool:
         """Whether all variables are those that collects share: they have one value in a group."""
@@ -159,7 +146,7 @@ class Groups:
             return expr
         label = counted_label(expr)
         name = show(expr) if label is None else f"count({label})"
-        draft.totals.setdefault(name, Total(name, expr))
+        draft.totals.setdefault(name, n.Total(name, expr))
         return Var(name, expr.span)
 
     def _ranges_over(self, expr: Aggregate) -> Draft | None:
@@ -178,9 +165,9 @@ class Groups:
 
     # The result
 
-    def collects(self, used: set[str], head: set[str], sound: bool) -> tuple[Collect, ...]:
+    def collects(self, used: set[str], head: set[str], sound: bool) -> tuple[n.Collect, ...]:
         """The collects, those with `or none` last. `used` are the variables outside of aggregates, `head` those of the head."""
-        found: list[Collect] = []
+        found: list[n.Collect] = []
         for draft in sorted(self.drafts, key=lambda d: d.literal.none):
             by = used & draft.own
             if sound:
@@ -188,7 +175,7 @@ class Groups:
             literal = draft.literal
             last = isinstance(literal, s.Last)
             found.append(
-                Collect(
+                n.Collect(
                     draft.pattern,
                     literal.window if isinstance(literal, s.While) else None,
                     literal.count if isinstance(literal, s.Last) else None,
@@ -216,7 +203,7 @@ class Groups:
             self.findings.add("E265", f"`{name}` has no value where nothing is collected", self._use(name, span),
                               Note("or none", span.part(r"\bor\s+none\b")),
                               hint=f"bind it beside: with an event, or a static literal such as `known({name})`")  # fmt: skip
-        alone = {v for v in by - head if v in bound_vars(draft.pattern)}
+        alone = {v for v in by - head if v in n.bound_vars(draft.pattern)}
         for name in sorted(alone):
             self.findings.add("E264", f"`{name}` has a value in each of what is collected, and a condition on the group needs one", self._use(name, span),
                               hint=f"put it inside an aggregate, `max({name})`, or into the head, where it makes groups")  # fmt: skip
@@ -229,11 +216,11 @@ class Groups:
                                       hint=f"put `{name}` into the head, or give it two names")  # fmt: skip
 
     def _use(self, name: str, otherwise: Span) -> Span:
-        sides = (side for c in self.having if isinstance(c, Compare) for side in (c.left, c.right))
+        sides = (side for c in self.having if isinstance(c, n.Compare) for side in (c.left, c.right))
         parts = (part for side in sides for part in walk_terms(side))
         return next((part.span for part in parts if isinstance(part, Var) and part.name == name), otherwise)
 
 
-def used_plainly(condition: Condition) -> set[str]:
+def used_plainly(condition: n.Condition) -> set[str]:
     """The variables of a condition on a group outside of its aggregates."""
-    return plain_variables(*condition_terms(condition))
+    return plain_variables(*n.condition_terms(condition))

@@ -6,30 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
-from augury.algebra.nodes import (
-    PAST_END,
-    Compare,
-    Condition,
-    Either,
-    Holds,
-    Label,
-    Link,
-    Node,
-    NoneInside,
-    Part,
-    Relates,
-    Relative,
-    Result,
-    Run,
-    Scan,
-    Spans,
-    bound_vars,
-    condition_labels,
-    condition_terms,
-    condition_vars,
-    mapped_condition,
-    walk,
-)
+from augury.algebra import nodes as n
 from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of, events_of
 from augury.algebra.terms import (
@@ -96,15 +73,15 @@ def part_labels(run: RunLiteral) -> Iterator[s.Labelled]:
 class _Draft:
     """A part as it is read."""
 
-    node: Node
+    node: n.Node
     label: str | None
     least: int
     most: int | None
     written: list[s.Node]
     span: Span
     own: set[str] = field(default_factory=set)
-    where: list[Condition] = field(default_factory=list)
-    after: list[Condition] = field(default_factory=list)
+    where: list[n.Condition] = field(default_factory=list)
+    after: list[n.Condition] = field(default_factory=list)
 
     @property
     def repeats(self) -> bool:
@@ -112,7 +89,7 @@ class _Draft:
 
     @property
     def vars(self) -> set[str]:
-        return bound_vars(self.node)
+        return n.bound_vars(self.node)
 
 
 class Runs:
@@ -122,11 +99,11 @@ class Runs:
         self.patterns, self.reader, self.literal = patterns, patterns.reader, literal
         self.choice = choice or s.Choice()
         self.findings: Findings = patterns.findings
-        self.results: dict[str, Result] = {}
-        self.where: list[Condition] = []
+        self.results: dict[str, n.Result] = {}
+        self.where: list[n.Condition] = []
         self.key: tuple[str, ...] = ()
         self.drafts: list[_Draft] = []
-        self.links: list[Link] = []
+        self.links: list[n.Link] = []
         self.ok = self._read_parts()
         if self.ok:
             self._find_key()
@@ -147,7 +124,7 @@ class Runs:
             if operator.policy is not None:
                 self.findings.add("E229", f"{operator.op} takes no policy inside a run", operator.policy.span,
                                   hint="what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST")  # fmt: skip
-        self.links = [cast(Link, operator.op) for operator in operators]
+        self.links = [cast(n.Link, operator.op) for operator in operators]
         read = [self._read_part(operand) for operand in s.run_operands(self.literal.chain)]
         self.drafts = [draft for draft in read if draft is not None]
         return len(self.drafts) == len(read)
@@ -172,10 +149,10 @@ class Runs:
         pattern = self._atoms(node)
         if pattern is None:
             return None
-        named = pattern if label is None else Label(label, pattern, operand.span)
+        named = pattern if label is None else n.Label(label, pattern, operand.span)
         return _Draft(named, label, least, most, written, operand.span)
 
-    def _atoms(self, node: s.Node) -> Node | None:
+    def _atoms(self, node: s.Node) -> n.Node | None:
         """An event, or several joined by OR."""
         match node:
             case s.Call() | s.Name():
@@ -186,7 +163,7 @@ class Runs:
                     return None
                 whole, *others = [side for side in sides if side is not None]
                 for side in others:
-                    whole = Either(whole, side, node.span)
+                    whole = n.Either(whole, side, node.span)
                 return whole
             case s.Quantified():
                 self._error("E233", "a quantifier stands on another one", node.span,
@@ -202,7 +179,7 @@ class Runs:
                             hint="a part is an event, or several joined by OR in parentheses, with its conditions")  # fmt: skip
         return None
 
-    def _branch(self, node: s.Node) -> Node | None:
+    def _branch(self, node: s.Node) -> n.Node | None:
         """A branch of OR, with conditions on it alone."""
         if isinstance(node, s.Call | s.Name) or (
             isinstance(node, s.Where) and isinstance(node.pattern, s.Call | s.Name)
@@ -213,8 +190,8 @@ class Runs:
             return found
         return self._atoms(node)
 
-    def _scans(self) -> list[Scan]:
-        return [n for draft in self.drafts for n in walk(draft.node) if isinstance(n, Scan)]
+    def _scans(self) -> list[n.Scan]:
+        return [scan for draft in self.drafts for scan in _scans_of(draft.node)]
 
     # Key and own variables
 
@@ -246,7 +223,7 @@ class Runs:
                 draft.own = draft.vars - seen
             seen |= draft.vars
 
-    def _no_arguments(self, draft: _Draft, scans: Iterable[Scan], where: str) -> None:
+    def _no_arguments(self, draft: _Draft, scans: Iterable[n.Scan], where: str) -> None:
         """The own variables of a part are no arguments elsewhere."""
         for scan in scans:
             for name in sorted(variables(*scan.args) & draft.own):
@@ -256,7 +233,7 @@ class Runs:
 
     # Conditions
 
-    def assign(self, others: list[Condition], foreign: set[str] | None) -> list[Condition]:
+    def assign(self, others: list[n.Condition], foreign: set[str] | None) -> list[n.Condition]:
         """Gives every condition of the run its place; of the `others` in the body, those that it does not take.
 
         `foreign` are the variables of other events of the body, None where there is none. Beside other events, facts are
@@ -275,27 +252,27 @@ class Runs:
             if not self._bind_own([c for _, c in every]) and not taken:
                 break
         if self.choice.per is None and len(self.drafts) > 1:
-            for term in (t for _, c in every for t in condition_terms(c)):
+            for term in (t for _, c in every for t in n.condition_terms(c)):
                 self.check_implicit_key(term)
         for draft, condition in every:
             self._place(draft, condition)
         return [self._resolved_condition(c) for c in left if self._fits(c)]
 
-    def _conditions_of(self, written: Iterable[s.Node]) -> list[Condition]:
+    def _conditions_of(self, written: Iterable[s.Node]) -> list[n.Condition]:
         return [c for node in written for c in self.reader.conditions(node)]
 
-    def _takes(self, condition: Condition, foreign: set[str] | None) -> bool:
-        if isinstance(condition, Relative | NoneInside):
+    def _takes(self, condition: n.Condition, foreign: set[str] | None) -> bool:
+        if isinstance(condition, n.Relative | n.NoneInside):
             return False
-        others = condition_labels(condition) - {d.label for d in self.drafts}
+        others = n.condition_labels(condition) - {d.label for d in self.drafts}
         if foreign is None:
             return not others
         optional = {v for d in self.drafts if d.least == 0 for v in d.vars - self._certain()}
         optional_labels = {d.label for d in self.drafts if d.least == 0}
         takes = (
-            self._owners(condition) or condition_vars(condition) & optional or condition_labels(condition) & optional_labels
+            self._owners(condition) or n.condition_vars(condition) & optional or n.condition_labels(condition) & optional_labels
         )  # fmt: skip
-        if takes and (others or condition_vars(condition) & foreign):
+        if takes and (others or n.condition_vars(condition) & foreign):
             self._error("E236", "a condition on each iteration, or on a part that may be left out, cannot have variables of other events", condition.span,
                         hint=OWN_RULE)  # fmt: skip
         return bool(takes)
@@ -304,20 +281,20 @@ class Runs:
         """The variables of parts that no match leaves out."""
         return {v for d in self.drafts if d.least > 0 and not d.repeats for v in d.vars} | set(self.key)
 
-    def _owners(self, condition: Condition) -> set[int]:
+    def _owners(self, condition: n.Condition) -> set[int]:
         """The repeated parts whose own variables or times a condition has outside aggregates."""
-        names = plain_variables(*condition_terms(condition))
-        if isinstance(condition, NoneInside):
-            names |= condition_vars(condition)
-        labels = {m.label for t in condition_terms(condition) for m in _plain_moments(t)}
-        return {n for n, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)}
+        names = plain_variables(*n.condition_terms(condition))
+        if isinstance(condition, n.NoneInside):
+            names |= n.condition_vars(condition)
+        labels = {m.label for t in n.condition_terms(condition) for m in _plain_moments(t)}
+        return {i for i, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)}
 
-    def _bind_own(self, conditions: list[Condition]) -> bool:
+    def _bind_own(self, conditions: list[n.Condition]) -> bool:
         """What a condition on one iteration binds is that iteration's own; whether there was something new."""
         taken = set().union(*(d.vars | d.own for d in self.drafts))
         for condition in conditions:
             owners = self._owners(condition)
-            if len(owners) == 1 and isinstance(condition, Compare | Holds):
+            if len(owners) == 1 and isinstance(condition, n.Compare | n.Holds):
                 (number,) = owners
                 draft = self.drafts[number]
                 new = binds(condition, taken) - taken
@@ -341,14 +318,14 @@ class Runs:
                 self._error("E235", f"`{wrong[0]}` is an argument of every part, so it is part of the key and the same in all of them", part.span,
                             hint=hint)  # fmt: skip
 
-    def _place(self, draft: _Draft | None, condition: Condition) -> None:
+    def _place(self, draft: _Draft | None, condition: n.Condition) -> None:
         if not self.findings.sound(condition.span):
             self.ok = False
         if not self.ok or not self._fits(condition):
             return
         owners = self._owners(condition)
         if len(owners) > 1:
-            first, second = (self.drafts[n].span.quoted for n in sorted(owners)[:2])
+            first, second = (self.drafts[i].span.quoted for i in sorted(owners)[:2])
             self._error("E236", f"the condition is asked of every iteration of {first} and of {second}", condition.span,
                         hint="one of the two goes into an aggregate: `min(…)`, `last(…)`")  # fmt: skip
             return
@@ -368,22 +345,22 @@ class Runs:
         resolved = self._resolved_condition(condition)
         if here is None:
             self.where.append(resolved)
-        elif condition_vars(resolved) & {r.name for r in self.results.values() if r.part == here}:
+        elif n.condition_vars(resolved) & {r.name for r in self.results.values() if r.part == here}:
             self.drafts[here].after.append(resolved)
         else:
             self.drafts[here].where.append(resolved)
 
-    def _fits(self, condition: Condition) -> bool:
+    def _fits(self, condition: n.Condition) -> bool:
         """No relation, window or absence rests on the label of a part that repeats."""
         wrong = {d.label for d in self.drafts if d.repeats and d.label is not None}
-        if isinstance(condition, Relates | Spans | Relative | NoneInside):
-            for label in sorted(condition_labels(condition) & wrong):
+        if isinstance(condition, n.Relates | n.Spans | n.Relative | n.NoneInside):
+            for label in sorted(n.condition_labels(condition) & wrong):
                 self._error("E236", f"`{label}` names each iteration of a part, and has no interval of its own", condition.span,
                             hint=f"its times stand in conditions and aggregates: `first(start({label}))`, `last(end({label}))`")  # fmt: skip
                 return False
         return True
 
-    def check_anchor(self, relative: Relative) -> None:
+    def check_anchor(self, relative: n.Relative) -> None:
         """An interval is counted from a part that is always there, and once."""
         if self._fits(relative):
             for draft in self.drafts:
@@ -391,12 +368,12 @@ class Runs:
                     self._error("E236", f"`{draft.label}` may be left out, so nothing can be counted from it", relative.span,
                                 hint="count from a part that is always there")  # fmt: skip
 
-    def _no_prev(self, condition: Condition) -> None:
+    def _no_prev(self, condition: n.Condition) -> None:
         prev = _prevs(condition)[0]
         self._error("E237", f"`{show(prev)}` is the same in all iterations, or of a part that does not repeat", prev.span,
                     hint="`prev` takes a variable that is first bound in a part with `+`, `*` or `{n}`")  # fmt: skip
 
-    def _check_prev(self, condition: Condition, number: int) -> None:
+    def _check_prev(self, condition: n.Condition, number: int) -> None:
         draft = self.drafts[number]
         prevs = _prevs(condition)
         for prev in prevs:
@@ -411,9 +388,9 @@ class Runs:
             self._error("E237", f"`{name}` would have no value in the first iteration", condition.span,
                         hint="give `prev` a default: `prev(X, X)`, or put the expression where the variable stands")  # fmt: skip
 
-    def _bound_without(self, condition: Condition, draft: _Draft) -> set[str]:
+    def _bound_without(self, condition: n.Condition, draft: _Draft) -> set[str]:
         """The own variables of a part that other conditions bind."""
-        return {v for c in draft.where if c is not condition for v in condition_vars(c)}
+        return {v for c in draft.where if c is not condition for v in n.condition_vars(c)}
 
     # Aggregates
 
@@ -439,12 +416,12 @@ class Runs:
                         hint="compare two aggregates instead: `max(X) < min(Y)`")  # fmt: skip
             return expr
         name = show(expr) if label is None else f"count({label})"
-        self.results.setdefault(name, Result(name, part, plain))
+        self.results.setdefault(name, n.Result(name, part, plain))
         return Var(name, expr.span)
 
     def owner(self, expr: Aggregate) -> int | None:
         """The part over whose iterations an aggregate ranges."""
-        found = self.ranges(expr) if expr.args else [n for n, d in enumerate(self.drafts) if d.repeats]
+        found = self.ranges(expr) if expr.args else [i for i, d in enumerate(self.drafts) if d.repeats]
         if len(found) == 1:
             return found[0]
         if self.ok:
@@ -457,14 +434,14 @@ class Runs:
         """The parts whose own variables or times an aggregate has."""
         labels = {m.label for a in expr.args for m in walk_terms(a) if isinstance(m, Moment)}
         names = variables(*expr.args)
-        return [n for n, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)]
+        return [i for i, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)]
 
-    def _resolved_condition(self, condition: Condition, running: int | None = None) -> Condition:
-        return mapped_condition(condition, lambda term: self.resolved(term, running))
+    def _resolved_condition(self, condition: n.Condition, running: int | None = None) -> n.Condition:
+        return n.mapped_condition(condition, lambda term: self.resolved(term, running))
 
     # The whole
 
-    def node(self) -> Node | None:
+    def node(self) -> n.Node | None:
         """The run, once all its conditions have their places."""
         if not self.ok:
             return None
@@ -472,22 +449,22 @@ class Runs:
         for number, draft in enumerate(self.drafts):
             link = self.links[number - 1] if number else self.links[0] if self.links else "NEXT"
             own = tuple(sorted(draft.own))
-            parts.append(Part(draft.node, link, link, draft.least, draft.most, own, tuple(draft.where), tuple(draft.after), draft.span))  # fmt: skip
+            parts.append(n.Part(draft.node, link, link, draft.least, draft.most, own, tuple(draft.where), tuple(draft.after), draft.span))  # fmt: skip
         windows = tuple(self.reader.length(w.length) for w in self.literal.windows)
         which = cast(Literal["ALL", "LONGEST", "SHORTEST"], self.choice.which or "ALL")
-        run = Run(tuple(parts), self.key, (), tuple(self.results.values()), windows, which, self._skip(), tuple(self.where), self.literal.chain.span)  # fmt: skip
+        run = n.Run(tuple(parts), self.key, (), tuple(self.results.values()), windows, which, self._skip(), tuple(self.where), self.literal.chain.span)  # fmt: skip
         self._check_choice(run)
         self._check_later(run)
         if not self.ok:
             return None
         run = replace(run, among=events_of(run))
-        return run if self.literal.label is None else Label(self.literal.label, run, self.literal.span)
+        return run if self.literal.label is None else n.Label(self.literal.label, run, self.literal.span)
 
     def _skip(self) -> Literal["PAST END"] | int | None:
         if self.choice.skip is None:
             return None
         if not self.choice.skip:
-            return PAST_END
+            return n.PAST_END
         for number, draft in enumerate(self.drafts):
             if draft.label == self.choice.skip:
                 return number
@@ -497,7 +474,7 @@ class Runs:
         self.ok = False
         return None
 
-    def _check_choice(self, run: Run) -> None:
+    def _check_choice(self, run: n.Run) -> None:
         used = [*self.links, *(part.between for part in run.parts if part.repeats)]
         span = self.choice.span
         if run.which != "ALL" and "SEQ" in used:
@@ -514,25 +491,25 @@ class Runs:
                 self._error("E241", f"{part.span.quoted} may repeat without end, and after SEQ every choice of events is a match", part.span,
                             hint="give the run a window, `(…).10min`, or relate its events by NEXT or THEN")  # fmt: skip
 
-    def _check_later(self, run: Run) -> None:
+    def _check_later(self, run: n.Run) -> None:
         """What every iteration asks for is known when it comes."""
-        later = set().union(*(bound_vars(p.input) | set(p.own) for p in run.parts)) | {r.name for r in run.results}
+        later = set().union(*(n.bound_vars(p.input) | set(p.own) for p in run.parts)) | {r.name for r in run.results}
         known = set(run.key)
         for number, part in enumerate(run.parts):
-            known |= bound_vars(part.input)
+            known |= n.bound_vars(part.input)
             known |= set(part.own)
             self._close(known, (*run.where, *part.where))
             for condition in part.where:
-                for name in sorted((condition_vars(condition) & later) - known):
+                for name in sorted((n.condition_vars(condition) & later) - known):
                     self._error("E239", f"`{name}` is known only after {part.span.quoted}, which asks for it", condition.span,
                                 hint="put it into a condition on aggregates, `max(X) < Y`, which is asked when both are known")  # fmt: skip
             known -= set(part.own)
             known |= {r.name for r in run.results if r.part == number}
 
-    def _close(self, known: set[str], where: Iterable[Condition]) -> None:
+    def _close(self, known: set[str], where: Iterable[n.Condition]) -> None:
         """Adds what conditions bind of what is known."""
-        open_ = [c for c in where if isinstance(c, Holds) or (isinstance(c, Compare) and c.op == "=")]
-        while new := set().union(*(binds(c, known) for c in open_ if isinstance(c, Compare)), set()) - known:
+        open_ = [c for c in where if isinstance(c, n.Holds) or (isinstance(c, n.Compare) and c.op == "=")]
+        while new := set().union(*(binds(c, known) for c in open_ if isinstance(c, n.Compare)), set()) - known:
             known |= new
 
     def check_bare(self, terms: Iterable[Expr], where: str) -> None:
@@ -546,18 +523,18 @@ class Runs:
                         self._error("E236", f"`{shown}` has a value in each iteration of {draft.span.quoted}, and {where} needs one", part.span,
                                     hint=f"say which: `first({shown})`, `last({shown})`, `max({shown})`, `count({shown})` …")  # fmt: skip
 
-    def check_others(self, patterns: Iterable[Node]) -> None:
+    def check_others(self, patterns: Iterable[n.Node]) -> None:
         """No other event has a variable of an iteration as an argument."""
         for pattern in patterns:
             for draft in self.drafts:
                 self._no_arguments(draft, _scans_of(pattern), "another event")
 
 
-def _scans_of(node: Node) -> list[Scan]:
-    return [n for n in walk(node) if isinstance(n, Scan)]
+def _scans_of(node: n.Node) -> list[n.Scan]:
+    return [part for part in n.walk(node) if isinstance(part, n.Scan)]
 
 
-def show_scan(scan: Scan) -> str:
+def show_scan(scan: n.Scan) -> str:
     return f"{scan.type}({', '.join(show(a) for a in scan.args)})" if scan.args else scan.type
 
 
@@ -565,5 +542,5 @@ def _plain_moments(expr: Expr) -> list[Moment]:
     return [part for part in outside_aggregates(expr) if isinstance(part, Moment)]
 
 
-def _prevs(condition: Condition) -> list[Prev]:
+def _prevs(condition: n.Condition) -> list[Prev]:
     return [part for part in asked_of(condition) if isinstance(part, Prev)]

@@ -6,35 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from augury.algebra import nodes as n
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.clock_windows import Windows
 from augury.algebra.graph_queries import GraphQuery
-from augury.algebra.nodes import (
-    UNRESTRICTED,
-    Clause,
-    Collect,
-    Compare,
-    Condition,
-    Every,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Policy,
-    Relative,
-    Result,
-    Rule,
-    Run,
-    Select,
-    Top,
-    bound_vars,
-    condition_labels,
-    condition_terms,
-    condition_vars,
-    made_type,
-    mapped,
-    mapped_condition,
-)
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE
 from augury.algebra.scalar import Function
@@ -60,12 +35,12 @@ def translate(
     functions: Mapping[str, Function] = {},
     aggregates: Mapping[str, AggregateFunction] = {},
     facts: Iterable[str] = (),
-    policy: Policy | None = None,
+    policy: n.Policy | None = None,
     graph_queries: tuple[GraphQuery, ...] = (),
 ) -> Plan:
     """The plan of a program, conditions as written. `policy` stands in where the program names none."""
     symbols = collect_symbols(modules, findings, functions, aggregates, facts, graph_queries)
-    default, outputs, output_seen = policy or UNRESTRICTED, [], False
+    default, outputs, output_seen = policy or n.UNRESTRICTED, [], False
     for statement in statements(modules):
         match statement:
             case s.PolicyDecl():
@@ -85,8 +60,8 @@ def translate(
                         symbols.unknown("derived event", name.text, name.span, symbols.heads,
                                         "an output is an event that some rule derives")  # fmt: skip
     _doubt_before_loose_windows(modules, findings)
-    rules: list[Rule] = []
-    clauses: list[Clause] = []
+    rules: list[n.Rule] = []
+    clauses: list[n.Clause] = []
     counts: dict[str, int] = {}
     labels: dict[str, Span] = {}
     for statement in statements(modules):
@@ -115,7 +90,7 @@ def translate(
     )
 
 
-def _derived(rules: Iterable[Rule], queries: Iterable[GraphQuery]) -> tuple[str, ...]:
+def _derived(rules: Iterable[n.Rule], queries: Iterable[GraphQuery]) -> tuple[str, ...]:
     """All types that rules and queries derive."""
     types = [query.predicate[0] for query in queries if not query.inside] + [
         rule.type for rule in rules if not rule.makes
@@ -135,7 +110,7 @@ def _attributes(decl: s.EventDecl | s.StaticDecl) -> tuple[Attribute, ...]:
     return tuple(Attribute(a.name, known_type(a.type)) for a in decl.attributes)
 
 
-def _unique_label(rule: Rule, labels: dict[str, Span], findings: Findings) -> None:
+def _unique_label(rule: n.Rule, labels: dict[str, Span], findings: Findings) -> None:
     if rule.label in labels:
         findings.add("E216", f"two rules are labelled `{rule.label}`", _label_of(rule.span),
                      Note("the other one", _label_of(labels[rule.label])))  # fmt: skip
@@ -170,20 +145,20 @@ def _head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node
     return None
 
 
-def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
+def _clause(symbols: Symbols, statement: s.StaticRule) -> n.Clause | None:
     head = _head(symbols, statement.head, ":-")
     if head is None:
         return None
     name, head_args = head
     reader = Expressions(symbols, in_static_rule=True)
     head_args = by_place(name, head_args, symbols.static.get(name), symbols.findings, in_head=True)
-    body: list[Condition] = []
+    body: list[n.Condition] = []
     matched: list[s.Node] = []
     for number, node in enumerate(_named_wildcards(list(head_args))):
         if isinstance(node, s.Arith) or (isinstance(node, s.Call) and node.name in symbols.functions):
             # `f(X, X + 1) :- n(X)` is `f(X, Y) :- n(X), Y = X + 1`.
             value = Var(f"_{name}{number}", node.span)
-            body.append(Compare("=", value, reader.value(node), node.span))
+            body.append(n.Compare("=", value, reader.value(node), node.span))
             matched.append(value)
         else:
             matched.append(node)
@@ -205,11 +180,11 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> Clause | None:
             case _:
                 body.extend(reader.conditions(literal))
     for condition in body:
-        for part in (p for term in condition_terms(condition) for p in walk(term)):
+        for part in (p for term in n.condition_terms(condition) for p in walk(term)):
             if isinstance(part, Apply) and not part.pure:
                 symbols.findings.add("E231", f"`{part.function}` is not pure: what a static rule says must not hang on when it is asked", part.span or statement.span,
                                      hint="call it in the event rule")  # fmt: skip
-    return Clause(name, args, tuple(body), cut, statement.span)
+    return n.Clause(name, args, tuple(body), cut, statement.span)
 
 
 def _named_wildcards(args: list[s.Node]) -> list[s.Node]:
@@ -229,7 +204,7 @@ def _named_wildcards(args: list[s.Node]) -> list[s.Node]:
     return [named(arg) for arg in args]
 
 
-def _in_order(relatives: list[Relative]) -> list[Relative]:
+def _in_order(relatives: list[n.Relative]) -> list[n.Relative]:
     """Each after the one that it is counted from."""
     left, done = list(relatives), []
     while left:
@@ -240,25 +215,25 @@ def _in_order(relatives: list[Relative]) -> list[Relative]:
     return done
 
 
-_THE_RUN = Run(())  # stands for the run of a rule until all its conditions are read
+_THE_RUN = n.Run(())  # stands for the run of a rule until all its conditions are read
 
 
-def _with_results(node: Node, results: tuple[Result, ...]) -> Node:
+def _with_results(node: n.Node, results: tuple[n.Result, ...]) -> n.Node:
     """The body with all aggregates that its run is asked for."""
-    below = mapped(node, lambda part: _with_results(part, results))
-    return replace(below, results=results) if isinstance(below, Run) else below
+    below = n.mapped(node, lambda part: _with_results(part, results))
+    return replace(below, results=results) if isinstance(below, n.Run) else below
 
 
 @dataclass
 class _Body:
     """What the literals of a rule come to."""
 
-    patterns: list[Node]
-    conditions: list[Condition]
-    relatives: list[Relative]
+    patterns: list[n.Node]
+    conditions: list[n.Condition]
+    relatives: list[n.Relative]
     collects: list[s.While | s.Last] = field(default_factory=list)
     windows: dict[str, Windows] = field(default_factory=dict)  # those by the clock, by their labels
-    previous: list[Relative] = field(default_factory=list)
+    previous: list[n.Relative] = field(default_factory=list)
 
 
 def _collecting(literal: s.Node) -> s.While | s.Last | None:
@@ -269,13 +244,13 @@ def _collecting(literal: s.Node) -> s.While | s.Last | None:
     return None
 
 
-def _is_window(pattern: Node) -> bool:
-    return isinstance(pattern, Label) and isinstance(pattern.input, Every)
+def _is_window(pattern: n.Node) -> bool:
+    return isinstance(pattern, n.Label) and isinstance(pattern.input, n.Every)
 
 
-def _fitting(policy: Policy, statement: s.EventRule) -> Policy:
+def _fitting(policy: n.Policy, statement: s.EventRule) -> n.Policy:
     """The program's policy; variables that the rule does not have say nothing about it."""
-    names = {n.name for literal in statement.body for n in s.walk(literal) if isinstance(n, Var)}
+    names = {part.name for literal in statement.body for part in s.walk(literal) if isinstance(part, Var)}
     by = policy.by if policy.by in names else None
     return replace(
         policy,
@@ -288,7 +263,7 @@ def _fitting(policy: Policy, statement: s.EventRule) -> Policy:
 class _EventRule:
     """Reads one event rule."""
 
-    def __init__(self, symbols: Symbols, statement: s.EventRule, default: Policy) -> None:
+    def __init__(self, symbols: Symbols, statement: s.EventRule, default: n.Policy) -> None:
         self.symbols, self.statement = symbols, statement
         self.findings = symbols.findings
         self.policy = read_policy(statement.policy) if statement.policy else _fitting(default, statement)
@@ -297,7 +272,7 @@ class _EventRule:
         self._runs = any(run_literal(literal) is not None for literal in statement.body)
         self._collects = any(_collecting(literal) is not None for literal in statement.body)
 
-    def translate(self, counts: dict[str, int]) -> Rule | None:
+    def translate(self, counts: dict[str, int]) -> n.Rule | None:
         statement, reader = self.statement, self.reader
         head = _head(self.symbols, statement.head, "<-")
         self._define_labels(statement.body)
@@ -323,7 +298,7 @@ class _EventRule:
         groups = self._groups(body, node, having)
         where = (*body.relatives, *body.conditions)
         if where:
-            node = Select(node, where, statement.span)
+            node = n.Select(node, where, statement.span)
         name, head_args = head
         reader.may_aggregate = bool(body.collects) or run is not None
         makes = statement.makes if statement.makes != "event" else ""
@@ -338,7 +313,7 @@ class _EventRule:
         if run is not None:
             args, node = self._head_of_run(run, args, node, bool(body.collects))
         asked = tuple(groups.having) if groups else ()
-        collects: tuple[Collect, ...] = ()
+        collects: tuple[n.Collect, ...] = ()
         if groups is not None:
             plain = plain_variables(*args)
             used = plain.union(*(used_plainly(c) for c in asked))
@@ -348,23 +323,23 @@ class _EventRule:
             since = since if since is None or since == "END" else groups.resolved(since)
             by = by and groups.resolved(by)
             only = {v for c in asked for v in used_plainly(c)} - plain
-            asked = tuple(mapped_condition(c, groups.resolved) for c in asked)
+            asked = tuple(n.mapped_condition(c, groups.resolved) for c in asked)
             collects = groups.collects(used, used - only, self.findings.sound(statement.head.span))
         counts[name] = counts.get(name, 0) + 1
         label = statement.label or (name if counts[name] == 1 else f"{name}#{counts[name]}")
         covers = tuple(r.label for r in body.relatives)
-        type = made_type(name, makes) if makes else name
+        type = n.made_type(name, makes) if makes else name
         of = name if makes else ""
-        return Rule(label, type, args, node, covers, collects, statement.span, of, asked, self._top(by), since)
+        return n.Rule(label, type, args, node, covers, collects, statement.span, of, asked, self._top(by), since)
 
-    def _top(self, by: Expr | None) -> Top | None:
+    def _top(self, by: Expr | None) -> n.Top | None:
         top = self.statement.top
         if top is None or by is None:
             return None
         if top.count == 0:
             self.findings.add("E225", "the first 0 are none", top.span.part(r"\d+"), hint="take at least one")
         place = top.place.name if top.place else None
-        return Top(top.count, by, top.ascending, tuple(v.name for v in top.per), place, top.span)
+        return n.Top(top.count, by, top.ascending, tuple(v.name for v in top.per), place, top.span)
 
     def _run(self, statement: s.EventRule) -> Runs | None:
         """The run of the rule, its parts read."""
@@ -379,26 +354,28 @@ class _EventRule:
 
     def _finish_run(self, run: Runs, body: _Body) -> None:
         """Puts the run where its literal stands, with its conditions, and checks what stands beside it."""
-        at = next((n for n, p in enumerate(body.patterns) if p is _THE_RUN), None)
+        at = next((i for i, p in enumerate(body.patterns) if p is _THE_RUN), None)
         if at is None or not run.ok:
             body.patterns.clear()
             return
         others = [p for p in body.patterns if p is not _THE_RUN]
         choice = self.statement.choice
-        beside = others or body.relatives or body.collects or [c for c in body.conditions if isinstance(c, NoneInside)]
+        beside = (
+            others or body.relatives or body.collects or [c for c in body.conditions if isinstance(c, n.NoneInside)]
+        )
         if choice is not None and (choice.which in ("LONGEST", "SHORTEST") or choice.skip is not None) and beside:
             self.findings.add("E232", "a run with LONGEST, SHORTEST or SKIP stands alone in its rule, with conditions", choice.span,
                               hint="give the run a rule of its own, and use its event here")  # fmt: skip
         if self.statement.policy is not None and not others:
             self.findings.add("E229", "POLICY does not apply to a run", self.statement.policy.span,
                               hint="what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST")  # fmt: skip
-        foreign = {v for p in others for v in bound_vars(p)} if others else None
+        foreign = {v for p in others for v in n.bound_vars(p)} if others else None
         body.conditions = run.assign(body.conditions, foreign)
         if choice is not None and choice.which in ("LONGEST", "SHORTEST") and not beside:
             for condition in body.conditions:
                 self.findings.add("E240", f"the condition is on the whole run, which {choice.which} chooses first", condition.span,
                                   hint="give the run a window, or use the times of its parts: `last(end(u)) - start(a)`")  # fmt: skip
-        run.check_others([*others, *(c.pattern for c in body.conditions if isinstance(c, NoneInside))])
+        run.check_others([*others, *(c.pattern for c in body.conditions if isinstance(c, n.NoneInside))])
         for relative in body.relatives:
             run.check_anchor(relative)
         node = run.node()
@@ -408,8 +385,8 @@ class _EventRule:
             body.patterns[at] = node
 
     def _head_of_run(
-        self, run: Runs, args: tuple[Expr, ...], node: Node, collects: bool
-    ) -> tuple[tuple[Expr, ...], Node]:
+        self, run: Runs, args: tuple[Expr, ...], node: n.Node, collects: bool
+    ) -> tuple[tuple[Expr, ...], n.Node]:
         """The head with variables for the aggregates over iterations, and the body that binds them."""
         known = len(run.results)
         if self.statement.choice is None or self.statement.choice.per is None:
@@ -456,7 +433,7 @@ class _EventRule:
             name = literal.body.text if isinstance(literal.body, s.Name) else literal.body.name
             self.reader.labelled.setdefault(literal.label, name)
 
-    def _check_anchors(self, relatives: list[Relative]) -> None:
+    def _check_anchors(self, relatives: list[n.Relative]) -> None:
         """Intervals counted from one another have no first one."""
         anchors = {r.label: r.anchor for r in relatives}
         for relative in relatives:
@@ -484,7 +461,7 @@ class _EventRule:
                 windows = WindowReader(call, self.symbols.tick, self.findings).windows()
                 if windows is not None:
                     body.windows[literal.label] = windows
-                    body.patterns.append(Label(literal.label, Every(windows, call.span), literal.span))
+                    body.patterns.append(n.Label(literal.label, n.Every(windows, call.span), literal.span))
             case s.Labelled(body=s.Call(name="previous") as call) if not self.symbols.is_event("previous"):
                 self._previous(literal, call, body)
             case s.Labelled(body=s.Call() as call) if call.name.lower() in ELSEWHERE and self._a_length(call):
@@ -497,12 +474,12 @@ class _EventRule:
             case s.Labelled():
                 pattern = self.patterns.pattern(literal.body)
                 if pattern is not None:
-                    body.patterns.append(Label(literal.label, pattern, literal.span))
+                    body.patterns.append(n.Label(literal.label, pattern, literal.span))
             case s.While(collect=False):
                 self.reader.known_label(literal.window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
                 pattern = self.patterns.pattern(literal.body)
                 if pattern is not None:
-                    body.conditions.append(NoneInside(literal.window, pattern, span=literal.span))
+                    body.conditions.append(n.NoneInside(literal.window, pattern, span=literal.span))
             case s.While() | s.Last():
                 body.collects.append(literal)
             case s.Cut():
@@ -559,7 +536,7 @@ class _EventRule:
         """`v: previous(w)`, once all windows are read."""
         match call.args:
             case (s.Name() as anchor,) if self.reader.known_label(anchor.text, anchor.span):
-                body.previous.append(Relative(literal.label, "previous", anchor.text, 0, literal.span))
+                body.previous.append(n.Relative(literal.label, "previous", anchor.text, 0, literal.span))
             case (s.Name(),):
                 pass
             case _:
@@ -588,7 +565,7 @@ class _EventRule:
                 return not self.symbols.is_event(call.name) and misspelt(call.name, RELATIVE) is not None
         return False
 
-    def _relative(self, literal: s.Labelled, call: s.Call) -> Relative | None:
+    def _relative(self, literal: s.Labelled, call: s.Call) -> n.Relative | None:
         match call.args:
             case (s.Name() as anchor, Const(value=Duration()) as length):
                 if not self.reader.known_label(anchor.text, anchor.span):
@@ -598,19 +575,19 @@ class _EventRule:
                     self.findings.add("E224", f"{length.span.quoted} is not a whole number of ticks of {show_duration(tick)}", length.span,
                                       hint="declare a finer tick")  # fmt: skip
                     return None
-                return Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
+                return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
             case (s.Name() as anchor, Const(value=int() | float()) as length):
                 if self.symbols.tick is None:
                     self.findings.add("E224", "a duration needs a unit", length.span, hint=f"write `{show_node(length)}s` or `{show_node(length)}min`; ticks count where the program declares `tick`")  # fmt: skip
                     return None
                 if self.reader.known_label(anchor.text, anchor.span):
-                    return Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
+                    return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
                 return None
         self.findings.add("E224", f"`{call.name}` takes a label and a duration", call.span,
                           hint=f"write `{literal.label}: {call.name}(o, 6h)`")  # fmt: skip
         return None
 
-    def _having(self, body: _Body, run: Runs | None) -> list[Condition]:
+    def _having(self, body: _Body, run: Runs | None) -> list[n.Condition]:
         """The conditions on what is collected as a whole; those with an aggregate over iterations belong to the run."""
         if not body.collects:
             return []
@@ -618,7 +595,7 @@ class _EventRule:
         body.conditions = [c for c in body.conditions if c not in found]
         return found
 
-    def _groups(self, body: _Body, positive: Node, having: list[Condition]) -> Groups | None:
+    def _groups(self, body: _Body, positive: n.Node, having: list[n.Condition]) -> Groups | None:
         """What the rule collects; conditions on it are taken from those of the body."""
         drafts: list[Draft] = []
         for literal in body.collects:
@@ -633,26 +610,26 @@ class _EventRule:
             return None
         return Groups(drafts, positive, body.conditions, having, self.findings)
 
-    def _with_windows(self, body: _Body) -> Node:
+    def _with_windows(self, body: _Body) -> n.Node:
         """The patterns joined. Facts beside windows by the clock are asked at the end of the events, if there are any."""
         events = [p for p in body.patterns if not _is_window(p)]
         if not body.windows or not events:
             return self._join(body.patterns)
         node = self._join(events)
         of_windows = set(body.windows) | {r.label for r in body.relatives}
-        late = [c for c in body.conditions if condition_labels(c) & of_windows or isinstance(c, NoneInside)]
-        named = {v for c in late for v in condition_vars(c)} - bound_vars(node)
-        first = [c for c in body.conditions if c not in late and not condition_vars(c) & named and not body.collects]
+        late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
+        named = {v for c in late for v in n.condition_vars(c)} - n.bound_vars(node)
+        first = [c for c in body.conditions if c not in late and not n.condition_vars(c) & named and not body.collects]
         if first:
-            node = Select(node, tuple(first), self.statement.span)
+            node = n.Select(node, tuple(first), self.statement.span)
             body.conditions = [c for c in body.conditions if c not in first]
         for window in (p for p in body.patterns if _is_window(p)):
-            node = Join("AND", node, window, span=self.statement.span)
+            node = n.Join("AND", node, window, span=self.statement.span)
         return node
 
-    def _join(self, patterns: list[Node]) -> Node:
+    def _join(self, patterns: list[n.Node]) -> n.Node:
         """Literals side by side are an AND: the interval covers them all."""
         node = patterns[0]
         for pattern in patterns[1:]:
-            node = Join("AND", node, pattern, policy=self.policy, span=self.statement.span)
+            node = n.Join("AND", node, pattern, policy=self.policy, span=self.statement.span)
         return node
