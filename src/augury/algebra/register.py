@@ -110,8 +110,8 @@ def _parameters(call: Callable[..., Any], where: str, given: Sequence[Any] | Non
         if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD:
             found.append(p)
         elif p.kind is p.KEYWORD_ONLY and p.default is p.empty:
-            raise RunError(f"{where} needs `{p.name}` by name, but rules give arguments by position",
-                           hint=f"give `{p.name}` a default, or move it before the `*`")  # fmt: skip
+            hint = f"give `{p.name}` a default, or move it before the `*`"
+            raise RunError(f"{where} needs `{p.name}` by name, but rules give arguments by position", hint=hint)
     return found if given is None else _typed(found, where, len(given))
 
 
@@ -121,8 +121,8 @@ def _typed(found: list[inspect.Parameter], where: str, types: int) -> list[inspe
     if variadic and types > len(found):
         return []  # it takes just as many as there are types
     if types > len(found) or any(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in found[types:]):
-        raise RunError(f"{where} has {counted(len(found), 'parameter')}, but {counted(types, 'type')}",
-                       hint="give one type for each parameter; that of *args holds for the rest")  # fmt: skip
+        hint = "give one type for each parameter; that of *args holds for the rest"
+        raise RunError(f"{where} has {counted(len(found), 'parameter')}, but {counted(types, 'type')}", hint=hint)
     return found[:types]
 
 

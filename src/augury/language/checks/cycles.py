@@ -61,8 +61,7 @@ def _unstratified(
         else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
     words = _WORDS[edge.kind].format(edge.span.quoted)
-    findings.add("E404", f"`{edge.head[0]}` depends on itself through {words}", edge.span,
-                 Note(_shown(way)), hint=hint)  # fmt: skip
+    findings.add("E404", f"`{edge.head[0]}` depends on itself through {words}", edge.span, Note(_shown(way)), hint=hint)
 
 
 def _ends_before(edge: Edge, tick: int | None) -> bool:
@@ -94,11 +93,9 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
         for rule, target in computing:
             if rule.predicate in inner and target in inner:
                 way = [rule.predicate, *cycle(target, rule.predicate, short, inner)]
-                findings.add(
-                    "E403", f"the recursive rule `{rule.label}` computes new values at the same time, without end", head_of(rule.span),
-                    Note(_shown(way)),
-                    hint="let the cycle pass through SEQ or NOT, which lengthen the interval",
-                )  # fmt: skip
+                message = f"the recursive rule `{rule.label}` computes new values at the same time, without end"
+                hint = "let the cycle pass through SEQ or NOT, which lengthen the interval"
+                findings.add("E403", message, head_of(rule.span), Note(_shown(way)), hint=hint)
 
 
 def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: bool) -> set[Predicate]:
@@ -150,15 +147,16 @@ def _check_windows(plan: Plan, group: list[Predicate], findings: Findings) -> No
     for rule in plan.rules:
         for node in n.walk(rule.body) if rule.predicate in group else ():
             if isinstance(node, n.Every):
-                findings.add("E268", f"windows by the clock stand in a rule of `{rule.type}`, which depends on itself", node.span,
-                             hint="collect in a rule of its own, that nothing in the cycle reads")  # fmt: skip
+                message = f"windows by the clock stand in a rule of `{rule.type}`, which depends on itself"
+                hint = "collect in a rule of its own, that nothing in the cycle reads"
+                findings.add("E268", message, node.span, hint=hint)
 
 
 def _check_rankings(plan: Plan, group: list[Predicate], findings: Findings) -> None:
     for rule in plan.rules:
         if rule.predicate in group and rule.top is not None:
-            findings.add("E266", f"TOP cannot rank `{rule.type}`, which depends on itself", rule.top.span,
-                         hint="rank in a rule of its own, that nothing in the cycle reads")  # fmt: skip
+            hint = "rank in a rule of its own, that nothing in the cycle reads"
+            findings.add("E266", f"TOP cannot rank `{rule.type}`, which depends on itself", rule.top.span, hint=hint)
 
 
 def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> None:
@@ -172,5 +170,6 @@ def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> N
                 and node.op != "SEQ"
                 and recursive_parts(node, group)
             ):
-                findings.add("E405", f"`{node.policy.name}` cannot select on {node.op}, which is recursive here", node.span,
-                             hint=f"only SEQ may be recursive under a policy; write `{node.op}[unrestricted]`")  # fmt: skip
+                message = f"`{node.policy.name}` cannot select on {node.op}, which is recursive here"
+                hint = f"only SEQ may be recursive under a policy; write `{node.op}[unrestricted]`"
+                findings.add("E405", message, node.span, hint=hint)

@@ -89,8 +89,9 @@ def check_subjects(plan: Plan, findings: Findings, given: Iterable[str] = ()) ->
         uses = checker.classes.uses.get(checker.classes.find((("rule", asking.label), subject.name)), [])
         text = next((use for use in uses if use.declared and use.kinds == {"string"} and use.span in asking.span), None)
         if text is not None:
-            findings.add("W310", f"`{subject.name}` is a string, and the subject of a property is an IRI: they are never equal", subject.span,
-                         Note(text.why, text.span), hint="declare it as `iri`, and text in the data is read as IRIs")  # fmt: skip
+            message = f"`{subject.name}` is a string, and the subject of a property is an IRI: they are never equal"
+            hint = "declare it as `iri`, and text in the data is read as IRIs"
+            findings.add("W310", message, subject.span, Note(text.why, text.span), hint=hint)
 
 
 class _Types:
@@ -135,8 +136,9 @@ class _Types:
             self.clock or "", _NUMBER | {"timestamp"}
         )
         if not found & times:
-            self.findings.add("E263", f"an event starts at a time, and {_described(since)} is {_a(found)}", since.span,
-                              hint="write `SINCE start(o)`, `SINCE end(o) - 5min` or `SINCE END`")  # fmt: skip
+            message = f"an event starts at a time, and {_described(since)} is {_a(found)}"
+            hint = "write `SINCE start(o)`, `SINCE end(o) - 5min` or `SINCE END`"
+            self.findings.add("E263", message, since.span, hint=hint)
 
     def clauses(self, clauses: Iterable[Clause]) -> None:
         for number, clause in enumerate(clauses):
@@ -230,7 +232,8 @@ class _Types:
                 of = self._kinds(expr.of, scope)
                 default = of if expr.default is None else self._kinds(expr.default, scope)
                 if not of & default:
-                    self.findings.add("E601", f"{_described(expr.of)} and its default {_described(expr.default or expr.of)} are of different types", expr.span)  # fmt: skip
+                    message = f"{_described(expr.of)} and its default {_described(expr.default or expr.of)} are of different types"
+                    self.findings.add("E601", message, expr.span)
                 return of & default or of
             case Aggregate():
                 row = self.plan.aggregates[expr.function]
@@ -294,9 +297,9 @@ class _Types:
             return
         # The declaration is taken as right; of two uses, the later one is shown first.
         first, second = sorted((use, other), key=lambda u: (u.declared, -u.span.start))
-        self.findings.add("E601", f"{first.span.quoted} cannot be both {_a(first.kinds)} and {_a(second.kinds)}", first.span,
-                          Note(first.why), Note(second.why, second.span),
-                          hint=_UNIT if first.kinds | second.kinds == {"number", "duration"} else None)  # fmt: skip
+        message = f"{first.span.quoted} cannot be both {_a(first.kinds)} and {_a(second.kinds)}"
+        hint = _UNIT if first.kinds | second.kinds == {"number", "duration"} else None
+        self.findings.add("E601", message, first.span, Note(first.why), Note(second.why, second.span), hint=hint)
 
 
 def _kind(const: Const) -> Kinds:

@@ -49,8 +49,8 @@ def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None 
         if counts[variable.name] == 1 and not (
             variable.name.startswith("_") or variable.name in (reported or ()) or in_graph
         ):
-            findings.add("W303", f"`{variable.name}` occurs once", variable.span,
-                         hint=f"write `_` or `_{variable.name}` where any value will do")  # fmt: skip
+            hint = f"write `_` or `_{variable.name}` where any value will do"
+            findings.add("W303", f"`{variable.name}` occurs once", variable.span, hint=hint)
 
 
 class _Scope:
@@ -81,8 +81,9 @@ class _Scope:
             collected |= within | {total.name for total in collect.totals}
         collected |= self._conditions(rule.having, collected)
         if rule.top is not None and rule.top.place in collected:
-            self.findings.add("E266", f"`{rule.top.place}` has a value already, and cannot be the place", rule.top.span.part(r"\w+$"),
-                              hint="give the place a variable of its own: `AS R`")  # fmt: skip
+            message = f"`{rule.top.place}` has a value already, and cannot be the place"
+            hint = "give the place a variable of its own: `AS R`"
+            self.findings.add("E266", message, rule.top.span.part(r"\w+$"), hint=hint)
         collected |= {rule.top.place} if rule.top and rule.top.place else set()
         for arg in rule.values:
             self._head(arg, collected)
@@ -129,8 +130,9 @@ class _Scope:
         """A condition inside a pattern knows the labels of that pattern only."""
         for condition in where:
             for label in sorted(n.condition_labels(condition) - known):
-                self.findings.add("E227", f"the label `{label}` is not known inside this pattern", condition.span,
-                                  hint="make the condition a literal of its own, after a comma")  # fmt: skip
+                message = f"the label `{label}` is not known inside this pattern"
+                hint = "make the condition a literal of its own, after a comma"
+                self.findings.add("E227", message, condition.span, hint=hint)
 
     def _conditions(self, where: tuple[n.Condition, ...], bound: set[str]) -> set[str]:
         """Reports what is not bound when its turn comes; the variables bound in the end."""
@@ -162,24 +164,30 @@ class _Scope:
         self.reported.add(name)
         branch = self._branch(name)
         if branch is not None:
-            self.findings.add("E303", f"`{name}` is bound in one branch of OR only, but used in {place}", where,
-                              Note("this OR", branch), hint="bind it in both branches, or use it inside the branch")  # fmt: skip
+            message = f"`{name}` is bound in one branch of OR only, but used in {place}"
+            hint = "bind it in both branches, or use it inside the branch"
+            self.findings.add("E303", message, where, Note("this OR", branch), hint=hint)
             return
         if any(name in n.bound_vars(j.absent) for j in self._negations() if j.absent is not None):
             return  # the mistake is that it is used outside NOT; reported there
         negated = self._inside_negation(name)
         notes = (Note("it occurs only under negation", negated),) if negated else ()
-        close = misspelt(name, self._once() - {name})
-        hint = (
-            "an absent event has no values to use; a condition on it stands with it, `while w: not (q(X) WHERE X > 3)`"
-            if negated
-            else f"did you mean `{close}`?" if close
-            else "give it a value before, or write `_` where any value will do" if place == "a negation"
-            else "the condition is attached to a part of the pattern; put the WHERE around all of it"
-            if place != "the head" and any(name in variables(*scan.args) for scan in n.walk(self.rule.body) if isinstance(scan, n.Scan))
-            else "an event, a static predicate or `=` must give it a value"
-        )  # fmt: skip
+        hint = self._how_to_bind(name, place, negated is not None)
         self.findings.add("E301", f"`{name}` is not bound in {place}", where, *notes, hint=hint)
+
+    def _how_to_bind(self, name: str, place: str, negated: bool) -> str:
+        if negated:
+            stands = "a condition on it stands with it, `while w: not (q(X) WHERE X > 3)`"
+            return f"an absent event has no values to use; {stands}"
+        close = misspelt(name, self._once() - {name})
+        if close:
+            return f"did you mean `{close}`?"
+        if place == "a negation":
+            return "give it a value before, or write `_` where any value will do"
+        scans = (node for node in n.walk(self.rule.body) if isinstance(node, n.Scan))
+        if place != "the head" and any(name in variables(*scan.args) for scan in scans):
+            return "the condition is attached to a part of the pattern; put the WHERE around all of it"
+        return "an event, a static predicate or `=` must give it a value"
 
     def _once(self) -> set[str]:
         """The bound variables that nothing else uses: one of them may be meant by a misspelling."""
@@ -213,11 +221,9 @@ class _Scope:
             for name in sorted(local):
                 if total[name] > inside[name]:
                     span = next(v.span for v in occurrences(list(_terms_in(node.absent))) if v.name == name)
-                    self.findings.add(
-                        "E302", f"`{name}` is in the negated part of NOT and elsewhere, but in neither bound of it", span,
-                        Note("this NOT", node.span),
-                        hint="a variable of the negated part is local, unless one of the two bounds has it too",
-                    )  # fmt: skip
+                    message = f"`{name}` is in the negated part of NOT and elsewhere, but in neither bound of it"
+                    hint = "a variable of the negated part is local, unless one of the two bounds has it too"
+                    self.findings.add("E302", message, span, Note("this NOT", node.span), hint=hint)
 
     def _policies(self) -> None:
         joins = [node for node in self.rule.nodes if isinstance(node, n.Join | n.Repeat)]
@@ -229,8 +235,9 @@ class _Scope:
                 )
             for name in (*((policy.by,) if policy.by else ()), *policy.per):
                 if not any(name in n.bound_vars(other) for other in joins):
-                    self.findings.add("E301", f"`{name}` is not bound in the policy", self._of_policy(node, name),
-                                      hint="name a variable of the pattern that the policy is about")  # fmt: skip
+                    message = f"`{name}` is not bound in the policy"
+                    hint = "name a variable of the pattern that the policy is about"
+                    self.findings.add("E301", message, self._of_policy(node, name), hint=hint)
 
     def _of_policy(self, node: n.Join | n.Repeat, word: str) -> Span:
         """The place of a word of a policy: in the operator's brackets, after POLICY, or else the operator."""

@@ -38,8 +38,9 @@ def _check_fact(fact: n.Clause, findings: Findings) -> None:
     for variable in found:
         once = sum(v.name == variable.name for v in found) == 1
         if once and not variable.name.startswith("_"):
-            findings.add("W303", f"`{variable.name}` is a variable, so the fact holds for every value", variable.span,
-                         hint=f"write `'{variable.name}'` for that name, or `_` where any value will do")  # fmt: skip
+            message = f"`{variable.name}` is a variable, so the fact holds for every value"
+            hint = f"write `'{variable.name}'` for that name, or `_` where any value will do"
+            findings.add("W303", message, variable.span, hint=hint)
 
 
 def _check_negation(plan: Plan, findings: Findings) -> None:
@@ -58,9 +59,9 @@ def _check_negation(plan: Plan, findings: Findings) -> None:
             how, what = (
                 ("on its own absence", "negated") if span in absences else ("on itself before a cut", "before a cut")
             )
-            findings.add("E401", f"`{head[0]}` depends {how}", span,
-                         Note("the cycle: " + " → ".join(name for name, _ in way)),
-                         hint=f"what is {what} must not depend on the rule it stands in")  # fmt: skip
+            message = f"`{head[0]}` depends {how}"
+            hint = f"what is {what} must not depend on the rule it stands in"
+            findings.add("E401", message, span, Note("the cycle: " + " → ".join(name for name, _ in way)), hint=hint)
 
 
 def call_modes(plan: Plan) -> dict[Predicate, list[Mode]]:
@@ -155,9 +156,9 @@ class _Modes:
         span = next((v.span for v in occurrences(terms) if v.name == name), clause.span)
         self.unbound.append(clause)
         if caller is not None and place != "the head" and name in variables(*clause.args):
-            self.findings.add("E301", f"`{clause.name}` is called without a value for `{name}`, which it needs", caller,
-                              Note("needed here", span),
-                              hint="an event or another condition must give it a value first")  # fmt: skip
+            message = f"`{clause.name}` is called without a value for `{name}`, which it needs"
+            hint = "an event or another condition must give it a value first"
+            self.findings.add("E301", message, caller, Note("needed here", span), hint=hint)
             return
         hint = "a static predicate or `=` in the body must give it a value"
         if caller is None and name in variables(*clause.args):
@@ -206,6 +207,6 @@ def _endless(
     head = clause.predicate
     start = next((t for t in sorted(reads[head]) if t in group), head)
     way = [head, *cycle(start, head, reads, group)]
-    findings.add("E402", f"the recursive rule `{clause.name}` builds new values each time round, without end", arg.span,
-                 Note("the cycle: " + " → ".join(name for name, _ in way)),
-                 hint="compute outside the recursion; a recursive rule may only pass values on")  # fmt: skip
+    message = f"the recursive rule `{clause.name}` builds new values each time round, without end"
+    hint = "compute outside the recursion; a recursive rule may only pass values on"
+    findings.add("E402", message, arg.span, Note("the cycle: " + " → ".join(name for name, _ in way)), hint=hint)

@@ -22,9 +22,9 @@ def check_times(plan: Plan, findings: Findings) -> None:
             _contradiction(rule, found.contradiction, plan.tick, findings)
         elif found.horizon is None and findings.sound(rule.span):
             widest = next(m.span for m in found.memory if m.keep is None)
-            findings.add("W304", f"rule `{rule.label}` remembers events without bound",
-                         head_of(rule.span) if widest == rule.span else widest,
-                         hint="give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention")  # fmt: skip
+            message = f"rule `{rule.label}` remembers events without bound"
+            hint = "give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention"
+            findings.add("W304", message, head_of(rule.span) if widest == rule.span else widest, hint=hint)
 
 
 def _check_ending(run: Run, findings: Findings) -> None:
@@ -32,8 +32,9 @@ def _check_ending(run: Run, findings: Findings) -> None:
     for number, part in enumerate(run.parts):
         last = all(later.optional for later in run.parts[number + 1 :])
         if run.which == "LONGEST" and last and part.most is None and not run.windows and not _can_end(part, run):
-            findings.add("W312", f"nothing can end {part.span.quoted}, so the longest run is never final", part.span,
-                         hint="give the run a window, a condition that an event of the run can fail, or a part that follows")  # fmt: skip
+            message = f"nothing can end {part.span.quoted}, so the longest run is never final"
+            hint = "give the run a window, a condition that an event of the run can fail, or a part that follows"
+            findings.add("W312", message, part.span, hint=hint)
 
 
 def _can_end(part: Part, run: Run) -> bool:
@@ -70,8 +71,9 @@ def _contradiction(rule: Rule, reasons: tuple[Reason, ...], tick: int | None, fi
         else None
     )
     where = f"a branch of OR in rule `{rule.label}`" if _in_branch(rule, reasons) else f"rule `{rule.label}`"
-    findings.add("E501", f"{where} can never be detected: {what}",
-                 head_of(rule.span) if first.span is NOWHERE else first.span, *notes, hint=hint)  # fmt: skip
+    message = f"{where} can never be detected: {what}"
+    hint = hint
+    findings.add("E501", message, head_of(rule.span) if first.span is NOWHERE else first.span, *notes, hint=hint)
 
 
 def _outermost(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:

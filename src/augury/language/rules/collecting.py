@@ -116,9 +116,16 @@ class Groups:
                 if not mine or isinstance(condition, n.NoneInside) or self._stays(condition, mine, absent):
                     continue
                 if len(mine) > 1 and not self._of_groups(names):
-                    self.findings.add("E223", "the condition is on what two collects have of their own", condition.span,
-                                      Note("the one", mine[0].literal.span), Note("the other", mine[1].literal.span),
-                                      hint="compare aggregates: `max(A) < min(B)`")  # fmt: skip
+                    message = "the condition is on what two collects have of their own"
+                    hint = "compare aggregates: `max(A) < min(B)`"
+                    self.findings.add(
+                        "E223",
+                        message,
+                        condition.span,
+                        Note("the one", mine[0].literal.span),
+                        Note("the other", mine[1].literal.span),
+                        hint=hint,
+                    )
                     mine = []
                 self.conditions.remove(condition)
                 for draft in mine:
@@ -159,8 +166,9 @@ class Groups:
         if self.findings.sound(expr.span):
             what = "ranges over none" if not found else "could range over several"
             label = next((d.literal.label for d in self.drafts if d.literal.label), "p")
-            self.findings.add("E223", f"the rule collects several times, and `{show(expr)}` {what} of them", expr.span,
-                              hint=f"label what is collected, `collect {label}: …`, and write `count({label})`; or use a variable that one collect binds")  # fmt: skip
+            message = f"the rule collects several times, and `{show(expr)}` {what} of them"
+            hint = f"label what is collected, `collect {label}: …`, and write `count({label})`; or use a variable that one collect binds"
+            self.findings.add("E223", message, expr.span, hint=hint)
         return None
 
     # The result
@@ -195,25 +203,28 @@ class Groups:
         if not self.findings.sound(span):
             return
         if not draft.totals and not by and not draft.literal.none:
-            self.findings.add("E220", "the rule collects, but its head has no aggregate", span,
-                              hint="write, for instance, `count(X)` in the head; to ask for presence use a pattern")  # fmt: skip
+            hint = "write, for instance, `count(X)` in the head; to ask for presence use a pattern"
+            self.findings.add("E220", "the rule collects, but its head has no aggregate", span, hint=hint)
         elsewhere = {v for other in self.drafts if other is not draft for v in other.own}
         if draft.literal.none and by - elsewhere:
             name = sorted(by - elsewhere)[0]
-            self.findings.add("E265", f"`{name}` has no value where nothing is collected", self._use(name, span),
-                              Note("or none", span.part(r"\bor\s+none\b")),
-                              hint=f"bind it beside: with an event, or a static literal such as `known({name})`")  # fmt: skip
+            message = f"`{name}` has no value where nothing is collected"
+            hint = f"bind it beside: with an event, or a static literal such as `known({name})`"
+            self.findings.add(
+                "E265", message, self._use(name, span), Note("or none", span.part(r"\bor\s+none\b")), hint=hint
+            )
         alone = {v for v in by - head if v in n.bound_vars(draft.pattern)}
         for name in sorted(alone):
-            self.findings.add("E264", f"`{name}` has a value in each of what is collected, and a condition on the group needs one", self._use(name, span),
-                              hint=f"put it inside an aggregate, `max({name})`, or into the head, where it makes groups")  # fmt: skip
+            message = f"`{name}` has a value in each of what is collected, and a condition on the group needs one"
+            hint = f"put it inside an aggregate, `max({name})`, or into the head, where it makes groups"
+            self.findings.add("E264", message, self._use(name, span), hint=hint)
         for other in self.drafts:
             shared = (draft.own & other.own) - by if other is not draft else set()
             for name in sorted(shared):
                 if draft.literal.span.start < other.literal.span.start:
-                    self.findings.add("E223", f"two collects share `{name}`, which makes no group", span,
-                                      Note("the other one", other.literal.span),
-                                      hint=f"put `{name}` into the head, or give it two names")  # fmt: skip
+                    message = f"two collects share `{name}`, which makes no group"
+                    hint = f"put `{name}` into the head, or give it two names"
+                    self.findings.add("E223", message, span, Note("the other one", other.literal.span), hint=hint)
 
     def _use(self, name: str, otherwise: Span) -> Span:
         sides = (side for c in self.having if isinstance(c, n.Compare) for side in (c.left, c.right))

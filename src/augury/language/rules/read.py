@@ -64,8 +64,13 @@ def _read(
             if isinstance(statement, s.Include) and load is not None:
                 included = load(statement.path, statement.span)
                 if included is not None and included.name in open_files:
-                    findings.add("E103", f"`{statement.path}` includes itself", statement.span,
-                                 Note("the way round: " + " → ".join([*open_files, included.name])))  # fmt: skip
+                    message = f"`{statement.path}` includes itself"
+                    findings.add(
+                        "E103",
+                        message,
+                        statement.span,
+                        Note("the way round: " + " → ".join([*open_files, included.name])),
+                    )
                 elif included is not None and all(m.span.source.name != included.name for m in modules):
                     _read(included, findings, load, prefixes, modules, (*open_files, included.name))
             statements.append(statement)
@@ -281,16 +286,17 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
     def infix_not(self, meta: Meta, items: list[Any]) -> s.Not:
         sequence, _, negated = items
         if not isinstance(sequence, s.Binary) or sequence.op != "SEQ":
-            raise self._refuse("E104", "NOT between patterns follows a sequence", self._token(items[1]),
-                               "write `a SEQ b NOT c` or `NOT(c).[a, b]`")  # fmt: skip
+            hint = "write `a SEQ b NOT c` or `NOT(c).[a, b]`"
+            raise self._refuse("E104", "NOT between patterns follows a sequence", self._token(items[1]), hint)
         return s.Not(negated, (sequence.left, sequence.right), sequence.policy, self._span(meta))
 
     def not_between(self, meta: Meta, items: list[Any]) -> s.Not:
         _, policy, negated, first, second = items
         if second is None:
             if not isinstance(first, s.Binary) or first.op != "SEQ":
-                raise self._refuse("E104", "the brackets of NOT hold two patterns", self._span(meta).part(r"\[[^\[]*\]$"),
-                                   "write `NOT(c).[a, b]`")  # fmt: skip
+                message = "the brackets of NOT hold two patterns"
+                hint = "write `NOT(c).[a, b]`"
+                raise self._refuse("E104", message, self._span(meta).part(r"\[[^\[]*\]$"), hint)
             return s.Not(negated, (first.left, first.right), policy or first.policy, self._span(meta))
         return s.Not(negated, (first, second), policy, self._span(meta))
 

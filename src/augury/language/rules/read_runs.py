@@ -122,8 +122,9 @@ class Runs:
             node = node.left
         for operator in operators:
             if operator.policy is not None:
-                self.findings.add("E229", f"{operator.op} takes no policy inside a run", operator.policy.span,
-                                  hint="what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST")  # fmt: skip
+                message = f"{operator.op} takes no policy inside a run"
+                hint = "what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST"
+                self.findings.add("E229", message, operator.policy.span, hint=hint)
         self.links = [cast(n.Link, operator.op) for operator in operators]
         read = [self._read_part(operand) for operand in s.run_operands(self.literal.chain)]
         self.drafts = [draft for draft in read if draft is not None]
@@ -135,8 +136,8 @@ class Runs:
             node, least, most = operand.pattern, operand.least, operand.most
             if most is not None and (most == 0 or most < least):
                 message = "a part comes at least once" if most == 0 else f"a part cannot come {least} to {most} times"
-                self._error("E234", message, operand.span.part(r"\{[^{]*\}$"),
-                            hint="`*` is any number, `?` once or not at all, `{2,5}` two to five times")  # fmt: skip
+                hint = "`*` is any number, `?` once or not at all, `{2,5}` two to five times"
+                self._error("E234", message, operand.span.part(r"\{[^{]*\}$"), hint=hint)
                 return None
         label: str | None = None
         written: list[s.Node] = []
@@ -166,17 +167,18 @@ class Runs:
                     whole = n.Either(whole, side, node.span)
                 return whole
             case s.Quantified():
-                self._error("E233", "a quantifier stands on another one", node.span,
-                            hint="one quantifier a part: `{2,5}`, `+`, `*` or `?`")  # fmt: skip
+                hint = "one quantifier a part: `{2,5}`, `+`, `*` or `?`"
+                self._error("E233", "a quantifier stands on another one", node.span, hint=hint)
             case s.Binary() if node.op in s.RUN_OPS:
-                self._error("E233", f"`{show_node(node)}` is a part of a run, and a part is an event", node.span,
-                            hint="write the chain without parentheses, or " + OWN_RULE.replace("the run", "it"))  # fmt: skip
+                message = f"`{show_node(node)}` is a part of a run, and a part is an event"
+                hint = "write the chain without parentheses, or " + OWN_RULE.replace("the run", "it")
+                self._error("E233", message, node.span, hint=hint)
             case s.Binary() if not node.parens:
-                self._error("E233", f"{node.op} stands in a run", node.span,
-                            hint="a run is a chain of NEXT, THEN and SEQ; derive an event from the rest, by a rule of its own")  # fmt: skip
+                hint = "a run is a chain of NEXT, THEN and SEQ; derive an event from the rest, by a rule of its own"
+                self._error("E233", f"{node.op} stands in a run", node.span, hint=hint)
             case _:
-                self._error("E233", f"`{show_node(node)}` cannot be a part of a run", node.span,
-                            hint="a part is an event, or several joined by OR in parentheses, with its conditions")  # fmt: skip
+                hint = "a part is an event, or several joined by OR in parentheses, with its conditions"
+                self._error("E233", f"`{show_node(node)}` cannot be a part of a run", node.span, hint=hint)
         return None
 
     def _branch(self, node: s.Node) -> n.Node | None:
@@ -196,23 +198,23 @@ class Runs:
     # Key and own variables
 
     def _find_key(self) -> None:
-        has = [{a.name for a in scan.args if isinstance(a, Var)} for scan in self._scans()]
         if self.choice.per is not None:
             self.key = tuple(dict.fromkeys(v.name for v in self.choice.per))
             for variable in self.choice.per:
-                lacking = next((scan for scan, own in zip(self._scans(), has, strict=True) if variable.name not in own), None)  # fmt: skip
+                lacking = next((scan for scan in self._scans() if variable not in scan.args), None)
                 if lacking is not None:
-                    self._error("E235", f"`{variable.name}` is no argument of `{show_scan(lacking)}`, so it cannot be the key", variable.span,
-                                Note("this part", lacking.span),
-                                hint="every event of a run has the key as an argument of its own; `PER ()` is no key")  # fmt: skip
+                    message = f"`{variable.name}` is no argument of `{show_scan(lacking)}`, so it cannot be the key"
+                    hint = "every event of a run has the key as an argument of its own; `PER ()` is no key"
+                    self._error("E235", message, variable.span, Note("this part", lacking.span), hint=hint)
                     return
             return
+        has = [{a.name for a in scan.args if isinstance(a, Var)} for scan in self._scans()]
         self.key = tuple(sorted(set.intersection(*has)))
         if len(self.drafts) == 1:
             names = [a.name for a in self._scans()[0].args if isinstance(a, Var) and a.name in self.key]
             some = f"`PER ({names[0]})`, or " if names else ""
-            self._error("E235", "a run of one part says what it is a run of", self.literal.chain.span,
-                        hint=f"end the rule with {some}`PER ()` for all events together")  # fmt: skip
+            hint = f"end the rule with {some}`PER ()` for all events together"
+            self._error("E235", "a run of one part says what it is a run of", self.literal.chain.span, hint=hint)
 
     def _find_own(self) -> None:
         seen = set(self.key)
@@ -228,8 +230,9 @@ class Runs:
         for scan in scans:
             for name in sorted(variables(*scan.args) & draft.own):
                 span = next(v.span for a in scan.args for v in walk_terms(a) if isinstance(v, Var) and v.name == name)
-                self._error("E236", f"`{name}` has a value in each iteration of {draft.span.quoted}, and cannot be an argument of {where}", span,
-                            hint=f"give the argument a variable of its own, and compare it: `{name}2 = last({name})`")  # fmt: skip
+                message = f"`{name}` has a value in each iteration of {draft.span.quoted}, and cannot be an argument of {where}"
+                hint = f"give the argument a variable of its own, and compare it: `{name}2 = last({name})`"
+                self._error("E236", message, span, hint=hint)
 
     # Conditions
 
@@ -267,15 +270,15 @@ class Runs:
         others = n.condition_labels(condition) - {d.label for d in self.drafts}
         if foreign is None:
             return not others
-        optional = {v for d in self.drafts if d.least == 0 for v in d.vars - self._certain()}
-        optional_labels = {d.label for d in self.drafts if d.least == 0}
-        takes = (
-            self._owners(condition) or n.condition_vars(condition) & optional or n.condition_labels(condition) & optional_labels
-        )  # fmt: skip
-        if takes and (others or n.condition_vars(condition) & foreign):
-            self._error("E236", "a condition on each iteration, or on a part that may be left out, cannot have variables of other events", condition.span,
-                        hint=OWN_RULE)  # fmt: skip
-        return bool(takes)
+        names, labels = n.condition_vars(condition), n.condition_labels(condition)
+        optional = [d for d in self.drafts if d.least == 0]
+        takes = bool(self._owners(condition)) or any(
+            names & (d.vars - self._certain()) or d.label in labels for d in optional
+        )
+        if takes and (others or names & foreign):
+            each = "a condition on each iteration, or on a part that may be left out"
+            self._error("E236", f"{each}, cannot have variables of other events", condition.span, hint=OWN_RULE)
+        return takes
 
     def _certain(self) -> set[str]:
         """The variables of parts that no match leaves out."""
@@ -306,8 +309,9 @@ class Runs:
     def check_implicit_key(self, term: Expr) -> None:
         """A key that was not said is no variable of which earlier values, or aggregates, are asked for."""
         for part in walk_terms(term):
-            inside = variables(part.of) if isinstance(part, Prev) else variables(part) if isinstance(part, Aggregate) else set[str]()  # fmt: skip
-            wrong = sorted(inside & set(self.key))
+            if not isinstance(part, Prev | Aggregate):
+                continue
+            wrong = sorted(variables(part.of if isinstance(part, Prev) else part) & set(self.key))
             if wrong and self.choice.per is None and self.ok:
                 rest = ", ".join(v for v in self.key if v not in wrong)
                 hint = (
@@ -315,8 +319,10 @@ class Runs:
                     if rest
                     else "a key is the same in all iterations"
                 )
-                self._error("E235", f"`{wrong[0]}` is an argument of every part, so it is part of the key and the same in all of them", part.span,
-                            hint=hint)  # fmt: skip
+                message = (
+                    f"`{wrong[0]}` is an argument of every part, so it is part of the key and the same in all of them"
+                )
+                self._error("E235", message, part.span, hint=hint)
 
     def _place(self, draft: _Draft | None, condition: n.Condition) -> None:
         if not self.findings.sound(condition.span):
@@ -326,13 +332,15 @@ class Runs:
         owners = self._owners(condition)
         if len(owners) > 1:
             first, second = (self.drafts[i].span.quoted for i in sorted(owners)[:2])
-            self._error("E236", f"the condition is asked of every iteration of {first} and of {second}", condition.span,
-                        hint="one of the two goes into an aggregate: `min(…)`, `last(…)`")  # fmt: skip
+            message = f"the condition is asked of every iteration of {first} and of {second}"
+            hint = "one of the two goes into an aggregate: `min(…)`, `last(…)`"
+            self._error("E236", message, condition.span, hint=hint)
             return
         here = None if draft is None else self.drafts.index(draft)
         if owners and draft is not None and here not in owners:
-            self._error("E236", f"a condition of {draft.span.quoted} has variables of each iteration of another part", condition.span,
-                        hint="they go into an aggregate: `min(…)`, `last(…)`")  # fmt: skip
+            message = f"a condition of {draft.span.quoted} has variables of each iteration of another part"
+            hint = "they go into an aggregate: `min(…)`, `last(…)`"
+            self._error("E236", message, condition.span, hint=hint)
             return
         if owners:
             (number,) = owners
@@ -355,8 +363,9 @@ class Runs:
         wrong = {d.label for d in self.drafts if d.repeats and d.label is not None}
         if isinstance(condition, n.Relates | n.Spans | n.Relative | n.NoneInside):
             for label in sorted(n.condition_labels(condition) & wrong):
-                self._error("E236", f"`{label}` names each iteration of a part, and has no interval of its own", condition.span,
-                            hint=f"its times stand in conditions and aggregates: `first(start({label}))`, `last(end({label}))`")  # fmt: skip
+                message = f"`{label}` names each iteration of a part, and has no interval of its own"
+                hint = f"its times stand in conditions and aggregates: `first(start({label}))`, `last(end({label}))`"
+                self._error("E236", message, condition.span, hint=hint)
                 return False
         return True
 
@@ -365,13 +374,15 @@ class Runs:
         if self._fits(relative):
             for draft in self.drafts:
                 if draft.label == relative.anchor and draft.least == 0:
-                    self._error("E236", f"`{draft.label}` may be left out, so nothing can be counted from it", relative.span,
-                                hint="count from a part that is always there")  # fmt: skip
+                    message = f"`{draft.label}` may be left out, so nothing can be counted from it"
+                    hint = "count from a part that is always there"
+                    self._error("E236", message, relative.span, hint=hint)
 
     def _no_prev(self, condition: n.Condition) -> None:
         prev = _prevs(condition)[0]
-        self._error("E237", f"`{show(prev)}` is the same in all iterations, or of a part that does not repeat", prev.span,
-                    hint="`prev` takes a variable that is first bound in a part with `+`, `*` or `{n}`")  # fmt: skip
+        message = f"`{show(prev)}` is the same in all iterations, or of a part that does not repeat"
+        hint = "`prev` takes a variable that is first bound in a part with `+`, `*` or `{n}`"
+        self._error("E237", message, prev.span, hint=hint)
 
     def _check_prev(self, condition: n.Condition, number: int) -> None:
         draft = self.drafts[number]
@@ -385,8 +396,8 @@ class Runs:
         new = binds(condition, taken | self._bound_without(condition, draft)) & draft.own
         if new and any(p.default is None for p in prevs):
             name = sorted(new)[0]
-            self._error("E237", f"`{name}` would have no value in the first iteration", condition.span,
-                        hint="give `prev` a default: `prev(X, X)`, or put the expression where the variable stands")  # fmt: skip
+            hint = "give `prev` a default: `prev(X, X)`, or put the expression where the variable stands"
+            self._error("E237", f"`{name}` would have no value in the first iteration", condition.span, hint=hint)
 
     def _bound_without(self, condition: n.Condition, draft: _Draft) -> set[str]:
         """The own variables of a part that other conditions bind."""
@@ -412,8 +423,11 @@ class Runs:
         if running == part:
             return plain
         if running is not None and part > running:
-            self._error("E239", f"`{show(expr)}` is known only after {self.drafts[running].span.quoted}, whose iterations ask for it", expr.span,
-                        hint="compare two aggregates instead: `max(X) < min(Y)`")  # fmt: skip
+            message = (
+                f"`{show(expr)}` is known only after {self.drafts[running].span.quoted}, whose iterations ask for it"
+            )
+            hint = "compare two aggregates instead: `max(X) < min(Y)`"
+            self._error("E239", message, expr.span, hint=hint)
             return expr
         name = show(expr) if label is None else f"count({label})"
         self.results.setdefault(name, n.Result(name, part, plain))
@@ -425,7 +439,8 @@ class Runs:
         if len(found) == 1:
             return found[0]
         if self.ok:
-            what = "has nothing that differs from one iteration to the next" if not found else "could range over the iterations of several parts"  # fmt: skip
+            several = "could range over the iterations of several parts"
+            what = several if found else "has nothing that differs from one iteration to the next"
             hint = "an aggregate takes variables that are first bound in one repeated part; `count(u)` counts those of a label"
             self._error("E238", f"`{show(expr)}` {what}", expr.span, hint=hint)
         return None
@@ -448,11 +463,12 @@ class Runs:
         parts = []
         for number, draft in enumerate(self.drafts):
             link = self.links[number - 1] if number else self.links[0] if self.links else "NEXT"
-            own = tuple(sorted(draft.own))
-            parts.append(n.Part(draft.node, link, link, draft.least, draft.most, own, tuple(draft.where), tuple(draft.after), draft.span))  # fmt: skip
+            own, where, after = tuple(sorted(draft.own)), tuple(draft.where), tuple(draft.after)
+            parts.append(n.Part(draft.node, link, link, draft.least, draft.most, own, where, after, draft.span))
         windows = tuple(self.reader.length(w.length) for w in self.literal.windows)
         which = cast(Literal["ALL", "LONGEST", "SHORTEST"], self.choice.which or "ALL")
-        run = n.Run(tuple(parts), self.key, (), tuple(self.results.values()), windows, which, self._skip(), tuple(self.where), self.literal.chain.span)  # fmt: skip
+        results, where, skip = tuple(self.results.values()), tuple(self.where), self._skip()
+        run = n.Run(tuple(parts), self.key, (), results, windows, which, skip, where, self.literal.chain.span)
         self._check_choice(run)
         self._check_later(run)
         if not self.ok:
@@ -469,8 +485,8 @@ class Runs:
             if draft.label == self.choice.skip:
                 return number
         if self.reader.known_label(self.choice.skip, self.choice.span):
-            self._error("E240", f"`{self.choice.skip}` is no label of a part of the run", self.choice.span,
-                        hint="a label stands inside the part: `(u: b(I))+`")  # fmt: skip
+            hint = "a label stands inside the part: `(u: b(I))+`"
+            self._error("E240", f"`{self.choice.skip}` is no label of a part of the run", self.choice.span, hint=hint)
         self.ok = False
         return None
 
@@ -478,18 +494,20 @@ class Runs:
         used = [*self.links, *(part.between for part in run.parts if part.repeats)]
         span = self.choice.span
         if run.which != "ALL" and "SEQ" in used:
-            self._error("E240", f"{run.which} chooses among runs of NEXT and THEN, and this one has SEQ", span,
-                        hint="after SEQ any later event may follow; THEN takes the next one that fits")  # fmt: skip
+            message = f"{run.which} chooses among runs of NEXT and THEN, and this one has SEQ"
+            hint = "after SEQ any later event may follow; THEN takes the next one that fits"
+            self._error("E240", message, span, hint=hint)
         if self.choice.skip is not None and run.which == "ALL":
-            self._error("E240", "SKIP follows LONGEST or SHORTEST", span,
-                        hint="write `LONGEST SKIP PAST END`")  # fmt: skip
+            self._error("E240", "SKIP follows LONGEST or SHORTEST", span, hint="write `LONGEST SKIP PAST END`")
         if isinstance(run.skip, int) and run.parts[run.skip].optional:
-            self._error("E240", f"the part `{self.choice.skip}` may be left out, so there may be nothing to skip to", span,
-                        Note("this part", run.parts[run.skip].span), hint="skip to a part that is always there, or PAST END")  # fmt: skip
+            message = f"the part `{self.choice.skip}` may be left out, so there may be nothing to skip to"
+            hint = "skip to a part that is always there, or PAST END"
+            self._error("E240", message, span, Note("this part", run.parts[run.skip].span), hint=hint)
         for part in run.parts:
             if part.most is None and part.between == "SEQ" and not run.windows:
-                self._error("E241", f"{part.span.quoted} may repeat without end, and after SEQ every choice of events is a match", part.span,
-                            hint="give the run a window, `(…).10min`, or relate its events by NEXT or THEN")  # fmt: skip
+                message = f"{part.span.quoted} may repeat without end, and after SEQ every choice of events is a match"
+                hint = "give the run a window, `(…).10min`, or relate its events by NEXT or THEN"
+                self._error("E241", message, part.span, hint=hint)
 
     def _check_later(self, run: n.Run) -> None:
         """What every iteration asks for is known when it comes."""
@@ -501,8 +519,9 @@ class Runs:
             self._close(known, (*run.where, *part.where))
             for condition in part.where:
                 for name in sorted((n.condition_vars(condition) & later) - known):
-                    self._error("E239", f"`{name}` is known only after {part.span.quoted}, which asks for it", condition.span,
-                                hint="put it into a condition on aggregates, `max(X) < Y`, which is asked when both are known")  # fmt: skip
+                    message = f"`{name}` is known only after {part.span.quoted}, which asks for it"
+                    hint = "put it into a condition on aggregates, `max(X) < Y`, which is asked when both are known"
+                    self._error("E239", message, condition.span, hint=hint)
             known -= set(part.own)
             known |= {r.name for r in run.results if r.part == number}
 
@@ -520,8 +539,11 @@ class Runs:
                     of_label = isinstance(part, Moment) and draft.repeats and part.label == draft.label
                     if of_label or (isinstance(part, Var) and part.name in draft.own):
                         shown = show(part)
-                        self._error("E236", f"`{shown}` has a value in each iteration of {draft.span.quoted}, and {where} needs one", part.span,
-                                    hint=f"say which: `first({shown})`, `last({shown})`, `max({shown})`, `count({shown})` …")  # fmt: skip
+                        message = (
+                            f"`{shown}` has a value in each iteration of {draft.span.quoted}, and {where} needs one"
+                        )
+                        hint = f"say which: `first({shown})`, `last({shown})`, `max({shown})`, `count({shown})` …"
+                        self._error("E236", message, part.span, hint=hint)
 
     def check_others(self, patterns: Iterable[n.Node]) -> None:
         """No other event has a variable of an iteration as an argument."""

@@ -174,8 +174,8 @@ def open_string(spot: Spot) -> Cause | None:
     """`'smoke).`"""
     for piece in PIECES.finditer(spot.text):
         if piece.group() in ("'", '"'):
-            return Cause("the string is never closed", piece.start(), piece.end(),
-                         "a string ends on the line it begins on, with the quote it began with")  # fmt: skip
+            hint = "a string ends on the line it begins on, with the quote it began with"
+            return Cause("the string is never closed", piece.start(), piece.end(), hint)
     return None
 
 
@@ -191,8 +191,8 @@ def unbalanced(spot: Spot) -> Cause | None:
                 return Cause(f"`{char}` closes nothing", at, at + 1)
             opener, opened = stack.pop()
             if _CLOSERS[opener] != char:
-                return Cause(f"`{char}` cannot close `{opener}`", at, at + 1, f"close it with `{_CLOSERS[opener]}`",
-                             other=("opened here", opened))  # fmt: skip
+                hint = f"close it with `{_CLOSERS[opener]}`"
+                return Cause(f"`{char}` cannot close `{opener}`", at, at + 1, hint, other=("opened here", opened))
     if not stack:
         return None
     opener, opened = stack[-1]
@@ -210,8 +210,8 @@ def wrong_arrow(spot: Spot) -> Cause | None:
 def second_arrow(spot: Spot) -> Cause | None:
     """`a(X) <- b(X), c(X) <- d(X).`"""
     if spot.found in ("<-", "←", ":-") and re.search(r"<-|←|:-", spot.before):
-        return Cause(f"a second `{spot.found}` in one statement", spot.at, spot.end,
-                     "a statement ends with `.`; is the one before missing its full stop?")  # fmt: skip
+        hint = "a statement ends with `.`; is the one before missing its full stop?"
+        return Cause(f"a second `{spot.found}` in one statement", spot.at, spot.end, hint)
     return None
 
 
@@ -231,19 +231,19 @@ def label_or_prefix(spot: Spot) -> Cause | None:
         return None
     name = word.group().strip()
     if name[:1].isupper():
-        return Cause(f"`{name}` cannot be a label: a label begins with a small letter", word.start(), spot.at,
-                     f"write `{name[0].lower()}{name[1:]}: …`, here and where it is used")  # fmt: skip
+        hint = f"write `{name[0].lower()}{name[1:]}: …`, here and where it is used"
+        return Cause(f"`{name}` cannot be a label: a label begins with a small letter", word.start(), spot.at, hint)
     if _WORD.match(spot.text, spot.end):
-        return Cause(f"`{name}` is not a declared prefix", word.start(), spot.at,
-                     f"declare it: `prefix {name}: <http://…>.`; a label stands before a literal of its own")  # fmt: skip
+        hint = f"declare it: `prefix {name}: <http://…>.`; a label stands before a literal of its own"
+        return Cause(f"`{name}` is not a declared prefix", word.start(), spot.at, hint)
     if not spot.text[: word.start()].strip():
-        return Cause(f"`{name}:` stands before a head", word.start(), spot.end,
-                     f"a rule is named so: `rule {name}: head <- body.`")  # fmt: skip
+        hint = f"a rule is named so: `rule {name}: head <- body.`"
+        return Cause(f"`{name}:` stands before a head", word.start(), spot.end, hint)
     if re.search(r"\b(next|then)\s+$", spot.text[: word.start()], re.IGNORECASE):
-        return Cause("in a run, a label stands inside parentheses", word.start(), spot.end,
-                     f"write `({name}: …)`, and likewise for the other parts that have one")  # fmt: skip
-    return Cause("a label names a literal of its own, not a part of a pattern", word.start(), spot.end,
-                 "write `o: order(N), s: shipped(N), o before s`")  # fmt: skip
+        hint = f"write `({name}: …)`, and likewise for the other parts that have one"
+        return Cause("in a run, a label stands inside parentheses", word.start(), spot.end, hint)
+    hint = "write `o: order(N), s: shipped(N), o before s`"
+    return Cause("a label names a literal of its own, not a part of a pattern", word.start(), spot.end, hint)
 
 
 def unknown_unit(spot: Spot) -> Cause | None:
@@ -263,8 +263,8 @@ def loose_window(spot: Spot) -> Cause | None:
     if spot.adjacent == "." and spot.text[spot.at - 2 : spot.at - 1] == ")":
         return Cause("the length of a window is a number or a duration", spot.at, spot.end, "write `(…).10min`")
     if spot.adjacent == "." and spot.is_word:
-        return Cause("a full stop stands inside a statement", spot.at - 1, spot.at,
-                     "a name has no full stop; a statement ends with one and a space")  # fmt: skip
+        hint = "a name has no full stop; a statement ends with one and a space"
+        return Cause("a full stop stands inside a statement", spot.at - 1, spot.at, hint)
     return None
 
 
@@ -295,8 +295,8 @@ def statement_form(spot: Spot) -> Cause | None:
     if words and words[1].lower() in _STATEMENTS and "_ARROW" not in spot.expected - {"_END"}:
         return _expecting(spot, f"it is written `{_STATEMENTS[words[1].lower()]}`")
     if words and words[1].lower() in _STATEMENTS and spot.before.strip().lower() == words[1].lower():
-        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end,
-                     f"it is written `{_STATEMENTS[words[1].lower()]}`")  # fmt: skip
+        hint = f"it is written `{_STATEMENTS[words[1].lower()]}`"
+        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end, hint)
     literal = re.match(r"\s*([a-z]+)\b", re.split(r",|<-|←", spot.text[: spot.at])[-1], re.IGNORECASE)
     if literal and literal[1].lower() in _LITERALS and not spot.before.endswith(")"):
         return Cause(
@@ -333,8 +333,8 @@ def side_by_side(spot: Spot) -> Cause | None:
         return Cause(f"unexpected `{spot.found}` after the head", spot.at, spot.end, RULE_FORM)
     if "RPAR" in spot.expected and _in_call(spot):
         return Cause(f"a comma is missing before `{spot.found}`", spot.at, spot.end)
-    return Cause(f"an operator or a comma is missing before `{spot.found}`", spot.at, spot.end,
-                 "patterns are joined by an operator such as SEQ or AND, literals by `,`")  # fmt: skip
+    hint = "patterns are joined by an operator such as SEQ or AND, literals by `,`"
+    return Cause(f"an operator or a comma is missing before `{spot.found}`", spot.at, spot.end, hint)
 
 
 def _in_call(spot: Spot) -> bool:

@@ -57,8 +57,8 @@ def translate(
                     if name.text in symbols.heads:
                         outputs.append(name.text)
                     else:
-                        symbols.unknown("derived event", name.text, name.span, symbols.heads,
-                                        "an output is an event that some rule derives")  # fmt: skip
+                        hint = "an output is an event that some rule derives"
+                        symbols.unknown("derived event", name.text, name.span, symbols.heads, hint)
     _doubt_before_loose_windows(modules, findings)
     rules: list[n.Rule] = []
     clauses: list[n.Clause] = []
@@ -112,8 +112,8 @@ def _attributes(decl: s.EventDecl | s.StaticDecl) -> tuple[Attribute, ...]:
 
 def _unique_label(rule: n.Rule, labels: dict[str, Span], findings: Findings) -> None:
     if rule.label in labels:
-        findings.add("E216", f"two rules are labelled `{rule.label}`", _label_of(rule.span),
-                     Note("the other one", _label_of(labels[rule.label])))  # fmt: skip
+        message = f"two rules are labelled `{rule.label}`"
+        findings.add("E216", message, _label_of(rule.span), Note("the other one", _label_of(labels[rule.label])))
     labels[rule.label] = rule.span
 
 
@@ -122,26 +122,25 @@ def _label_of(rule: Span) -> Span:
 
 
 def _head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node, ...]] | None:
+    message = f"`{show_node(node)}` cannot be a head"
     match node:
         case s.Call():
             return node.name, node.args
         case s.Name():
             return node.text, ()
         case Var():
-            symbols.findings.add("E217", f"`{node.name}` is a variable; a head is an event", node.span,
-                                 hint=f"write `{node.name}()` or begin it with a small letter")  # fmt: skip
+            message = f"`{node.name}` is a variable; a head is an event"
+            hint = f"write `{node.name}()` or begin it with a small letter"
         case Const(value=Duration() | int() | float() | bool()):
-            symbols.findings.add("E217", f"`{show_node(node)}` stands alone", node.span,
-                                 hint=f"a window follows its full stop directly: `(…).{show_node(node)}`")  # fmt: skip
+            message = f"`{show_node(node)}` stands alone"
+            hint = f"a window follows its full stop directly: `(…).{show_node(node)}`"
         case s.Binary(op="AND" | "OR"):
-            symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
-                                 hint="a rule derives one event; write one rule for each")  # fmt: skip
+            hint = "a rule derives one event; write one rule for each"
         case s.Chain(operands=(s.Call() | s.Name(), *_), ops=("<=",)):
-            symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
-                                 hint="the arrow of a rule is `<-`; `<=` compares")  # fmt: skip
+            hint = "the arrow of a rule is `<-`; `<=` compares"
         case _:
-            symbols.findings.add("E217", f"`{show_node(node)}` cannot be a head", node.span,
-                                 hint=f"a rule is written `name(arguments) {arrow} body.`")  # fmt: skip
+            hint = f"a rule is written `name(arguments) {arrow} body.`"
+    symbols.findings.add("E217", message, node.span, hint=hint)
     return None
 
 
@@ -169,21 +168,21 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> n.Clause | None:
             case s.Cut():
                 cut = True
                 if index != len(statement.body) - 1:
-                    symbols.findings.add("E218", "a cut stands at the end of a body", literal.span,
-                                         hint="conditions after `!` belong in another rule")  # fmt: skip
-            case s.Labelled() | s.While() | s.Last() | s.Where() | s.Window() | s.Power():
-                symbols.findings.add("E219", "a static rule cannot hold an event pattern", literal.span,
-                                     hint="event rules use `<-`")  # fmt: skip
-            case s.Binary(op=op) if op not in ("AND", "OR"):
-                symbols.findings.add("E219", "a static rule cannot hold an event pattern", literal.span,
-                                     hint="event rules use `<-`")  # fmt: skip
+                    hint = "conditions after `!` belong in another rule"
+                    symbols.findings.add("E218", "a cut stands at the end of a body", literal.span, hint=hint)
+            case s.Binary(op="AND" | "OR"):
+                body.extend(reader.conditions(literal))
+            case s.Binary() | s.Labelled() | s.While() | s.Last() | s.Where() | s.Window() | s.Power():
+                hint = "event rules use `<-`"
+                symbols.findings.add("E219", "a static rule cannot hold an event pattern", literal.span, hint=hint)
             case _:
                 body.extend(reader.conditions(literal))
     for condition in body:
         for part in (p for term in n.condition_terms(condition) for p in walk(term)):
             if isinstance(part, Apply) and not part.pure:
-                symbols.findings.add("E231", f"`{part.function}` is not pure: what a static rule says must not hang on when it is asked", part.span or statement.span,
-                                     hint="call it in the event rule")  # fmt: skip
+                message = f"`{part.function}` is not pure: what a static rule says must not hang on when it is asked"
+                hint = "call it in the event rule"
+                symbols.findings.add("E231", message, part.span or statement.span, hint=hint)
     return n.Clause(name, args, tuple(body), cut, statement.span)
 
 
@@ -285,8 +284,9 @@ class _EventRule:
         if run is not None:
             self._finish_run(run, body)
         elif statement.choice is not None and self.findings.sound(statement.span):
-            self.findings.add("E240", "PER, ALL, LONGEST, SHORTEST and SKIP belong to a run, and the rule has none", statement.choice.span,
-                              hint="a run is a chain with NEXT, THEN or a quantifier: `a(I) NEXT b(I)+`")  # fmt: skip
+            message = "PER, ALL, LONGEST, SHORTEST and SKIP belong to a run, and the rule has none"
+            hint = "a run is a chain with NEXT, THEN or a quantifier: `a(I) NEXT b(I)+`"
+            self.findings.add("E240", message, statement.choice.span, hint=hint)
         self._check_anchors(body.relatives)
         body.relatives = _in_order(body.relatives)
         if not body.patterns and self.findings.sound(statement.span):
@@ -345,8 +345,8 @@ class _EventRule:
         """The run of the rule, its parts read."""
         found = [run for literal in statement.body if (run := run_literal(literal)) is not None]
         for other in found[1:]:
-            self.findings.add("E232", "a rule has one run", other.span, Note("the other one", found[0].span),
-                              hint="give each a rule of its own, and join their events")  # fmt: skip
+            hint = "give each a rule of its own, and join their events"
+            self.findings.add("E232", "a rule has one run", other.span, Note("the other one", found[0].span), hint=hint)
         if len(found) != 1:
             return None
         self.reader.part_labels = {labelled.label for labelled in part_labels(found[0])}
@@ -364,17 +364,19 @@ class _EventRule:
             others or body.relatives or body.collects or [c for c in body.conditions if isinstance(c, n.NoneInside)]
         )
         if choice is not None and (choice.which in ("LONGEST", "SHORTEST") or choice.skip is not None) and beside:
-            self.findings.add("E232", "a run with LONGEST, SHORTEST or SKIP stands alone in its rule, with conditions", choice.span,
-                              hint="give the run a rule of its own, and use its event here")  # fmt: skip
+            message = "a run with LONGEST, SHORTEST or SKIP stands alone in its rule, with conditions"
+            hint = "give the run a rule of its own, and use its event here"
+            self.findings.add("E232", message, choice.span, hint=hint)
         if self.statement.policy is not None and not others:
-            self.findings.add("E229", "POLICY does not apply to a run", self.statement.policy.span,
-                              hint="what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST")  # fmt: skip
+            hint = "what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST"
+            self.findings.add("E229", "POLICY does not apply to a run", self.statement.policy.span, hint=hint)
         foreign = {v for p in others for v in n.bound_vars(p)} if others else None
         body.conditions = run.assign(body.conditions, foreign)
         if choice is not None and choice.which in ("LONGEST", "SHORTEST") and not beside:
             for condition in body.conditions:
-                self.findings.add("E240", f"the condition is on the whole run, which {choice.which} chooses first", condition.span,
-                                  hint="give the run a window, or use the times of its parts: `last(end(u)) - start(a)`")  # fmt: skip
+                message = f"the condition is on the whole run, which {choice.which} chooses first"
+                hint = "give the run a window, or use the times of its parts: `last(end(u)) - start(a)`"
+                self.findings.add("E240", message, condition.span, hint=hint)
         run.check_others([*others, *(c.pattern for c in body.conditions if isinstance(c, n.NoneInside))])
         for relative in body.relatives:
             run.check_anchor(relative)
@@ -426,8 +428,8 @@ class _EventRule:
     def _define_label(self, literal: s.Labelled) -> None:
         previous = self.reader.labels.get(literal.label)
         if previous is not None:
-            self.findings.add("E222", f"the label `{literal.label}` is used twice", literal.span.part(r"\w+"),
-                              Note("used here first", previous))  # fmt: skip
+            message = f"the label `{literal.label}` is used twice"
+            self.findings.add("E222", message, literal.span.part(r"\w+"), Note("used here first", previous))
         self.reader.labels.setdefault(literal.label, literal.span.part(r"\w+"))
         if isinstance(literal.body, s.Name | s.Call):
             name = literal.body.text if isinstance(literal.body, s.Name) else literal.body.name
@@ -441,9 +443,11 @@ class _EventRule:
             while way[-1] in anchors and anchors[way[-1]] not in way:
                 way.append(anchors[way[-1]])
             if anchors.get(way[-1]) == relative.label and self.findings.sound(relative.span):
-                self.findings.add("E224", f"the interval `{relative.label}` is counted from itself", relative.span,
-                                  Note("the cycle: " + " → ".join([*way, relative.label])),
-                                  hint="count from the label of an event")  # fmt: skip
+                message = f"the interval `{relative.label}` is counted from itself"
+                hint = "count from the label of an event"
+                self.findings.add(
+                    "E224", message, relative.span, Note("the cycle: " + " → ".join([*way, relative.label])), hint=hint
+                )
                 return
 
     # Literals
@@ -465,12 +469,14 @@ class _EventRule:
             case s.Labelled(body=s.Call(name="previous") as call) if not self.symbols.is_event("previous"):
                 self._previous(literal, call, body)
             case s.Labelled(body=s.Call() as call) if call.name.lower() in ELSEWHERE and self._a_length(call):
-                self.findings.add("E268", f"`{call.name}` is not a word of the language", call.span.part(r"\w+"),
-                                  hint="windows by the clock are `w: every(1h)`, and `w: every(1h, 5min)` where they hop")  # fmt: skip
+                message = f"`{call.name}` is not a word of the language"
+                hint = "windows by the clock are `w: every(1h)`, and `w: every(1h, 5min)` where they hop"
+                self.findings.add("E268", message, call.span.part(r"\w+"), hint=hint)
             case s.Labelled(body=s.Call() as call) if self._meant_relative(call):
                 close = misspelt(call.name, RELATIVE)
-                self.findings.add("E201", f"unknown relative temporal event `{call.name}`", call.span.part(r"\w+"),
-                                  hint=f"did you mean `{close}`?")  # fmt: skip
+                message = f"unknown relative temporal event `{call.name}`"
+                hint = f"did you mean `{close}`?"
+                self.findings.add("E201", message, call.span.part(r"\w+"), hint=hint)
             case s.Labelled():
                 pattern = self.patterns.pattern(literal.body)
                 if pattern is not None:
@@ -483,11 +489,11 @@ class _EventRule:
             case s.While() | s.Last():
                 body.collects.append(literal)
             case s.Cut():
-                self.findings.add("E218", "a cut belongs to a static rule", literal.span,
-                                  hint="to take one of several events, use a policy: `a SEQ[recent] b`")  # fmt: skip
+                hint = "to take one of several events, use a policy: `a SEQ[recent] b`"
+                self.findings.add("E218", "a cut belongs to a static rule", literal.span, hint=hint)
             case s.Group() if not all(self._is_condition(item) for item in literal.items):
-                self.findings.add("E228", "a list of literals stands where one is expected", literal.span,
-                                  hint="write the literals without parentheses, or join patterns with AND")  # fmt: skip
+                hint = "write the literals without parentheses, or join patterns with AND"
+                self.findings.add("E228", "a list of literals stands where one is expected", literal.span, hint=hint)
             case _ if self._is_condition(literal):
                 self.reader.in_run, self.reader.may_aggregate = self._runs, self._collects
                 body.conditions.extend(self.reader.conditions(literal))
@@ -540,8 +546,8 @@ class _EventRule:
             case (s.Name(),):
                 pass
             case _:
-                self.findings.add("E268", "`previous` takes the label of a window by the clock", call.span,
-                                  hint=f"write `{literal.label}: previous(w)`")  # fmt: skip
+                hint = f"write `{literal.label}: previous(w)`"
+                self.findings.add("E268", "`previous` takes the label of a window by the clock", call.span, hint=hint)
 
     def _counted_back(self, body: _Body) -> None:
         """The windows that `previous` counts in; of a window before that one, the same."""
@@ -555,8 +561,8 @@ class _EventRule:
             if anchor in body.windows:
                 body.relatives.append(replace(relative, windows=body.windows[anchor]))
             elif self.findings.sound(relative.span):
-                self.findings.add("E268", f"`{relative.anchor}` is no window by the clock", relative.span,
-                                  hint="`previous` is the window before one of `every`")  # fmt: skip
+                hint = "`previous` is the window before one of `every`"
+                self.findings.add("E268", f"`{relative.anchor}` is no window by the clock", relative.span, hint=hint)
 
     def _meant_relative(self, call: s.Call) -> bool:
         """Whether `extends(o, 6h)` looks like a relative temporal event."""
@@ -572,19 +578,21 @@ class _EventRule:
                     return None
                 tick = self.symbols.tick
                 if tick is not None and self.reader.length(length) % tick:
-                    self.findings.add("E224", f"{length.span.quoted} is not a whole number of ticks of {show_duration(tick)}", length.span,
-                                      hint="declare a finer tick")  # fmt: skip
+                    message = f"{length.span.quoted} is not a whole number of ticks of {show_duration(tick)}"
+                    hint = "declare a finer tick"
+                    self.findings.add("E224", message, length.span, hint=hint)
                     return None
                 return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
             case (s.Name() as anchor, Const(value=int() | float()) as length):
                 if self.symbols.tick is None:
-                    self.findings.add("E224", "a duration needs a unit", length.span, hint=f"write `{show_node(length)}s` or `{show_node(length)}min`; ticks count where the program declares `tick`")  # fmt: skip
+                    hint = f"write `{show_node(length)}s` or `{show_node(length)}min`; ticks count where the program declares `tick`"
+                    self.findings.add("E224", "a duration needs a unit", length.span, hint=hint)
                     return None
                 if self.reader.known_label(anchor.text, anchor.span):
                     return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
                 return None
-        self.findings.add("E224", f"`{call.name}` takes a label and a duration", call.span,
-                          hint=f"write `{literal.label}: {call.name}(o, 6h)`")  # fmt: skip
+        hint = f"write `{literal.label}: {call.name}(o, 6h)`"
+        self.findings.add("E224", f"`{call.name}` takes a label and a duration", call.span, hint=hint)
         return None
 
     def _having(self, body: _Body, run: Runs | None) -> list[n.Condition]:
