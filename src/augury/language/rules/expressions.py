@@ -25,14 +25,13 @@ from augury.model import Iri
 _WRONG = Const(None)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Expressions:
     """Reads the expressions of one rule. `labels` are the labels that the rule defines."""
 
     symbols: Symbols
     labels: dict[str, Span] = field(default_factory=dict)
-    part_labels: set[str] = field(default_factory=set)  # those of parts of a run
-    collected_labels: set[str] = field(default_factory=set)  # those of what is collected
+    counted_labels: set[str] = field(default_factory=set)  # those of parts of a run, and of what is collected
     labelled: dict[str, str] = field(default_factory=dict)  # the event behind a label, where it is a plain one
     may_aggregate: bool = False
     in_run: bool = False  # conditions may ask for earlier iterations, and aggregate over them
@@ -131,16 +130,11 @@ class Expressions:
                     "E206", f"`{node.name}` takes {counted(takes, 'argument')}, not {count}", node.span
                 )
             match node.args:
-                case (s.Name(text=named),) if (
-                    node.name == "count" and named in self.part_labels | self.collected_labels
-                ):
+                case (s.Name(text=named),) if node.name == "count" and named in self.counted_labels:
                     # The iterations of a label are counted by the time that each has.
                     return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
-            before = self.may_aggregate, self.in_run
-            self.may_aggregate = self.in_run = False
-            tests = node.name in ("any", "all")
-            args = tuple(self._truth(a) if tests and not isinstance(a, Var) else self.value(a) for a in node.args)
-            self.may_aggregate, self.in_run = before
+            inside, tests = replace(self, may_aggregate=False, in_run=False), node.name in ("any", "all")
+            args = tuple(inside._truth(a) if tests and not isinstance(a, Var) else inside.value(a) for a in node.args)
             if takes == 2:
                 args = (pair(*args),)
             return Aggregate(node.name, args, node.distinct, node.span)
@@ -184,9 +178,7 @@ class Expressions:
                 node.span,
             )
             return _WRONG
-        self.in_prev = True
-        of = self.value(node.args[0])
-        self.in_prev = False
+        of = replace(self, in_prev=True).value(node.args[0])
         return Prev(of, self.value(node.args[1]) if len(node.args) == 2 else None, node.span)
 
     def _check_pattern(self, pattern: Const) -> None:

@@ -186,10 +186,7 @@ class Runs:
         if isinstance(node, s.Call | s.Name) or (
             isinstance(node, s.Where) and isinstance(node.pattern, s.Call | s.Name)
         ):
-            self.reader.in_run, before = False, self.reader.in_run
-            found = self.patterns.pattern(node)
-            self.reader.in_run = before
-            return found
+            return self.patterns.pattern(node)
         return self._atoms(node)
 
     def _scans(self) -> list[n.Scan]:
@@ -242,11 +239,9 @@ class Runs:
         `foreign` are the variables of other events of the body, None where there is none. Beside other events, facts are
         seen at the end of all of them, so only what needs the iterations, or a part that may be left out, is taken.
         """
-        self.reader.in_run = True
-        mine = [(draft, self._conditions_of(draft.written)) for draft in self.drafts]
-        whole = self._conditions_of(self.literal.conditions)
-        self.reader.in_run = False
-        every = [*((draft, c) for draft, found in mine for c in found), *((None, c) for c in whole)]
+        reader = replace(self.reader, in_run=True)
+        written = [*((draft, draft.written) for draft in self.drafts), (None, self.literal.conditions)]
+        every = [(draft, c) for draft, nodes in written for node in nodes for c in reader.conditions(node)]
         left = list(others)
         while True:
             taken = [c for c in left if self._takes(c, foreign)]
@@ -260,9 +255,6 @@ class Runs:
         for draft, condition in every:
             self._place(draft, condition)
         return [self._resolved_condition(c) for c in left if self._fits(c)]
-
-    def _conditions_of(self, written: Iterable[s.Node]) -> list[n.Condition]:
-        return [c for node in written for c in self.reader.conditions(node)]
 
     def _takes(self, condition: n.Condition, foreign: set[str] | None) -> bool:
         if isinstance(condition, n.Relative | n.NoneInside):

@@ -272,7 +272,7 @@ class _EventRule:
         self._collects = any(_collecting(literal) is not None for literal in statement.body)
 
     def translate(self, counts: dict[str, int]) -> n.Rule | None:
-        statement, reader = self.statement, self.reader
+        statement = self.statement
         head = _head(self.symbols, statement.head, "<-")
         self._define_labels(statement.body)
         run = self._run(statement)
@@ -300,7 +300,7 @@ class _EventRule:
         if where:
             node = n.Select(node, where, statement.span)
         name, head_args = head
-        reader.may_aggregate = bool(body.collects) or run is not None
+        reader = replace(self.reader, may_aggregate=bool(body.collects) or run is not None)
         makes = statement.makes if statement.makes != "event" else ""
         declared = self.symbols.static.get(name) if makes else self.symbols.events.get(name)
         head_args = by_place(name, head_args, declared, self.findings, in_head=True)
@@ -309,7 +309,6 @@ class _EventRule:
         args = tuple(reader.head_argument(a, t) for a, t in zip(head_args, types, strict=False))
         since = statement.since if statement.since in (None, "END") else reader.value(statement.since)  # type: ignore[arg-type]
         by = reader.value(statement.top.by) if statement.top else None
-        reader.may_aggregate = False
         if run is not None:
             args, node = self._head_of_run(run, args, node, bool(body.collects))
         asked = tuple(groups.having) if groups else ()
@@ -349,7 +348,7 @@ class _EventRule:
             self.findings.add("E232", "a rule has one run", other.span, Note("the other one", found[0].span), hint=hint)
         if len(found) != 1:
             return None
-        self.reader.part_labels = {labelled.label for labelled in part_labels(found[0])}
+        self.reader.counted_labels.update(labelled.label for labelled in part_labels(found[0]))
         return Runs(self.patterns, found[0], statement.choice)
 
     def _finish_run(self, run: Runs, body: _Body) -> None:
@@ -423,7 +422,7 @@ class _EventRule:
             ):
                 self._define_label(labelled)
             if named:
-                self.reader.collected_labels.add(named.label)
+                self.reader.counted_labels.add(named.label)
 
     def _define_label(self, literal: s.Labelled) -> None:
         previous = self.reader.labels.get(literal.label)
@@ -495,9 +494,8 @@ class _EventRule:
                 hint = "write the literals without parentheses, or join patterns with AND"
                 self.findings.add("E228", "a list of literals stands where one is expected", literal.span, hint=hint)
             case _ if self._is_condition(literal):
-                self.reader.in_run, self.reader.may_aggregate = self._runs, self._collects
-                body.conditions.extend(self.reader.conditions(literal))
-                self.reader.in_run = self.reader.may_aggregate = False
+                reader = replace(self.reader, in_run=self._runs, may_aggregate=self._collects)
+                body.conditions.extend(reader.conditions(literal))
             case _:
                 pattern = self.patterns.pattern(literal)
                 if pattern is not None:
