@@ -23,6 +23,7 @@ from augury.entailment import Derivation, Model
 from augury.errors import RunError
 from augury.knowledge.timeline import Statement, as_statements, timeline
 from augury.meaning.groups import Groups
+from augury.meaning.occurrences import by_type
 from augury.meaning.patterns import World
 from augury.meaning.rdf_by_rdflib import TermTriple
 from augury.meaning.spaseq import answers
@@ -64,9 +65,7 @@ def evaluate(
     world.least = min((e.end for e in events), default=None)
     world.now = now
     derived = plan.derived
-    inputs: dict[Predicate, list[Event]] = {}
-    for event in events:
-        inputs.setdefault((event.type, len(event.args)), []).append(event)
+    inputs = by_type(events)
     derivations: dict[OrderKey, dict[OrderKey, Derivation]] = {}
     for type, given in inputs.items():
         if type not in derived:
@@ -246,10 +245,7 @@ def derive_from(
     """What a placed rule derives where there are just these events, by a time."""
     parts = tuple(parts)
     world = World(scalars, static, least=min([now, *(part.end for part in parts)]), now=now)
-    by_type: dict[Predicate, list[Event]] = {}
-    for part in parts:
-        by_type.setdefault((part.type, len(part.args)), []).append(part)
-    for type, events in by_type.items():
+    for type, events in by_type(parts).items():
         world.publish(type, events)
     alone = Stratum(0, (rule.predicate,), (rule,), False)
     return list(_Answer(world, alone, [], {})._rule(rule))
