@@ -45,6 +45,13 @@ class Symbols:
     def is_event(self, name: str) -> bool:
         return name in self.heads or name in self.events
 
+    def is_test(self, name: str) -> bool:
+        """Whether a name is a function that is true or false."""
+        function = self.functions.get(name)
+        return function is not None and (
+            function.result == "bool" or (function.registered and function.result == "any")
+        )
+
     def unknown(self, what: str, name: str, span: Span, known: Iterable[str], hint: str) -> None:
         """Reports a name that nothing defines, with the nearest one that something does."""
         if name in self.findings.unread:
