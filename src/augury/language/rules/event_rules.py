@@ -13,8 +13,9 @@ from augury.language.rules.collecting import Draft, Groups, aggregates_in, used_
 from augury.language.rules.expressions import Expressions
 from augury.language.rules.named_arguments import by_place
 from augury.language.rules.patterns import Patterns, read_policy
-from augury.language.rules.read_runs import Runs, part_labels, run_literal
+from augury.language.rules.read_runs import Runs
 from augury.language.rules.rule_bodies import THE_RUN, Body, BodyReader
+from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import Symbols
 

@@ -12,8 +12,8 @@ from augury.clock import Duration, show_duration
 from augury.errors import Note, Span, misspelt
 from augury.language.rules import syntax as s
 from augury.language.rules.patterns import Patterns
-from augury.language.rules.read_runs import part_labels, run_literal
 from augury.language.rules.read_windows import ELSEWHERE, WindowReader
+from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
 
 THE_RUN = n.Run(())  # stands for the run of a rule until all its conditions are read

@@ -223,13 +223,11 @@ class Printer:
 
     def _run(self, node: s.Binary) -> str:
         """A chain of NEXT, THEN and SEQ: it needs no parentheses, mixed or not."""
-        texts: list[str] = []
-        part: s.Node = node
-        while isinstance(part, s.Binary) and part.op in s.RUN_OPS and (part is node or not part.parens):
+        texts = [self.node(s.run_operands(node)[0], _COMPARISON)]
+        for part in s.run_operators(node):
             policy = f"[{self.policy(part.policy)}]" if part.policy else ""
-            texts.insert(0, f"{part.op}{policy} {self.node(part.right, _COMPARISON)}")
-            part = part.left
-        return " ".join([self.node(part, _COMPARISON), *texts])
+            texts.append(f"{part.op}{policy} {self.node(part.right, _COMPARISON)}")
+        return " ".join(texts)
 
     def _binary(self, node: s.Binary) -> str:
         if s.is_run(node):

@@ -418,14 +418,19 @@ def joined(node: Binary) -> list[Node]:
 RUN_OPS = ("NEXT", "THEN", "SEQ")
 
 
-def run_operands(node: Node) -> list[Node]:
-    """The parts of a chain of NEXT, THEN and SEQ without parentheses; anything else is one part."""
-    operands: list[Node] = []
-    first = node
-    while isinstance(node, Binary) and node.op in RUN_OPS and (node is first or not node.parens):
-        operands.insert(0, node.right)
+def run_operators(node: Node) -> list[Binary]:
+    """The operators of a chain of NEXT, THEN and SEQ without parentheses, from left to right."""
+    found: list[Binary] = []
+    while isinstance(node, Binary) and node.op in RUN_OPS and not (found and node.parens):
+        found.append(node)
         node = node.left
-    return [node, *operands]
+    return found[::-1]
+
+
+def run_operands(node: Node) -> list[Node]:
+    """The parts of such a chain; anything else is one part."""
+    operators = run_operators(node)
+    return [operators[0].left, *(operator.right for operator in operators)] if operators else [node]
 
 
 def is_run(node: Node) -> bool:
