@@ -45,8 +45,8 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class Holds:
-    """A static predicate holds; binds what it leaves open. `was`: it held one time point before the occurrence ended."""
+class _Asked:
+    """A static predicate that is asked for. `was`: as it was one time point before the occurrence ended."""
 
     name: str
     args: tuple[Expr, ...]
@@ -58,18 +58,12 @@ class Holds:
         return (self.name, len(self.args))
 
 
-@dataclass(frozen=True)
-class Unless:
-    """No answer of a static predicate; `was` as for `Holds`."""
+class Holds(_Asked):
+    """A static predicate holds; binds what it leaves open."""
 
-    name: str
-    args: tuple[Expr, ...]
-    span: Span = _SPAN
-    was: bool = False
 
-    @property
-    def predicate(self) -> tuple[str, int]:
-        return (self.name, len(self.args))
+class Unless(_Asked):
+    """A static predicate has no answer."""
 
 
 @dataclass(frozen=True)

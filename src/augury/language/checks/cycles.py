@@ -11,9 +11,9 @@ from augury.algebra.properties import interval_table
 from augury.algebra.strata import Edge, components, cycle, edges, fact_edges, recursive_parts
 from augury.algebra.terms import Apply, Build, computes, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Findings, Note
+from augury.errors import Findings
 from augury.language.checks.arity import head_of
-from augury.language.checks.making import Making
+from augury.language.checks.making import Making, way_round
 
 _WORDS = {
     "negation": "the absence that it asks for",
@@ -45,10 +45,6 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
             _check_windows(plan, group, findings)
 
 
-def _shown(way: list[Predicate]) -> str:
-    return "the cycle: " + " → ".join(name for name, _ in way)
-
-
 def _unstratified(
     edge: Edge, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
 ) -> None:
@@ -61,7 +57,7 @@ def _unstratified(
         else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
     words = _WORDS[edge.kind].format(edge.span.quoted)
-    findings.add("E404", f"`{edge.head[0]}` depends on itself through {words}", edge.span, Note(_shown(way)), hint=hint)
+    findings.add("E404", f"`{edge.head[0]}` depends on itself through {words}", edge.span, way_round(way), hint=hint)
 
 
 def _ends_before(edge: Edge, tick: int | None) -> bool:
@@ -95,7 +91,7 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
                 way = [rule.predicate, *cycle(target, rule.predicate, short, inner)]
                 message = f"the recursive rule `{rule.label}` computes new values at the same time, without end"
                 hint = "let the cycle pass through SEQ or NOT, which lengthen the interval"
-                findings.add("E403", message, head_of(rule.span), Note(_shown(way)), hint=hint)
+                findings.add("E403", message, head_of(rule.span), way_round(way), hint=hint)
 
 
 def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: bool) -> set[Predicate]:

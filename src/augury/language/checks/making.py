@@ -12,6 +12,7 @@ from augury.algebra import nodes as n
 from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Build, Expr, Var, computes, variables
+from augury.errors import Note
 
 
 class Making:
@@ -77,6 +78,10 @@ class Making:
                 return set()
             case _:
                 assert_never(condition)
+
+
+def way_round(way: Iterable[Predicate]) -> Note:
+    return Note("the cycle: " + " → ".join(name for name, _ in way))
 
 
 def calls_in(condition: n.Condition) -> list[n.Holds]:

@@ -15,7 +15,7 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
 from augury.algebra.terms import Build, Expr, Wild, variables, walk
 from augury.errors import Findings, Note, Span
-from augury.language.checks.making import Making, calls_in
+from augury.language.checks.making import Making, calls_in, way_round
 from augury.language.checks.scope import occurrences, singletons, terms_of
 
 Mode = tuple[bool, ...]
@@ -61,7 +61,7 @@ def _check_negation(plan: Plan, findings: Findings) -> None:
             )
             message = f"`{head[0]}` depends {how}"
             hint = f"what is {what} must not depend on the rule it stands in"
-            findings.add("E401", message, span, Note("the cycle: " + " → ".join(name for name, _ in way)), hint=hint)
+            findings.add("E401", message, span, way_round(way), hint=hint)
 
 
 def call_modes(plan: Plan) -> dict[Predicate, list[Mode]]:
@@ -209,4 +209,4 @@ def _endless(
     way = [head, *cycle(start, head, reads, group)]
     message = f"the recursive rule `{clause.name}` builds new values each time round, without end"
     hint = "compute outside the recursion; a recursive rule may only pass values on"
-    findings.add("E402", message, arg.span, Note("the cycle: " + " → ".join(name for name, _ in way)), hint=hint)
+    findings.add("E402", message, arg.span, way_round(way), hint=hint)
