@@ -101,68 +101,78 @@ class Expressions:
         return _WRONG
 
     def _call(self, node: s.Call) -> Expr:
-        symbols, count = self.symbols, len(node.args)
-        if node.name == LENGTH and count == 1 and isinstance(node.args[0], s.Name) and node.args[0].text in self.labels:
-            return Moment("length", node.args[0].text, node.span)
-        if node.name in MOMENTS and count == 1 and isinstance(node.args[0], s.Name):
-            label = node.args[0]
-            self.known_label(label.text, label.span)
-            return Moment(cast(Literal["start", "end", "duration"], node.name), label.text, node.span)
-        if node.name in MOMENTS and node.name not in symbols.functions and node.name not in symbols.functors:
-            hint = f"name the occurrence, `o: order(N)`, and write `{node.name}(o)`"
-            return self._no_value("E212", f"`{node.name}` takes a label", node.span, hint)
-        function = symbols.functions.get(node.name)
-        if node.name == "prev" and function is None and (self.in_run or node.name not in symbols.functors):
+        symbols, name, count = self.symbols, node.name, len(node.args)
+        moment = self._moment(node)
+        if moment is not None:
+            return moment
+        function = symbols.functions.get(name)
+        if name == "prev" and function is None and (self.in_run or name not in symbols.functors):
             return self._prev(node)
-        if (
-            node.name in symbols.aggregates
-            and (count <= 1 or function is None)
-            and (function is None or not function.takes(count))
-        ):
-            if not (self.may_aggregate or self.in_run) or self.in_prev:
-                hint = "aggregates stand in the head, or a condition, of a rule with `while w: collect …` or `last 5: collect …`"
-                return self._no_value(
-                    "E210", f"`{node.name}` aggregates, but the rule collects nothing here", node.span, hint
-                )
-            takes = 1 if symbols.aggregates[node.name].more is None else 2
-            if count != takes and not (count == 0 and node.name == "count"):
-                return self._no_value(
-                    "E206", f"`{node.name}` takes {counted(takes, 'argument')}, not {count}", node.span
-                )
-            match node.args:
-                case (s.Name(text=named),) if node.name == "count" and named in self.counted_labels:
-                    # The iterations of a label are counted by the time that each has.
-                    return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
-            inside, tests = replace(self, may_aggregate=False, in_run=False), node.name in ("any", "all")
-            args = tuple(inside._truth(a) if tests and not isinstance(a, Var) else inside.value(a) for a in node.args)
-            if takes == 2:
-                args = (pair(*args),)
-            return Aggregate(node.name, args, node.distinct, node.span)
+        if name in symbols.aggregates and (function is None or (count <= 1 and not function.takes(count))):
+            return self._aggregate(node)
         if node.distinct:
             self.error("E210", "`distinct` belongs to an aggregate", node.span.part(r"\bdistinct\b"))
-        if node.name == "if" and count == 3 and not (function is not None and function.registered):
+        if name == "if" and count == 3 and not (function is not None and function.registered):
             return self._if(node)
-        if node.name == "iri" and count == 1 and isinstance(node.args[0], Const):
+        if name == "iri" and count == 1 and isinstance(node.args[0], Const):
             prefixed = self.typed(node.args[0], "iri")
             if prefixed is not node.args[0]:
                 return prefixed
-        if node.name == "matches" and count == 2 and isinstance(node.args[1], Const):
+        if name == "matches" and count == 2 and isinstance(node.args[1], Const):
             self._check_pattern(node.args[1])
         if function is not None:
             if not function.takes(count):
-                return self._no_value("E206", f"`{node.name}` takes {_arity(function)}, not {count}", node.span)
-            return Apply(node.name, tuple(self.value(a, True) for a in node.args), node.span, function.pure)
-        if node.name in symbols.functors:
-            return Build(node.name, tuple(self.value(a) for a in node.args), node.span)
+                return self._no_value("E206", f"`{name}` takes {_arity(function)}, not {count}", node.span)
+            return Apply(name, tuple(self.value(a, True) for a in node.args), node.span, function.pure)
+        if name in symbols.functors:
+            return Build(name, tuple(self.value(a) for a in node.args), node.span)
+        return self._unknown_function(node)
+
+    def _moment(self, node: s.Call) -> Expr | None:
+        """`start(o)`, `end(o)`, `duration(o)` and `length(o)`, where the call is one of them."""
+        name, symbols = node.name, self.symbols
+        label = node.args[0] if len(node.args) == 1 and isinstance(node.args[0], s.Name) else None
+        if label is not None and name == LENGTH and label.text in self.labels:
+            return Moment("length", label.text, node.span)
+        if label is not None and name in MOMENTS:
+            self.known_label(label.text, label.span)
+            return Moment(cast(Literal["start", "end", "duration"], name), label.text, node.span)
+        if name in MOMENTS and name not in symbols.functions and name not in symbols.functors:
+            hint = f"name the occurrence, `o: order(N)`, and write `{name}(o)`"
+            return self._no_value("E212", f"`{name}` takes a label", node.span, hint)
+        return None
+
+    def _aggregate(self, node: s.Call) -> Expr:
+        name, count = node.name, len(node.args)
+        if not (self.may_aggregate or self.in_run) or self.in_prev:
+            message = f"`{name}` aggregates, but the rule collects nothing here"
+            where = "a rule with `while w: collect …` or `last 5: collect …`"
+            return self._no_value(
+                "E210", message, node.span, f"aggregates stand in the head, or a condition, of {where}"
+            )
+        takes = 1 if self.symbols.aggregates[name].more is None else 2
+        if count != takes and not (count == 0 and name == "count"):
+            return self._no_value("E206", f"`{name}` takes {counted(takes, 'argument')}, not {count}", node.span)
+        match node.args:
+            case (s.Name(text=named),) if name == "count" and named in self.counted_labels:
+                # The iterations of a label are counted by the time that each has.
+                return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
+        inside, tests = replace(self, may_aggregate=False, in_run=False), name in ("any", "all")
+        args = tuple(inside._truth(a) if tests and not isinstance(a, Var) else inside.value(a) for a in node.args)
+        return Aggregate(name, (pair(*args),) if takes == 2 else args, node.distinct, node.span)
+
+    def _unknown_function(self, node: s.Call) -> Expr:
+        symbols, name = self.symbols, node.name
         known = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
-        hint = f"register it from Python, or declare it: `function {node.name}(x: float): float.`"
-        if count == 1 and isinstance(node.args[0], s.Name) and node.args[0].text in self.labels:
-            hint = "the times of a label are " + ", ".join(f"`{m}({node.args[0].text})`" for m in MOMENTS)
-        elif self.may_aggregate:
-            hint += f"; the aggregates are {', '.join(sorted(symbols.aggregates))}"
-        else:
-            hint += "; to build a nested term, declare the argument of the head as `term`"
-        symbols.unknown("function", node.name, node.span.part(r"^[^(]+"), {k for k in known if k.isidentifier()}, hint)
+        hint = f"register it from Python, or declare it: `function {name}(x: float): float.`"
+        match node.args:
+            case (s.Name(text=label),) if label in self.labels:
+                hint = "the times of a label are " + ", ".join(f"`{m}({label})`" for m in MOMENTS)
+            case _ if self.may_aggregate:
+                hint += f"; the aggregates are {', '.join(sorted(symbols.aggregates))}"
+            case _:
+                hint += "; to build a nested term, declare the argument of the head as `term`"
+        symbols.unknown("function", name, node.span.part(r"^[^(]+"), {k for k in known if k.isidentifier()}, hint)
         return _WRONG
 
     def _prev(self, node: s.Call) -> Expr:
