@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -106,6 +107,10 @@ def load(name: str) -> Example:
     """An example by its name."""
     found: Example = import_module(f"augury.examples.{name}").EXAMPLE
     return found
+
+
+def graph_event(stream: str, at: datetime, id: str, graph: str) -> dict[str, Any]:
+    return {"stream": stream, "time": at.isoformat(" "), "id": id, "graph": graph}
 
 
 def lines_of(events: Callable[[int], Iterable[Mapping[str, Any]]]) -> Callable[[Path, int], int]:

@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import Example, graph_event, lines_of
 
 START = datetime(2026, 10, 1)
 CARDS = ("c1", "c2", "c3", "c4", "c5")
@@ -26,10 +26,9 @@ def withdrawals(count: int) -> list[dict[str, Any]]:
             for amount in (500, *(chance.choice((20, 30, 50)) for _ in range(chance.randrange(1, 5)))):
                 theft += timedelta(seconds=chance.randrange(60, 400))
                 found.append((theft, card, amount, away))
-    prefix = "@prefix : <http://creditcard.org/ns#> . "
+    graph = "@prefix : <http://creditcard.org/ns#> . :w{} :card :{} ; :amount {} ; :terminal :{} ."
     return [
-        {"stream": "http://creditcard.org/withdrawals", "time": when.isoformat(" "), "id": f"w{n}"}
-        | {"graph": f"{prefix}:w{n} :card :{card} ; :amount {amount} ; :terminal :{terminal} ."}
+        graph_event("http://creditcard.org/withdrawals", when, f"w{n}", graph.format(n, card, amount, terminal))
         for n, (when, card, amount, terminal) in enumerate(sorted(found)[:count])
     ]
 

@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import Example, graph_event, lines_of
 
 NOON = datetime(2026, 6, 1, 12)
 HOUSES = ("H1", "H2", "H3", "H4")
@@ -31,7 +31,7 @@ def events(count: int) -> list[dict[str, Any]]:
             stored = f':S :loc :L{place} ; :pow :Pw . :Pw :source "solar" ; :fare {solar} .'
             found.append((at, "storageSource", stored))
     return [
-        {"stream": f"http://smartgrid.org/{stream}", "time": at.isoformat(" "), "graph": PREFIX + graph, "id": f"g{n}"}
+        graph_event(f"http://smartgrid.org/{stream}", at, f"g{n}", PREFIX + graph)
         for n, (at, stream, graph) in enumerate(sorted(found))
     ]
 

@@ -6,9 +6,10 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import Example, graph_event, lines_of
 
 MORNING = datetime(2026, 11, 2, 6)
+PREFIX = "@prefix : <http://traffic.org/ns#> . "
 ROADS = {
     "main": ("Ringgade", "Havnegade"),
     "west": ("Viborgvej", "Kystvejen"),
@@ -32,11 +33,8 @@ def observations(count: int) -> list[dict[str, Any]]:
             for road in roads:
                 level[road] = max(0.5, level[road] * 0.85)
                 graph = f":o{len(found)} :road :{road} ; :congestion {level[road]:.1f} ."
-                found.append({
-                    "stream": f"http://traffic.org/{group}", "id": f"o{len(found)}",
-                    "time": (MORNING + timedelta(minutes=5 * number)).isoformat(" "),
-                    "graph": f"@prefix : <http://traffic.org/ns#> . {graph}",
-                })  # fmt: skip
+                at = MORNING + timedelta(minutes=5 * number)
+                found.append(graph_event(f"http://traffic.org/{group}", at, f"o{len(found)}", PREFIX + graph))
     return found
 
 

@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import Example, graph_event, lines_of
 
 DAWN = datetime(2026, 8, 3, 4)
 VESSELS = ("v1", "v2", "v3", "v4")
@@ -29,10 +29,9 @@ def fixes(count: int) -> list[dict[str, Any]]:
                 found.append((at, vessel, speed, where, direction))
                 at += timedelta(minutes=20)
             at += timedelta(hours=5)
-    prefix = "@prefix : <http://harbour.org/ns#> . "
+    graph = '@prefix : <http://harbour.org/ns#> . :{} :speed {} ; :location "{}" ; :direction {} .'
     return [
-        {"stream": "http://harbour.org/boats", "time": at.isoformat(" "), "id": f"f{n}"}
-        | {"graph": f'{prefix}:{vessel} :speed {speed} ; :location "{where}" ; :direction {direction} .'}
+        graph_event("http://harbour.org/boats", at, f"f{n}", graph.format(vessel, speed, where, direction))
         for n, (at, vessel, speed, where, direction) in enumerate(sorted(found))
     ]
 
