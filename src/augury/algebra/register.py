@@ -19,9 +19,14 @@ from augury.model import Iri, Term, show_value
 
 
 def function(
-    python: Callable[..., Any] | None = None, *, name: str | None = None, types: Iterable[Any] | None = None,
-    result: Any = None, vectorised: bool = False, pure: bool = True,
-) -> Any:  # fmt: skip
+    python: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    types: Iterable[Any] | None = None,
+    result: Any = None,
+    vectorised: bool = False,
+    pure: bool = True,
+) -> Any:
     """Makes a Python function usable in rules; types are read from its annotations, or given.
 
     A type is one of the language, such as "timestamp", or one of Python: float, str, datetime, …. Parameters with a default
@@ -46,19 +51,30 @@ def function(
         optional = sum(p.default is not p.empty for p in parameters) + variadic
         gives = _return_annotation(call) if result is None else result
         return Function(
-            called, tuple(type_of(t, where, given is not None) for t in declared),
-            type_of(gives, where, result is not None), _opening(call, declared, _opened_all if vectorised else _opened),
-            (getattr(call, "__doc__", "") or "").strip(), optional, variadic, registered=True, vectorised=vectorised,
+            called,
+            tuple(type_of(t, where, given is not None) for t in declared),
+            type_of(gives, where, result is not None),
+            _opening(call, declared, _opened_all if vectorised else _opened),
+            (getattr(call, "__doc__", "") or "").strip(),
+            optional,
+            variadic,
+            registered=True,
+            vectorised=vectorised,
             pure=pure,
-        )  # fmt: skip
+        )
 
     return register(python) if python is not None else register
 
 
 def aggregate(
-    python: Callable[[Any], Any] | None = None, *, name: str | None = None, argument: Any = None, result: Any = None,
-    vectorised: bool = False, pure: bool = True,
-) -> Any:  # fmt: skip
+    python: Callable[[Any], Any] | None = None,
+    *,
+    name: str | None = None,
+    argument: Any = None,
+    result: Any = None,
+    vectorised: bool = False,
+    pure: bool = True,
+) -> Any:
     """Makes a Python function of a list usable as an aggregate; types are read from its annotations, or given.
 
     `argument` is the type of a single value. A `vectorised` aggregate is given an array: of numbers or booleans where all
@@ -77,9 +93,15 @@ def aggregate(
         takes = _element(call, where) if argument is None else argument
         gives = _return_annotation(call) if result is None else result
         return AggregateFunction(
-            called, type_of(takes, where, argument is not None), type_of(gives, where, result is not None),
-            _opening(call, [takes], _opened_all), (getattr(call, "__doc__", "") or "").strip(), True, vectorised, pure,
-        )  # fmt: skip
+            called,
+            type_of(takes, where, argument is not None),
+            type_of(gives, where, result is not None),
+            _opening(call, [takes], _opened_all),
+            (getattr(call, "__doc__", "") or "").strip(),
+            True,
+            vectorised,
+            pure,
+        )
 
     return register(python) if python is not None else register
 
