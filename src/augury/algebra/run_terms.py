@@ -13,10 +13,14 @@ def asked_of(condition: Condition) -> list[Prev | Aggregate]:
     return [p for term in condition_terms(condition) for p in walk_terms(term) if isinstance(p, Prev | Aggregate)]
 
 
+def part_variables(run: Run) -> set[str]:
+    """The variables that the parts of a run bind, those of iterations among them, and its results."""
+    return {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
+
+
 def run_variables(run: Run) -> set[str]:
     """The variables with one value in a run: those of its parts, of its conditions and its results."""
-    own = {v for part in run.parts for v in part.own}
-    found = {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
+    own, found = {v for part in run.parts for v in part.own}, part_variables(run)
     for condition in conditions(run):
         found |= binds(condition, found | own)
     return found - own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 from augury.algebra import nodes as n
 from augury.algebra.place import place
@@ -58,23 +58,14 @@ def _filters(stage: Stage, plan: Plan) -> dict[str, str]:
 
 
 def _note_scans(node: n.Node, where: tuple[n.Condition, ...], ways: dict[str, list[str]], plan: Plan) -> None:
-    match node:
-        case n.Scan():
-            if (node.type, len(node.args)) not in plan.derived:
-                fixed = [f"argument {i + 1} = {show(a)}" for i, a in enumerate(node.args) if isinstance(a, Const)]
-                tests = [show_condition(c) for c in where if isinstance(c, n.Compare | n.AnyOf)]
-                ways.setdefault(node.type, []).append(" and ".join([*fixed, *tests]))
-        case n.Label():
-            _note_scans(node.input, where, ways, plan)
-        case n.Select():
-            _note_scans(node.input, (*where, *node.where), ways, plan)
-        case (
-            n.Either() | n.Every() | n.Graph() | n.Instant() | n.Join() | n.Repeat() | n.Run() | n.Unfold() | n.Within()
-        ):
-            for part in n.inputs(node):
-                _note_scans(part, (), ways, plan)
-        case _:
-            assert_never(node)
+    """Notes for each scan of an input what the conditions around it ask of one event."""
+    if isinstance(node, n.Scan) and node.predicate not in plan.derived:
+        fixed = [f"argument {i + 1} = {show(a)}" for i, a in enumerate(node.args) if isinstance(a, Const)]
+        tests = [show_condition(c) for c in where if isinstance(c, n.Compare | n.AnyOf)]
+        ways.setdefault(node.type, []).append(" and ".join([*fixed, *tests]))
+    around = (*where, *node.where) if isinstance(node, n.Select) else where if isinstance(node, n.Label) else ()
+    for part in n.inputs(node):
+        _note_scans(part, around, ways, plan)
     for absent in n.absences(node):
         _note_scans(place(absent), (), ways, plan)
 

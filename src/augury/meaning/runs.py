@@ -20,7 +20,7 @@ from augury.algebra.nodes import (
     mapped_condition,
 )
 from augury.algebra.ready import binds, ready_order
-from augury.algebra.run_terms import asked_of, run_variables
+from augury.algebra.run_terms import asked_of, part_variables, run_variables
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Const, Expr, Prev, mapped_term, walk
 from augury.meaning.occurrences import Row
@@ -56,9 +56,7 @@ class Runs:
 
     def __init__(self, world: World, run: Run) -> None:
         self.world, self.run = world, run
-        self.bound_by_parts = {v for part in run.parts for v in bound_vars(part.input)} | {
-            result.name for result in run.results
-        }
+        self.bound_by_parts = part_variables(run)
 
     def rows(self) -> Iterator[Row]:
         matches = [m for begun in self.extended(Match({}, {})) for m in self.whole(begun)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.algebra.nodes import Rule, Scan, written
-from augury.algebra.plan import Plan, static_atoms
+from augury.algebra.plan import Attribute, Plan, static_atoms
 from augury.errors import Findings, Note, Span, Spelling, counted, misspelt
 
 Uses = dict[str, list[tuple[int, Span]]]
@@ -47,25 +47,28 @@ def _check_event(name: str, uses: list[tuple[int, Span]], plan: Plan, findings: 
     declared = plan.declared.get(name)
     arity, first = uses[0]
     for count, span in uses:
-        if declared is not None and count != len(declared):
-            written = ", ".join(a.name for a in declared)
-            message = f"`{name}` has {counted(count, 'argument')} here, but is declared with {len(declared)}"
-            hint = f"it is declared as `{name}({written})`"
-            findings.add("E206", message, span, hint=hint)
-        elif declared is None and count != arity:
+        if declared is not None:
+            _check_declared(name, count, span, declared, findings)
+        elif count != arity:
             message = f"`{name}` has {counted(count, 'argument')} here and {arity} elsewhere: these are two event types"
             findings.add("W302", message, span, Note("elsewhere", first))
             return
 
 
+def _check_declared(name: str, count: int, span: Span, declared: tuple[Attribute, ...], findings: Findings) -> None:
+    if count != len(declared):
+        message = f"`{name}` has {counted(count, 'argument')} here, but is declared with {len(declared)}"
+        hint = f"it is declared as `{name}({', '.join(a.name for a in declared)})`"
+        findings.add("E206", message, span, hint=hint)
+
+
 def _check_unknown(name: str, span: Span, close: str | None, plan: Plan, findings: Findings) -> None:
     if close is None or name in findings.unread:
         return
+    hint = f"did you mean `{close}`? Otherwise declare it: `event {name}(…).`"
     if plan.declared:
-        hint = f"did you mean `{close}`? Otherwise declare it: `event {name}(…).`"
         findings.add("E201", f"unknown event `{name}`", span, hint=hint)
     else:
-        hint = f"did you mean `{close}`? Otherwise declare it: `event {name}(…).`"
         findings.add("W305", f"nothing derives `{name}`, so it is taken as an input", span, hint=hint)
 
 
@@ -109,12 +112,9 @@ def _check_static(plan: Plan, findings: Findings) -> None:
     uses += [(atom.name, len(atom.args), atom.span.part(r"^(?:not\s+)?(?P<it>.*)")) for atom, _ in static_atoms(plan)]
     for name, arity, span in uses:
         declared = plan.static.get(name)
-        if declared is not None and arity != len(declared):
-            written = ", ".join(a.name for a in declared)
-            message = f"`{name}` has {counted(arity, 'argument')} here, but is declared with {len(declared)}"
-            hint = f"it is declared as `{name}({written})`"
-            findings.add("E206", message, span, hint=hint)
-        elif declared is None and name in defined and arity not in defined[name]:
+        if declared is not None:
+            _check_declared(name, arity, span, declared, findings)
+        elif name in defined and arity not in defined[name]:
             other, place = next(iter(defined[name].items()))
             message = f"`{name}` has {counted(arity, 'argument')} here, but is defined with {other}"
             findings.add("E206", message, span, Note("defined here", head_of(place)))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from augury.algebra import nodes as n
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan
+from augury.algebra.run_terms import part_variables
 from augury.algebra.terms import Aggregate, Expr, Var, plain_variables, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note, Span, misspelt
@@ -117,8 +118,7 @@ class _Scope:
 
     def _run(self, run: n.Run) -> None:
         """Each condition of a run finds its variables bound: by the parts, by what is the same in all, by one another."""
-        known = {v for part in run.parts for v in n.bound_vars(part.input)} | {result.name for result in run.results}
-        known = self._conditions(run.where, known - {v for part in run.parts for v in part.own})
+        known = self._conditions(run.where, part_variables(run) - {v for part in run.parts for v in part.own})
         labels = {part.label for part in run.parts if part.label is not None}
         for part in run.parts:
             known |= self._conditions(part.where, known | n.bound_vars(part.input)) - set(part.own)

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from augury.algebra import nodes as n
 from augury.algebra.ready import binds
-from augury.algebra.run_terms import asked_of, events_of
+from augury.algebra.run_terms import asked_of, events_of, part_variables
 from augury.algebra.terms import (
     Aggregate,
     Expr,
@@ -307,7 +307,7 @@ class Runs(RunParts):
 
     def _check_later(self, run: n.Run) -> None:
         """What every iteration asks for is known when it comes."""
-        later = set().union(*(n.bound_vars(p.input) | set(p.own) for p in run.parts)) | {r.name for r in run.results}
+        later = part_variables(run).union(*(part.own for part in run.parts))
         known = set(run.key)
         for number, part in enumerate(run.parts):
             known |= n.bound_vars(part.input)

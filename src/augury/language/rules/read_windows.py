@@ -10,7 +10,6 @@ from augury.errors import Findings, misspelt
 from augury.language.rules import syntax as s
 from augury.language.rules.show import show_node
 
-NAME = "every"
 _UNITS = ("day", "week", "month", "quarter", "year")
 _FORM = "write `w: every(1h)`, `every(1h, 5min)`, `every(month, zone = 'Europe/Berlin')`"
 ELSEWHERE = {"tumble", "tumbling", "hop", "hopping", "slide", "sliding", "window", "time_window"}

@@ -106,6 +106,9 @@ class Spot:
     def operator_expected(self) -> bool:
         return "SEQ" in self.expected or "COMMA" in self.expected
 
+    def unexpected(self, hint: str) -> Cause:
+        return Cause(f"unexpected `{self.found}`", self.at, self.end, hint)
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -220,7 +223,7 @@ def foreign(spot: Spot) -> Cause | None:
     if spot.previous == "!" and spot.is_word:
         return Cause("unexpected `!`", len(spot.before) - 1, len(spot.before), _FOREIGN["!"])
     if spot.found in _FOREIGN and not (spot.found == "[" and not spot.operand_expected):
-        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end, _FOREIGN[spot.found])
+        return spot.unexpected(_FOREIGN[spot.found])
     return None
 
 
@@ -259,7 +262,7 @@ def unknown_unit(spot: Spot) -> Cause | None:
 def loose_window(spot: Spot) -> Cause | None:
     """`(a SEQ b) 10min`, `(a SEQ b).W`, `wind.speed`."""
     if spot.found[:1].isdigit() and spot.previous == ")" and spot.operator_expected:
-        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end, f"a window is written `(…).{spot.found}`")
+        return spot.unexpected(f"a window is written `(…).{spot.found}`")
     if spot.adjacent == "." and spot.text[spot.at - 2 : spot.at - 1] == ")":
         return Cause("the length of a window is a number or a duration", spot.at, spot.end, "write `(…).10min`")
     if spot.adjacent == "." and spot.is_word:
@@ -270,9 +273,8 @@ def loose_window(spot: Spot) -> Cause | None:
 
 def nothing_before(spot: Spot) -> Cause | None:
     """`SEQ b(X)`, `a(X) SEQ AND b(X)`: the word was read as a name, because no operator could stand there."""
-    if spot.previous.upper() not in {o.upper() for o in OPERATORS} or not (spot.is_word or spot.found == "("):
-        return None
-    if not spot.operator_expected:
+    after_operator = spot.previous.upper() in {o.upper() for o in OPERATORS}
+    if not (after_operator and spot.operator_expected and (spot.is_word or spot.found == "(")):
         return None
     start = len(spot.before) - len(spot.previous)
     return Cause(f"something is missing before `{spot.previous}`", start, len(spot.before))
@@ -283,25 +285,21 @@ def nothing_after(spot: Spot) -> Cause | None:
     if spot.found not in (")", "]", "}", ",", ".", "") or not spot.operand_expected or not spot.previous:
         return None
     end = len(spot.before)
-    hint = None
-    if spot.previous == "," and spot.found == ".":
-        hint = "the last literal is followed by `.` alone"
+    hint = "the last literal is followed by `.` alone" if (spot.previous, spot.found) == (",", ".") else None
     return Cause(f"something is missing after `{spot.previous}`", end - len(spot.previous), end, hint)
 
 
 def statement_form(spot: Spot) -> Cause | None:
     """`prefix wt <http://…>.`, `event wind(loc, speed).`, `while not b(X)`."""
     words = re.match(r"\s*([a-z]+)\s+[\w'\"<]", spot.text, re.IGNORECASE)
-    if words and words[1].lower() in _STATEMENTS and "_ARROW" not in spot.expected - {"_END"}:
-        return _expecting(spot, f"it is written `{_STATEMENTS[words[1].lower()]}`")
-    if words and words[1].lower() in _STATEMENTS and spot.before.strip().lower() == words[1].lower():
-        hint = f"it is written `{_STATEMENTS[words[1].lower()]}`"
-        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end, hint)
+    word = words[1].lower() if words else ""
+    if word in _STATEMENTS and "_ARROW" not in spot.expected - {"_END"}:
+        return _expecting(spot, f"it is written `{_STATEMENTS[word]}`")
+    if word in _STATEMENTS and spot.before.strip().lower() == word:
+        return spot.unexpected(f"it is written `{_STATEMENTS[word]}`")
     literal = re.match(r"\s*([a-z]+)\b", re.split(r",|<-|←", spot.text[: spot.at])[-1], re.IGNORECASE)
     if literal and literal[1].lower() in _LITERALS and not spot.before.endswith(")"):
-        return Cause(
-            f"unexpected `{spot.found}`", spot.at, spot.end, f"it is written `{_LITERALS[literal[1].lower()]}`"
-        )
+        return spot.unexpected(f"it is written `{_LITERALS[literal[1].lower()]}`")
     return None
 
 
