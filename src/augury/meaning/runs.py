@@ -120,10 +120,8 @@ class Runs:
             return
         own = {v: x for v, x in fields.items() if v in part.own}
         labels = {**match.labels, **row.labels}
-        tried = [Row(row.start, row.end, {**binding, **own}, labels, row.parts, row.proofs)]
-        for condition in ready_order(part.where, set(tried[0].binding)):
-            tried = [held for one in tried for held in self._asked(condition, one, part, match)]
-        for one in tried:
+        tried = Row(row.start, row.end, {**binding, **own}, labels, row.parts, row.proofs)
+        for one in self._held(part.where, tried, match.iterations):
             iteration = replace(one, binding={**dict.fromkeys(part.own), **one.binding})
             plain = {v: x for v, x in one.binding.items() if v not in part.own}
             yield replace(
@@ -143,7 +141,7 @@ class Runs:
             return None
         tried = [replace(row, binding={**row.binding, **binding}, labels={**match.labels, **row.labels})]
         for condition in ready_order(part.where, set(tried[0].binding)):
-            passed = [held for one in tried for held in self._asked(condition, one, part, match)]
+            passed = [held for one in tried for held in self._asked(condition, one, match.iterations)]
             if not passed:
                 known = {p: self._value(p, tried[0], match.iterations) for p in asked_of(condition)}
                 return condition, _replaced(condition, known), tried[0]
@@ -158,10 +156,7 @@ class Runs:
             self.world.report(self.world.scalars.rule, str(error), match.binding, match.events)
             return
         end = match.end if match.events else 0
-        tried = [Row(end, end, {**match.binding, **values}, match.labels, match.events)]
-        for condition in ready_order(part.after, set(tried[0].binding)):
-            tried = [held for one in tried for held in self._asked(condition, one)]
-        for one in tried:
+        for one in self._held(part.after, Row(end, end, {**match.binding, **values}, match.labels, match.events)):
             yield replace(
                 match,
                 binding=one.binding,
@@ -181,17 +176,20 @@ class Runs:
         length = self.world.scalars.clock.length
         if any(match.end - match.start > length(window) for window in self.run.windows):
             return
-        tried = [Row(match.start, match.end, match.binding, match.labels, match.events)]
-        for condition in ready_order(self.run.where, set(match.binding)):
-            tried = [held for one in tried for held in self._asked(condition, one)]
-        for one in tried:
+        row = Row(match.start, match.end, match.binding, match.labels, match.events)
+        for one in self._held(self.run.where, row):
             yield replace(match, binding=one.binding, labels=one.labels, proofs=match.proofs + one.proofs)
 
     # Conditions
 
-    def _asked(
-        self, condition: Condition, row: Row, part: Part | None = None, match: Match | None = None
-    ) -> Iterator[Row]:
+    def _held(self, where: tuple[Condition, ...], row: Row, earlier: Sequence[Row] = ()) -> list[Row]:
+        """The ways in which a row meets all conditions, in the order in which they can be asked."""
+        found = [row]
+        for condition in ready_order(where, set(row.binding)):
+            found = [held for one in found for held in self._asked(condition, one, earlier)]
+        return found
+
+    def _asked(self, condition: Condition, row: Row, earlier: Sequence[Row] = ()) -> Iterator[Row]:
         """The ways in which a row meets a condition; the row itself, where the condition is not asked of it."""
         if isinstance(condition, NoneInside):
             filled = replace(row, binding={**dict.fromkeys(run_variables(self.run)), **row.binding})
@@ -200,7 +198,6 @@ class Runs:
         needs = condition_vars(condition) - (binds(condition, set(row.binding)) - self.bound_by_parts)
         if not needs <= row.binding.keys() or not condition_labels(condition) <= row.labels.keys():
             return (yield row)
-        earlier = match.iterations if match is not None else ()
         if not earlier and any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):
             return (yield row)
         try:
