@@ -92,12 +92,12 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
     lengths = event_lengths(plan, longest or 0)
     late = _late(plan) if everywhere else set[Predicate]()  # in a stream; history is there as a whole
     placing = _Placing(lengths if longest is not None and slices else {}, late)
-    makers, told = _makers(plan), _just_for_facts(plan) if everywhere else set[Predicate]()
+    makers, fact_inputs = _makers(plan), _just_for_facts(plan) if everywhere else set[Predicate]()
     for unit in _units(plan, late):
         if all(rule.makes for rule in unit.rules):
             continue
         asked = tuple(dict.fromkeys(rule for type in unit.types for rule in makers[type]))
-        if any(t not in told for rule in asked for t in rule_reads(rule)):
+        if any(t not in fact_inputs for rule in asked for t in rule_reads(rule)):
             # Rules that ask for facts that others make: these run beside them, in one bucket.
             beside = [maker for rule in unit.rules for maker in makers[rule.predicate]]
             placing.into("one", tuple(dict.fromkeys([*beside, *unit.rules])), unit.types)
@@ -237,9 +237,11 @@ class _Builder:
         read = {t for rule in self.rules for t in rule_reads(rule)} | set(gives)
         read |= {INPUT} if any(map(makes_windows, self.rules)) else set()
         if self.how == "key":
-            told = frozenset(t for rule in self.makers for t in rule_reads(rule))
-            keys = {t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read | told)}
-            return Stage(number, (*self.makers, *self.rules), "key", keys, gives, everywhere=told)
+            broadcast = frozenset(t for rule in self.makers for t in rule_reads(rule))
+            keys = {
+                t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read | broadcast)
+            }
+            return Stage(number, (*self.makers, *self.rules), "key", keys, gives, everywhere=broadcast)
         self.rules = tuple(dict.fromkeys([*self.makers, *self.rules]))
         read |= {t for rule in self.makers for t in rule_reads(rule)}
         makers = [rule for rule in self.rules if rule.makes and rule not in self.makers]

@@ -111,9 +111,11 @@ class _Shown:
     made: Mapping[OrderKey, Because]
 
     def event(self, tree: Because) -> Tree:
-        given = [way for way in tree.ways if way[0].rule]
-        source = "" if given else f"  (input {tree.ways[0][0].parts[0].id if tree.ways else tree.event.id})"
-        rules = [Tree(f"by rule {way.rule}", (*self.parts(parts), *map(self.fact, way.proofs))) for way, parts in given]
+        derived = [way for way in tree.ways if way[0].rule]
+        source = "" if derived else f"  (input {tree.ways[0][0].parts[0].id if tree.ways else tree.event.id})"
+        rules = [
+            Tree(f"by rule {way.rule}", (*self.parts(parts), *map(self.fact, way.proofs))) for way, parts in derived
+        ]
         if tree.more:
             rules.append(Tree(f"and {counted(tree.more, 'more derivation')} (--all shows them)"))
         return Tree(f"{show_event(tree.event, self.clock)}{source}", tuple(rules))

@@ -56,8 +56,8 @@ def evaluate(
     """
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
-    said = as_statements(facts)
-    known = list(timeline(said))
+    statements = as_statements(facts)
+    known = list(timeline(statements))
     facts_varying = varying(plan, known)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
     world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None), graphs=graphs)
@@ -85,7 +85,7 @@ def evaluate(
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
 
         def learn() -> None:
-            facts = list(timeline([*made(plan, world.events), *said]))
+            facts = list(timeline([*made(plan, world.events), *statements]))
             world.learn(Static(plan.clauses, facts, scalars, world.report))
 
         looks_back = [e for e in fact_edges(plan) if e.head in stratum.types and e.reads in stratum.types]

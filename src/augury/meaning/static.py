@@ -39,7 +39,7 @@ class _Work:
         self.tables: _Tables = {call.key: (call, {})}
         self.readers: dict[OrderKey, dict[OrderKey, None]] = {}
         self.fresh: list[OrderKey] = [call.key]
-        self.again: list[OrderKey] = []
+        self.stale: list[OrderKey] = []
         self.queued: set[OrderKey] = {call.key}
         self.reader: OrderKey = call.key
 
@@ -61,9 +61,9 @@ class Static:
         self.clauses: dict[Predicate, list[n.Clause]] = {}
         self.facts: dict[Predicate, list[Fact]] = {}
         clauses = list(clauses)
-        ordered = {(c.name, len(c.args)) for c in clauses if c.cut}
+        ordered = {c.predicate for c in clauses if c.cut}
         for clause in clauses:
-            predicate = (clause.name, len(clause.args))
+            predicate = clause.predicate
             if clause.body or predicate in ordered or not all(isinstance(a, Const) for a in clause.args):
                 self.clauses.setdefault(predicate, []).append(clause)
             else:
@@ -95,9 +95,9 @@ class Static:
         if call.key in self._complete:
             return self._complete[call.key][1]
         work = _Work(call)
-        while work.fresh or work.again:
+        while work.fresh or work.stale:
             # New calls first, deepest first: an answer should not travel up by itself.
-            key = work.fresh.pop() if work.fresh else work.again.pop()
+            key = work.fresh.pop() if work.fresh else work.stale.pop()
             work.queued.discard(key)
             work.reader = key
             inner, answers = work.tables[key]
@@ -108,7 +108,7 @@ class Static:
                     answers[answer] = (values, proof)
                     new = True
             if new:
-                work.again.extend(k for k in work.readers.get(key, {}) if k not in work.queued)
+                work.stale.extend(k for k in work.readers.get(key, {}) if k not in work.queued)
                 work.queued |= work.readers.get(key, {}).keys()
         self._complete.update(work.tables)
         return work.tables[call.key][1]

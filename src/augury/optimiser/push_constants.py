@@ -31,7 +31,7 @@ def _bound(plan: Plan, type: Predicate) -> tuple[int, int] | None:
     asked: list[tuple[Rule, Scan]] = []
     for rule in plan.rules:
         for scan, plain in _scans(rule):
-            if (scan.type, len(scan.args)) == type:
+            if scan.predicate == type:
                 if not plain:
                     return None
                 (own if rule.predicate == type else asked).append((rule, scan))
@@ -81,7 +81,7 @@ def _grows(rule: Rule, scan: Scan, position: int) -> bool:
 
 def _bounded(rule: Rule, bounds: dict[Predicate, tuple[int, int]]) -> Rule:
     bound = bounds.get(rule.predicate)
-    if bound is None or not any((s.type, len(s.args)) == rule.predicate for s, _ in _scans(rule)):
+    if bound is None or not any(s.predicate == rule.predicate for s, _ in _scans(rule)):
         return rule
     position, most = bound
     condition = Compare("<=", rule.args[position], Const(most), rule.span)

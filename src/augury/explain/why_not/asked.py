@@ -51,8 +51,8 @@ def underivable(plan: Plan, asked: Asked) -> RunError:
     known = {rule.type for rule in plan.rules}
     if asked.type in known:
         has = " or ".join(str(k) for k in sorted({len(r.args) for r in plan.rules if r.type == asked.type}))
-        given = counted(len(asked.args or ()), "argument")
-        return RunError(f"no rule derives `{asked.type}` with {given}", f"it has {has}")
+        count = counted(len(asked.args or ()), "argument")
+        return RunError(f"no rule derives `{asked.type}` with {count}", f"it has {has}")
     close = nearest(asked.type, known)
     hint = f"did you mean `{close}`?" if close else f"the program derives {', '.join(sorted(known))}"
     return RunError(f"no rule derives `{asked.type}`", hint)

@@ -103,14 +103,14 @@ def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: 
     result: set[Predicate] = set()
     body = place(rule.body)
     for node in (part for part in n.walk(body) if isinstance(part, n.Scan)) if since else _unlengthened(body):
-        if (node.type, len(node.args)) in group and found is not None:
+        if node.predicate in group and found is not None:
             table, names, whole = found
             name = names.get(node.span.start, "")
             known = (name, "s") in table.points
             inside = known and table.surely_before((name, "e"), (whole, "e"))
             inside = inside or (known and not since and table.surely_before((whole, "s"), (name, "s")))
             if not inside:
-                result.add((node.type, len(node.args)))
+                result.add(node.predicate)
     return result
 
 

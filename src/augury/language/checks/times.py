@@ -41,10 +41,8 @@ def _can_end(part: Part, run: Run) -> bool:
     """Whether an event of the run may come that is no iteration; after THEN, it would be passed over."""
     if part.between != "NEXT":
         return False
-    takes = {(s.type, len(s.args)) for s in walk(part.input) if isinstance(s, Scan) and _takes_all(s, run)}
-    return (
-        bool(part.where) or isinstance(part.input, Select) or any((s.type, len(s.args)) not in takes for s in run.among)
-    )
+    takes = {s.predicate for s in walk(part.input) if isinstance(s, Scan) and _takes_all(s, run)}
+    return bool(part.where) or isinstance(part.input, Select) or any(s.predicate not in takes for s in run.among)
 
 
 def _takes_all(scan: Scan, run: Run) -> bool:

@@ -60,8 +60,8 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def function_decl(
         self, meta: Meta, name: Token, attributes: tuple[s.Attribute, ...], result: Token | None = None
     ) -> s.FunctionDecl:
-        given = "any" if result is None else str(result).lower()
-        return s.FunctionDecl(str(name), attributes, given, span=self._span(meta))
+        returned = "any" if result is None else str(result).lower()
+        return s.FunctionDecl(str(name), attributes, returned, span=self._span(meta))
 
     def policy(self, meta: Meta, name: Token, ties: Token | None, *per: Token | None) -> s.Policy:
         by = str(ties) if ties is not None and ties.type == "VAR" else None

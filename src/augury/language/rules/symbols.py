@@ -167,13 +167,13 @@ def _declare_function(decl: s.FunctionDecl, symbols: Symbols) -> None:
     if decl.result not in TYPES:
         symbols.unknown("type", decl.result, decl.span.part(r"\w+$"), TYPES, "the types are " + ", ".join(TYPES))
     types = tuple(known_type(a.type) for a in decl.attributes)
-    given = symbols.functions.get(decl.name)
-    if given is not None and not given.registered:
+    known = symbols.functions.get(decl.name)
+    if known is not None and not known.registered:
         symbols.findings.add("E203", f"`{decl.name}` is a built-in function", name_of(decl), hint="choose another name")
-    elif given is not None and given.call is not unregistered and not given.takes(len(types)):
-        message = f"`{decl.name}` is declared with {counted(len(types), 'argument')}, but Python registered it with {given.arity}"
+    elif known is not None and known.call is not unregistered and not known.takes(len(types)):
+        message = f"`{decl.name}` is declared with {counted(len(types), 'argument')}, but Python registered it with {known.arity}"
         symbols.findings.add("E206", message, name_of(decl))
-    elif given is None or given.call is unregistered:
+    elif known is None or known.call is unregistered:
         symbols.functions[decl.name] = Function(
             decl.name, types, known_type(decl.result), unregistered, registered=True
         )
