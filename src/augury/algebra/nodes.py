@@ -568,6 +568,11 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(part)
 
 
+def scans(node: Node) -> list[Scan]:
+    """The scans of a pattern, absences aside."""
+    return [part for part in walk(node) if isinstance(part, Scan)]
+
+
 def walk_all(node: Node) -> Iterator[Node]:
     """The pattern and all its parts, absences included."""
     for part in walk(node):

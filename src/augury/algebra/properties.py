@@ -183,7 +183,7 @@ def interval_table(rule: n.Rule, tick: int | None = None) -> tuple[Bounds[Point]
         builder.close()
     except Contradiction:
         return None
-    scans = {x.span.start: builder.interval(x) for x in n.walk(body) if isinstance(x, n.Scan)}
+    scans = {scan.span.start: builder.interval(scan) for scan in n.scans(body)}
     return builder.table, scans, whole
 
 

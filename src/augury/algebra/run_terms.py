@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Condition, Run, Scan, bound_vars, condition_terms, conditions, walk
+from augury.algebra.nodes import Condition, Run, Scan, bound_vars, condition_terms, conditions, scans
 from augury.algebra.ready import binds
 from augury.algebra.terms import Aggregate, Prev, Var, Wild
 from augury.algebra.terms import walk as walk_terms
@@ -33,11 +33,8 @@ def run_labels(run: Run) -> set[str]:
 
 def events_of(run: Run) -> tuple[Scan, ...]:
     """The events of a run: each atom of its parts with nothing but the key."""
-    scans = (node for part in run.parts for node in walk(part.input) if isinstance(node, Scan))
-    key = set(run.key)
-    return tuple(
-        dict.fromkeys(
-            Scan(s.type, tuple(Var(a.name) if isinstance(a, Var) and a.name in key else Wild() for a in s.args))
-            for s in scans
-        )
-    )
+    found: dict[Scan, None] = {}
+    for scan in (scan for part in run.parts for scan in scans(part.input)):
+        args = (Var(a.name) if isinstance(a, Var) and a.name in run.key else Wild() for a in scan.args)
+        found[Scan(scan.type, tuple(args))] = None
+    return tuple(found)

@@ -99,11 +99,9 @@ def _of_rule(rule: n.Rule, asked: Asked, world: Nearby, words: Words, now: int) 
     wanted: dict[str, Value] = {}
     world.scalars.rule = rule.label
     if asked.args and not all(bind(h, a, world.scalars, wanted) for h, a in zip(rule.args, asked.args, strict=True)):
-        total = sum(isinstance(node, n.Scan) for node in n.walk(rule.body))
-        return Miss(rule.label, (), total, (f"its head is `{words.atom(rule.type, rule.args, {})}`",))
+        return Miss(rule.label, (), len(n.scans(rule.body)), (f"its head is `{words.atom(rule.type, rule.args, {})}`",))
     world.wanted, world.interval = wanted, asked.interval
-    scans = [node for node in n.walk(rule.body) if isinstance(node, n.Scan)]
-    world.beside = (*scans, *(collect.pattern for collect in rule.collects))
+    world.beside = (*n.scans(rule.body), *(collect.pattern for collect in rule.collects))
     search = Search(world, words)
     offers = search.best(rule.body)
     world.interval = None  # what is collected may lie outside: the derived event then has another interval

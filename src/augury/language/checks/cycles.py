@@ -102,7 +102,7 @@ def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: 
     found = interval_table(rule, tick)
     result: set[Predicate] = set()
     body = place(rule.body)
-    for node in (part for part in n.walk(body) if isinstance(part, n.Scan)) if since else _unlengthened(body):
+    for node in n.scans(body) if since else _unlengthened(body):
         if node.predicate in group and found is not None:
             table, names, whole = found
             name = names.get(node.span.start, "")
@@ -131,7 +131,7 @@ def _lengthens(node: n.Node) -> bool:
 
 def _computes_head(rule: n.Rule, making: Making) -> bool:
     where = [c for node in n.walk(rule.body) for c in n.conditions(node)]
-    bound = {v for node in n.walk(rule.body) if isinstance(node, n.Scan) for v in variables(*node.args)}
+    bound = {v for scan in n.scans(rule.body) for v in variables(*scan.args)}
     made = making.made(where, bound)
     made |= rule.totals.keys()
     if rule.since is not None and rule.since != "END" and any(isinstance(p, Apply) for p in walk_terms(rule.since)):

@@ -184,8 +184,7 @@ class _Scope:
             return f"did you mean `{close}`?"
         if place == "a negation":
             return "give it a value before, or write `_` where any value will do"
-        scans = (node for node in n.walk(self.rule.body) if isinstance(node, n.Scan))
-        if place != "the head" and any(name in variables(*scan.args) for scan in scans):
+        if place != "the head" and any(name in variables(*scan.args) for scan in n.scans(self.rule.body)):
             return "the condition is attached to a part of the pattern; put the WHERE around all of it"
         return "an event, a static predicate or `=` must give it a value"
 

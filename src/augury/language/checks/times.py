@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Either, Part, Rule, Run, Scan, Select, walk
+from augury.algebra.nodes import Either, Part, Rule, Run, Scan, Select, scans, walk
 from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.algebra.relations import Reason
@@ -41,7 +41,7 @@ def _can_end(part: Part, run: Run) -> bool:
     """Whether an event of the run may come that is no iteration; after THEN, it would be passed over."""
     if part.between != "NEXT":
         return False
-    takes = {s.predicate for s in walk(part.input) if isinstance(s, Scan) and _takes_all(s, run)}
+    takes = {scan.predicate for scan in scans(part.input) if _takes_all(scan, run)}
     return bool(part.where) or isinstance(part.input, Select) or any(s.predicate not in takes for s in run.among)
 
 

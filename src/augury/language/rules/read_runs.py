@@ -26,7 +26,7 @@ from augury.errors import Note
 from augury.language.rules import syntax as s
 from augury.language.rules.collecting import counted_label
 from augury.language.rules.patterns import Patterns
-from augury.language.rules.run_parts import OWN_RULE, Draft, RunLiteral, RunParts, scans_of
+from augury.language.rules.run_parts import OWN_RULE, Draft, RunLiteral, RunParts
 
 
 class Runs(RunParts):
@@ -345,7 +345,7 @@ class Runs(RunParts):
         """No other event has a variable of an iteration as an argument."""
         for pattern in patterns:
             for draft in self.drafts:
-                self._no_arguments(draft, scans_of(pattern), "another event")
+                self._no_arguments(draft, n.scans(pattern), "another event")
 
 
 def _plain_moments(expr: Expr) -> list[Moment]:

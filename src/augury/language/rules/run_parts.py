@@ -169,7 +169,7 @@ class RunParts:
         return self._atoms(node)
 
     def _scans(self) -> list[n.Scan]:
-        return [scan for draft in self.drafts for scan in scans_of(draft.node)]
+        return [scan for draft in self.drafts for scan in n.scans(draft.node)]
 
     def _find_key(self) -> None:
         if self.choice.per is not None:
@@ -194,7 +194,7 @@ class RunParts:
         seen = set(self.key)
         for number, draft in enumerate(self.drafts):
             for before in self.drafts[:number]:
-                self._no_arguments(before, scans_of(draft.node), "another part")
+                self._no_arguments(before, n.scans(draft.node), "another part")
             if draft.repeats:
                 draft.own = draft.vars - seen
             seen |= draft.vars
@@ -207,10 +207,6 @@ class RunParts:
                 message = f"`{name}` has a value in each iteration of {draft.span.quoted}, and cannot be an argument of {where}"
                 hint = f"give the argument a variable of its own, and compare it: `{name}2 = last({name})`"
                 self._error("E236", message, span, hint=hint)
-
-
-def scans_of(node: n.Node) -> list[n.Scan]:
-    return [part for part in n.walk(node) if isinstance(part, n.Scan)]
 
 
 def show_scan(scan: n.Scan) -> str:
