@@ -49,7 +49,7 @@ def _slots(condition: n.Condition, run: n.Run) -> list[Slot]:
     """Where a condition may become decidable first; nowhere, where only the end will do."""
     bound = run_variables(run)
     needs = n.condition_vars(condition) - binds(condition, bound)
-    labels = set(condition.labels) if isinstance(condition, n.Spans) else n.condition_labels(condition)
+    labels = n.condition_labels(condition)
     if not needs <= bound or not labels <= run_labels(run):
         return []
     binders = [_binders(name, run) for name in sorted(needs)]

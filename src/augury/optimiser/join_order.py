@@ -56,13 +56,7 @@ def _related(part: n.Node, others: list[n.Node], where: tuple[n.Condition, ...])
         return True
     mine, theirs = n.bound_labels(part), {label for other in others for label in n.bound_labels(other)}
     for condition in where:
-        named = (
-            {condition.left, condition.right}
-            if isinstance(condition, n.Relates)
-            else set(condition.labels)
-            if isinstance(condition, n.Spans)
-            else set()
-        )
+        named = n.condition_labels(condition) if isinstance(condition, n.Relates | n.Spans) else set()
         if named & mine and named & theirs:
             return True
     return False
