@@ -62,11 +62,7 @@ class _Classes:
 
 def check_types(plan: Plan, findings: Findings, clock: Kind | None = None) -> None:
     """Reports types that do not fit. With a clock, times and durations are its own; without, either clock's."""
-    checker = _Types(plan, findings, clock)
-    for rule in plan.rules:
-        checker.rule(rule)
-    checker.clauses(plan.clauses)
-    checker.report()
+    _Types(plan, findings, clock).report()
 
 
 def check_subjects(plan: Plan, findings: Findings, given: Iterable[str] = ()) -> None:
@@ -78,15 +74,12 @@ def check_subjects(plan: Plan, findings: Findings, given: Iterable[str] = ()) ->
         *(clause.name for clause in plan.clauses),
         *(rule.makes for rule in plan.rules),
     }
-    checker = _Types(plan, Findings(), None)
-    for rule in plan.rules:
-        checker.rule(rule)
-    checker.clauses(plan.clauses)
+    classes = _Types(plan, Findings(), None).classes
     for atom, asking in static_atoms(plan):
         subject = atom.args[0] if len(atom.args) == 2 and ":" in atom.name and atom.name not in aside else None
         if not isinstance(subject, Var) or asking is None:
             continue
-        uses = checker.classes.uses.get(checker.classes.find((("rule", asking.label), subject.name)), [])
+        uses = classes.uses.get(classes.find((("rule", asking.label), subject.name)), [])
         text = next((use for use in uses if use.declared and use.kinds == {"string"} and use.span in asking.span), None)
         if text is not None:
             message = f"`{subject.name}` is a string, and the subject of a property is an IRI: they are never equal"
@@ -104,12 +97,15 @@ class _Types:
             self._declare("event", name, attributes)
         for name, attributes in plan.static.items():
             self._declare("static", name, attributes)
+        for rule in plan.rules:
+            self._rule(rule)
+        self._clauses(plan.clauses)
 
     def _declare(self, what: str, name: str, attributes: tuple[Attribute, ...]) -> None:
         for i, attribute in enumerate(attributes):
             self.declared[what, name, len(attributes), i] = attribute
 
-    def rule(self, rule: Rule) -> None:
+    def _rule(self, rule: Rule) -> None:
         scope = ("rule", rule.label)
         for node in rule.nodes:
             if isinstance(node, Scan):
@@ -140,7 +136,7 @@ class _Types:
             hint = "write `SINCE start(o)`, `SINCE end(o) - 5min` or `SINCE END`"
             self.findings.add("E263", message, since.span, hint=hint)
 
-    def clauses(self, clauses: Iterable[Clause]) -> None:
+    def _clauses(self, clauses: Iterable[Clause]) -> None:
         for number, clause in enumerate(clauses):
             scope = ("clause", str(number))
             self._atom("static", clause.name, clause.args, scope, fact=not clause.body)
@@ -232,8 +228,8 @@ class _Types:
                 of = self._kinds(expr.of, scope)
                 default = of if expr.default is None else self._kinds(expr.default, scope)
                 if not of & default:
-                    message = f"{_described(expr.of)} and its default {_described(expr.default or expr.of)} are of different types"
-                    self.findings.add("E601", message, expr.span)
+                    both = f"{_described(expr.of)} and its default {_described(expr.default or expr.of)}"
+                    self.findings.add("E601", f"{both} are of different types", expr.span)
                 return of & default or of
             case Aggregate():
                 row = self.plan.aggregates[expr.function]

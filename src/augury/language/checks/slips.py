@@ -65,5 +65,6 @@ def _check_window(scan: Scan, rule: Rule, findings: Findings) -> None:
         return
     length = show_duration(lengths[0].us)
     message = f"`{scan.type}({', '.join(map(show, scan.args))})` is an event here, which nothing declares or derives"
-    hint = f"a window is written `(…).{length}`, `{{o, s}} within {length}` or `w: extend(o, {length})`; if it is an event, declare it: `event {scan.type}(length: duration).`"
+    form = f"`(…).{length}`, `{{o, s}} within {length}` or `w: extend(o, {length})`"
+    hint = f"a window is written {form}; if it is an event, declare it: `event {scan.type}(length: duration).`"
     findings.add("W309", message, scan.span, hint=hint)
