@@ -168,10 +168,7 @@ def from_json(value: Any) -> Value:
             return Term(functor, tuple(from_json(a) for a in args))
         case list() | tuple():
             return tuple(from_json(a) for a in value)
-    raise DataError(
-        f"not a value: {_in_json(value)}",
-        hint='a nested term is {"functor": "loc", "args": ["N", 4042]}',
-    )
+    raise DataError(f"not a value: {_in_json(value)}", hint='a nested term is {"functor": "loc", "args": ["N", 4042]}')
 
 
 def _in_json(value: Any) -> str:

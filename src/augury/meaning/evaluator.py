@@ -6,13 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import (
-    UNRESTRICTED,
-    Join,
-    Repeat,
-    Rule,
-    walk_all,
-)
+from augury.algebra.nodes import UNRESTRICTED, Join, Repeat, Rule, walk_all
 from augury.algebra.place import placed, varying
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
@@ -28,15 +22,7 @@ from augury.meaning.patterns import World
 from augury.meaning.rdf_by_rdflib import TermTriple
 from augury.meaning.spaseq import answers
 from augury.meaning.static import Static
-from augury.model import (
-    Event,
-    Fact,
-    HistoryItem,
-    OrderKey,
-    Value,
-    content_id,
-    type_name,
-)
+from augury.model import Event, Fact, HistoryItem, OrderKey, Value, content_id, type_name
 from augury.standing import standing
 
 
