@@ -110,10 +110,9 @@ class Timing:
         match node:
             case n.Scan():
                 name = self._new(node.type)
-                if self.lengths is not None:
-                    longest = self.lengths.get(node.predicate, 0)
-                    if longest is not None:
-                        self._at_most(name, "e", name, "s", Limit(longest))
+                longest = None if self.lengths is None else self.lengths.get(node.predicate, 0)
+                if longest is not None:
+                    self._at_most(name, "e", name, "s", Limit(longest))
                 return name
             case n.Instant():
                 name = self._new("point")
