@@ -256,14 +256,7 @@ class Findings:
     _seen: set[tuple[str, str, Span]] = field(default_factory=set)
     _wrong: dict[Source, list[tuple[int, int]]] = field(default_factory=dict)
 
-    def add(
-        self,
-        code: str,
-        message: str,
-        span: Span,
-        *notes: Note,
-        hint: str | None = None,
-    ) -> None:
+    def add(self, code: str, message: str, span: Span, *notes: Note, hint: str | None = None) -> None:
         message = self._short(message)
         if (code, message, span) in self._seen:
             return

@@ -12,8 +12,9 @@ import math
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from functools import lru_cache, reduce
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from augury.clock import Duration, Timestamp, read_timestamp
@@ -98,28 +99,15 @@ def has_null(value: Value) -> bool:
     return False
 
 
+_TYPES = {
+    NoneType: "null", bool: "bool", int: "int", float: "float", str: "string", Timestamp: "timestamp",
+    Duration: "duration", Iri: "iri", Term: "term", tuple: "list",
+}  # fmt: skip
+_ESCAPED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+
+
 def type_name(value: Value) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "bool"
-        case int():
-            return "int"
-        case float():
-            return "float"
-        case str():
-            return "string"
-        case Timestamp():
-            return "timestamp"
-        case Duration():
-            return "duration"
-        case Iri():
-            return "iri"
-        case Term():
-            return "term"
-        case tuple():
-            return "list"
+    return next(name for kind, name in _TYPES.items() if isinstance(value, kind))
 
 
 def show_value(value: Value) -> str:
@@ -130,15 +118,7 @@ def show_value(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return (
-                "'"
-                + value.replace("\\", "\\\\")
-                .replace("'", "\\'")
-                .replace("\n", "\\n")
-                .replace("\t", "\\t")
-                .replace("\r", "\\r")
-                + "'"
-            )
+            return f"'{value.translate(_ESCAPED)}'"
         case Timestamp():
             return f"@'{value}'"
         case float():
@@ -151,9 +131,7 @@ def show_value(value: Value) -> str:
 def to_json(value: Value) -> Any:
     """A value as JSON; timestamps and durations as text, a nested term as functor and arguments."""
     match value:
-        case Timestamp():
-            return str(value)
-        case Duration():
+        case Timestamp() | Duration():
             return str(value)
         case Iri():
             return value.text
@@ -179,9 +157,7 @@ def from_json(value: Any) -> Value:
             if math.isinf(value):
                 raise DataError("an infinite number")
             return value + 0.0
-        case datetime():
-            return Timestamp(read_timestamp(value.isoformat()))
-        case date():
+        case date():  # a datetime among them
             return Timestamp(read_timestamp(value.isoformat()))
         case timedelta():
             length = value // timedelta(microseconds=1)
@@ -192,10 +168,7 @@ def from_json(value: Any) -> Value:
             return Term(functor, tuple(from_json(a) for a in args))
         case list() | tuple():
             return tuple(from_json(a) for a in value)
-    raise DataError(
-        f"not a value: {_in_json(value)}",
-        hint='a nested term is {"functor": "loc", "args": ["N", 4042]}',
-    )
+    raise DataError(f"not a value: {_in_json(value)}", hint='a nested term is {"functor": "loc", "args": ["N", 4042]}')
 
 
 def _in_json(value: Any) -> str:

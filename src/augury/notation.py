@@ -31,15 +31,19 @@ _REVOKE = re.compile(r"revoke\s+(?P<id>[\w.-]+)(?:\s+known\s+(?P<known>\S.*))?")
 
 def read_atom(text: str, prefixes: Mapping[str, str] | None = None) -> tuple[str, tuple[Value, ...]]:
     """The name and values of a ground atom; `prefixes` are those of the program it belongs to."""
-    findings = Findings()
-    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in (prefixes or {}).items() if name)
-    modules = read(Source("", f"{declared}{text}."), findings)
-    plan = translate(modules, findings)
-    if findings.errors or len(plan.clauses) != 1 or plan.clauses[0].body:
-        detail = findings.errors[0].message if findings.errors else "write it as wind('l1', 12.5)"
-        raise DataError(f"not an event: {text!r}; {detail}")
-    clause: Clause = plan.clauses[0]
+    clause = read_fact(text, text, prefixes or {}, "wind('l1', 12.5)")
     return clause.name, tuple(_ground(a, text) for a in clause.args)
+
+
+def read_fact(atom: str, written: str, prefixes: Mapping[str, str], form: str) -> Clause:
+    """An atom as a static rule without a body; where it is none, `written` is quoted and `form` said."""
+    findings = Findings()
+    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in prefixes.items() if name)
+    found = translate(read(Source("", f"{declared}{atom}."), findings), findings).clauses
+    if findings.errors or len(found) != 1 or found[0].body:
+        detail = findings.errors[0].message if findings.errors else f"write it as {form}"
+        raise DataError(f"not an event: {written!r}; {detail}")
+    return found[0]
 
 
 def _ground(expr: Expr, text: str) -> Value:

@@ -39,14 +39,20 @@ def _numbers(values: list[Value]) -> list[Fraction]:
     return [Fraction(v) for v in values]  # type: ignore[arg-type]
 
 
+def _measures(values: list[Value]) -> tuple[list[Fraction], Callable[[Fraction], Value]]:
+    """Numbers, or durations as numbers of microseconds, and what makes a value of such a number."""
+    if all(isinstance(v, Duration) for v in values):
+        return [Fraction(v.us) for v in values if isinstance(v, Duration)], lambda exact: Duration(round(exact))
+    return _numbers(values), _float
+
+
 def _sum(values: list[Value]) -> Value:
     if not values:
         return None
-    if all(isinstance(v, Duration) for v in values):
-        return Duration(sum(v.us for v in values if isinstance(v, Duration)))
-    exact = sum(_numbers(values), Fraction(0))
-    if any(isinstance(v, float) for v in values):
-        return _float(exact)
+    numbers, made = _measures(values)
+    exact = sum(numbers, Fraction(0))
+    if not all(isinstance(v, int) for v in values):
+        return made(exact)
     if not MIN_INT <= exact <= MAX_INT:
         raise RowError("integer overflow")
     return int(exact)
@@ -55,9 +61,8 @@ def _sum(values: list[Value]) -> Value:
 def _avg(values: list[Value]) -> Value:
     if not values:
         return None
-    if all(isinstance(v, Duration) for v in values):
-        return Duration(round(Fraction(sum(v.us for v in values if isinstance(v, Duration)), len(values))))
-    return _float(sum(_numbers(values), Fraction(0)) / len(values))
+    numbers, made = _measures(values)
+    return made(sum(numbers, Fraction(0)) / len(values))
 
 
 def _variance(values: list[Value]) -> Fraction | None:
@@ -83,14 +88,12 @@ def _percentile_of(values: list[Value], percent: Fraction) -> Value:
     """Between the two values that lie around it, in proportion."""
     if not values:
         return None
-    durations = all(isinstance(v, Duration) for v in values)
-    ordered = (
-        sorted(Fraction(v.us) for v in values if isinstance(v, Duration)) if durations else sorted(_numbers(values))
-    )
+    numbers, made = _measures(values)
+    ordered = sorted(numbers)
     at = percent / 100 * (len(ordered) - 1)
     low = math.floor(at)
     exact = ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (at - low)
-    return Duration(round(exact)) if durations else _float(exact)
+    return made(exact)
 
 
 def _percentile(pairs: list[Value]) -> Value:

@@ -53,7 +53,8 @@ class Windows:
         names = {1: "month", 3: "quarter", 12: "year"}
         size = names[self.size] if self.unit == "month" else show_duration(self.size)
         hop = "" if self.hop == self.size else f", {show_duration(self.hop)}"
-        origin = "" if self.origin is None else f", from = @'{self.origin}'" if isinstance(self.origin, Timestamp) else f", from = {self.origin}"  # fmt: skip
+        begins = f"@'{self.origin}'" if isinstance(self.origin, Timestamp) else self.origin
+        origin = "" if self.origin is None else f", from = {begins}"
         return f"every({size}{hop}{origin}{f', zone = {self.zone!r}' if self.zone else ''})"
 
     @property
@@ -65,11 +66,13 @@ class Windows:
 def refuse_clock(windows: Windows, kind: str, rule: str) -> None:
     """Raises where windows have no meaning on a clock."""
     if kind == "logical" and windows.on_calendar:
-        raise RunError(f"rule `{rule}` has windows of the calendar, `{windows.text}`, but the run is on the logical clock",
-                       hint="use --clock timestamp, or windows of seconds, minutes, hours or days")  # fmt: skip
+        message = f"rule `{rule}` has windows of the calendar, `{windows.text}`, but the run is on the logical clock"
+        hint = "use --clock timestamp, or windows of seconds, minutes, hours or days"
+        raise RunError(message, hint=hint)
     if kind == "timestamp" and isinstance(windows.origin, int):
-        raise RunError(f"rule `{rule}` counts windows from the tick {windows.origin}, but the run is on timestamps",
-                       hint="write the time as @'2026-01-31 10:00'")  # fmt: skip
+        message = f"rule `{rule}` counts windows from the tick {windows.origin}, but the run is on timestamps"
+        hint = "write the time as @'2026-01-31 10:00'"
+        raise RunError(message, hint=hint)
 
 
 class Line:

@@ -160,7 +160,8 @@ class Scalars:
             raise
         except Exception as error:
             shown = ", ".join(show_value(a) for a in args)
-            raise RunError(f"the function `{name}` raised {type(error).__name__}: {error}\n  in rule `{self.rule}`, called as {name}({shown})") from error  # fmt: skip
+            what = f"the function `{name}` raised {type(error).__name__}: {error}"
+            raise RunError(f"{what}\n  in rule `{self.rule}`, called as {name}({shown})") from error
 
     def ground(self, expr: Expr, binding: Binding) -> bool:
         return variables(expr) <= binding.keys() and not _has_wild(expr)

@@ -45,23 +45,25 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class Holds:
-    """A static predicate holds; binds what it leaves open. `was`: it held one time point before the occurrence ended."""
+class _Asked:
+    """A static predicate that is asked for. `was`: as it was one time point before the occurrence ended."""
 
     name: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
     was: bool = False
 
+    @property
+    def predicate(self) -> tuple[str, int]:
+        return (self.name, len(self.args))
 
-@dataclass(frozen=True)
-class Unless:
-    """No answer of a static predicate; `was` as for `Holds`."""
 
-    name: str
-    args: tuple[Expr, ...]
-    span: Span = _SPAN
-    was: bool = False
+class Holds(_Asked):
+    """A static predicate holds; binds what it leaves open."""
+
+
+class Unless(_Asked):
+    """A static predicate has no answer."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,10 @@ class Scan:
     type: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
+
+    @property
+    def predicate(self) -> tuple[str, int]:
+        return (self.type, len(self.args))
 
 
 @dataclass(frozen=True)
@@ -453,6 +459,17 @@ class Rule:
         return (self.body, *(collect.pattern for collect in self.collects))
 
     @property
+    def nodes(self) -> Iterator[Node]:
+        """All parts of its patterns, absences included."""
+        return (node for pattern in self.patterns for node in walk_all(pattern))
+
+    @property
+    def conditions(self) -> Iterator[Condition]:
+        """All conditions: those in its patterns, then those beside."""
+        yield from (condition for node in self.nodes for condition in conditions(node))
+        yield from self.beside
+
+    @property
     def beside(self) -> tuple[Condition, ...]:
         """The conditions outside of its patterns: on what is collected, and on groups."""
         return (*(c for collect in self.collects for c in collect.where), *self.having)
@@ -484,6 +501,10 @@ class Clause:
     body: tuple[Condition, ...] = ()
     cut: bool = False
     span: Span = _SPAN
+
+    @property
+    def predicate(self) -> tuple[str, int]:
+        return (self.name, len(self.args))
 
 
 def inputs(node: Node) -> tuple[Node, ...]:
@@ -547,6 +568,11 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(part)
 
 
+def scans(node: Node) -> list[Scan]:
+    """The scans of a pattern, absences aside."""
+    return [part for part in walk(node) if isinstance(part, Scan)]
+
+
 def walk_all(node: Node) -> Iterator[Node]:
     """The pattern and all its parts, absences included."""
     for part in walk(node):
@@ -562,6 +588,44 @@ def written(node: Node) -> Iterator[Node]:
         for absent in absences(part):
             if not (isinstance(part, Run) and absent in part.among):
                 yield from written(absent)
+
+
+def walk_condition(condition: Condition) -> Iterator[Condition]:
+    """The condition, and those inside where it joins several by `or`."""
+    yield condition
+    if isinstance(condition, AnyOf):
+        for option in condition.options:
+            for inner in option:
+                yield from walk_condition(inner)
+
+
+def condition_terms(condition: Condition) -> Iterator[Expr]:
+    """The expressions that a condition is written with, those of absent patterns aside."""
+    for part in walk_condition(condition):
+        if isinstance(part, Compare):
+            yield part.left
+            yield part.right
+        elif isinstance(part, Holds | Unless):
+            yield from part.args
+        elif isinstance(part, NoneInside):
+            for inner in part.where:
+                yield from condition_terms(inner)
+
+
+def mapped_condition(condition: Condition, change: Callable[[Expr], Expr]) -> Condition:
+    """The condition with each of its expressions changed; absences stay as they are."""
+    match condition:
+        case Compare():
+            return replace(condition, left=change(condition.left), right=change(condition.right))
+        case Holds() | Unless():
+            return replace(condition, args=tuple(map(change, condition.args)))
+        case AnyOf():
+            options = tuple(tuple(mapped_condition(c, change) for c in option) for option in condition.options)
+            return replace(condition, options=options)
+        case NoneInside() | Relates() | Relative() | Spans():
+            return condition
+        case _:
+            assert_never(condition)
 
 
 def condition_vars(condition: Condition) -> set[str]:
@@ -642,4 +706,4 @@ def bound_labels(node: Node) -> set[str]:
 
 def event_types(node: Node) -> set[tuple[str, int]]:
     """The types that the pattern reads, absences included."""
-    return {(n.type, len(n.args)) for n in walk_all(node) if isinstance(n, Scan)}
+    return {n.predicate for n in walk_all(node) if isinstance(n, Scan)}

@@ -12,41 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Collect,
-    Compare,
-    Condition,
-    Either,
-    Every,
-    Graph,
-    Holds,
-    Instant,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Relates,
-    Relative,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Spans,
-    Unfold,
-    Unless,
-    Within,
-    bound_labels,
-    bound_vars,
-    condition_labels,
-    condition_vars,
-    conditions,
-    event_types,
-    mapped,
-    walk,
-    walk_all,
-)
+from augury.algebra import nodes as n
 from augury.algebra.place_runs import place_run, sink_into_run
 from augury.algebra.plan import Plan
 from augury.algebra.ready import binds as binds
@@ -57,34 +23,36 @@ from augury.algebra.terms import is_pure
 from augury.model import Fact
 
 
-def place(node: Node, varying: Collection[str] = ()) -> Node:
+def place(node: n.Node, varying: Collection[str] = ()) -> n.Node:
     """The pattern with its conditions and windows placed.
 
     Conditions on facts in `varying`, and those with a function that is not pure, stay where they are written.
     """
     match node:
-        case Select():
+        case n.Select():
             result = place(node.input, varying)
-            for condition in ready_order(node.where, bound_vars(result)):
-                if isinstance(condition, NoneInside):
-                    pattern, where = _correlated(condition.pattern, bound_vars(result), varying)
+            for condition in ready_order(node.where, n.bound_vars(result)):
+                if isinstance(condition, n.NoneInside):
+                    pattern, where = _correlated(condition.pattern, n.bound_vars(result), varying)
                     condition = replace(condition, pattern=pattern, where=where)
                 stays = _varies(condition, varying) or not _is_pure(condition)
                 result = _attach(condition, result) if stays else _sink(condition, result)
             return result
-        case Within():
+        case n.Within():
             inner = place(node.input, varying)
             pushed = _push_window(inner, node.length)
-            return pushed if isinstance(inner, Join | Repeat | Run) else replace(node, input=pushed)
-        case Run():
+            return pushed if isinstance(inner, n.Join | n.Repeat | n.Run) else replace(node, input=pushed)
+        case n.Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
-        case Either() | Every() | Graph() | Instant() | Join() | Label() | Repeat() | Scan() | Unfold():
+        case (
+            n.Either() | n.Every() | n.Graph() | n.Instant() | n.Join() | n.Label() | n.Repeat() | n.Scan() | n.Unfold()
+        ):
             pass
         case _:
             assert_never(node)
-    below = mapped(node, lambda part: place(part, varying))
-    if isinstance(below, Join) and below.absent is not None:
-        absent, where = _correlated(below.absent, bound_vars(below.left) | bound_vars(below.right), varying)
+    below = n.mapped(node, lambda part: place(part, varying))
+    if isinstance(below, n.Join) and below.absent is not None:
+        absent, where = _correlated(below.absent, n.bound_vars(below.left) | n.bound_vars(below.right), varying)
         return replace(below, absent=absent, absent_where=where)
     return below
 
@@ -103,210 +71,151 @@ def reading(plan: Plan, names: Iterable[str]) -> set[str]:
     return found
 
 
-def placed(rule: Rule, varying: Collection[str], retention: int | None = None, unbounded: Collection[str] = ()) -> Rule:
+def placed(
+    rule: n.Rule, varying: Collection[str], retention: int | None = None, unbounded: Collection[str] = ()
+) -> n.Rule:
     """The rule with its conditions placed; a retention is a window on the rules that have no bound of their own."""
     kept = retention is not None and rule.label in unbounded
-    body = place(Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
+    body = place(n.Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
     return replace(rule, body=body, collects=tuple(_placed_collect(c, varying) for c in rule.collects))
 
 
-def _placed_collect(collect: Collect, varying: Collection[str]) -> Collect:
+def _placed_collect(collect: n.Collect, varying: Collection[str]) -> n.Collect:
     """Conditions that only concern what is collected are tested once for each, not once for each row."""
-    own = bound_vars(collect.pattern)
-    first = tuple(c for c in collect.where if condition_vars(c) <= own and not condition_labels(c))
-    pattern = Select(collect.pattern, first, collect.span) if first else collect.pattern
+    own = n.bound_vars(collect.pattern)
+    first = tuple(c for c in collect.where if n.condition_vars(c) <= own and not n.condition_labels(c))
+    pattern = n.Select(collect.pattern, first, collect.span) if first else collect.pattern
     rest = tuple(c for c in collect.where if c not in first)
     return replace(collect, pattern=place(pattern, varying), where=rest)
 
 
-def _correlated(absent: Node, outer: set[str], varying: Collection[str]) -> tuple[Node, tuple[Condition, ...]]:
+def _correlated(absent: n.Node, outer: set[str], varying: Collection[str]) -> tuple[n.Node, tuple[n.Condition, ...]]:
     """An absent pattern, and those of its conditions that use variables of what it is absent from.
 
     NOT(c(Z) WHERE Z > X).[a(X), b]   →   absent c(Z), where Z > X
     """
-    if not isinstance(absent, Select):
+    if not isinstance(absent, n.Select):
         return place(absent, varying), ()
-    own = bound_vars(absent.input)
-    kept: list[Condition] = []
-    free: list[Condition] = []
+    own = n.bound_vars(absent.input)
+    kept: list[n.Condition] = []
+    free: list[n.Condition] = []
     for condition in ready_order(absent.where, own | outer):
-        foreign = condition_vars(condition) & outer - own or condition_labels(condition)
+        foreign = n.condition_vars(condition) & outer - own or n.condition_labels(condition)
         (free if foreign or _binds_any(free, condition) else kept).append(condition)
     inner = place(replace(absent, where=tuple(kept)), varying) if kept else place(absent.input, varying)
     return inner, tuple(free)
 
 
-def _binds_any(earlier: list[Condition], condition: Condition) -> bool:
+def _binds_any(earlier: list[n.Condition], condition: n.Condition) -> bool:
     """Whether an earlier condition binds a variable of this one."""
-    return any(binds(e, set()) & condition_vars(condition) for e in earlier)
+    return any(binds(e, set()) & n.condition_vars(condition) for e in earlier)
 
 
-def _varies(condition: Condition, varying: Collection[str]) -> bool:
-    match condition:
-        case Holds() | Unless():
-            return condition.name in varying
-        case AnyOf():
-            return any(_varies(c, varying) for option in condition.options for c in option)
-        case Compare() | NoneInside() | Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
-    return False
+def _varies(condition: n.Condition, varying: Collection[str]) -> bool:
+    return any(part.name in varying for part in n.walk_condition(condition) if isinstance(part, n.Holds | n.Unless))
 
 
-def _is_pure(condition: Condition) -> bool:
+def _is_pure(condition: n.Condition) -> bool:
     """Whether a condition calls no function that may give something else the next time."""
-    match condition:
-        case Compare():
-            return is_pure(condition.left) and is_pure(condition.right)
-        case Holds() | Unless():
-            return all(is_pure(a) for a in condition.args)
-        case AnyOf():
-            return all(_is_pure(c) for option in condition.options for c in option)
-        case NoneInside():
-            return all(map(_is_pure, (*condition.where, *_inside(condition.pattern))))
-        case Relates() | Spans() | Relative():
-            return True
-        case _:
-            assert_never(condition)
+    absent = [part.pattern for part in n.walk_condition(condition) if isinstance(part, n.NoneInside)]
+    return is_pure(*n.condition_terms(condition)) and all(_is_pure(c) for node in absent for c in _inside(node))
 
 
-def _inside(pattern: Node) -> Iterator[Condition]:
+def _inside(pattern: n.Node) -> Iterator[n.Condition]:
     """The conditions of a pattern, absences included."""
-    for node in walk_all(pattern):
-        yield from conditions(node)
-        if isinstance(node, Join):
+    for node in n.walk_all(pattern):
+        yield from n.conditions(node)
+        if isinstance(node, n.Join):
             yield from node.absent_where
 
 
-def _attach(condition: Condition, node: Node) -> Node:
+def _attach(condition: n.Condition, node: n.Node) -> n.Node:
     """At the operator that the condition was written at: facts are seen at the end of its occurrences."""
-    match node:
-        case Join() | Run():
-            return replace(node, where=(*node.where, condition))
-        case Label():
-            return replace(node, input=_attach(condition, node.input))
-        case Select():
-            return replace(node, where=(*node.where, condition))
-        case Either() | Every() | Graph() | Instant() | Repeat() | Scan() | Unfold() | Within():
-            pass
-        case _:
-            assert_never(node)
-    return Select(node, (condition,), condition.span)
+    if isinstance(node, n.Label):
+        return replace(node, input=_attach(condition, node.input))
+    return _add(condition, node)
 
 
-def _sink(condition: Condition, node: Node) -> Node:
+def _sink(condition: n.Condition, node: n.Node) -> n.Node:
     match condition:
-        case Spans():
+        case n.Spans():
             return _sink_span(condition, node)
-        case Holds() | Compare(op="=") if new := binds(condition, bound_vars(node)):
-            return _sink_once(condition, node, condition_vars(condition) - new, condition_labels(condition))
-        case Relative():
-            return _sink_once(condition, node, set(), {condition.anchor})
-        case NoneInside():
-            shared = condition_vars(condition) & bound_vars(node)
-            return _sink_all(condition, node, shared, {condition.window} | not_looked_for(condition, node))
-        case AnyOf() | Compare() | Holds() | Relates() | Unless():
+        case n.Holds() | n.Compare(op="=") if new := binds(condition, n.bound_vars(node)):
+            return _sink_into(
+                condition, node, n.condition_vars(condition) - new, n.condition_labels(condition), once=True
+            )
+        case n.Relative():
+            return _sink_into(condition, node, set(), {condition.anchor}, once=True)
+        case n.NoneInside():
+            shared = n.condition_vars(condition) & n.bound_vars(node)
+            return _sink_into(condition, node, shared, {condition.window} | not_looked_for(condition, node))
+        case n.AnyOf() | n.Compare() | n.Holds() | n.Relates() | n.Unless():
             pass
         case _:
             assert_never(condition)
-    return _sink_all(condition, node, condition_vars(condition), condition_labels(condition))
+    return _sink_into(condition, node, n.condition_vars(condition), n.condition_labels(condition))
 
 
-def not_looked_for(condition: NoneInside, node: Node) -> set[str]:
+def not_looked_for(condition: n.NoneInside, node: n.Node) -> set[str]:
     """The labels whose occurrences the absence may meet: it is decidable only where all of them are known."""
-    types = event_types(condition.pattern)
-    return {n.label for n in walk(node) if isinstance(n, Label) and event_types(n.input) & types}
+    types = n.event_types(condition.pattern)
+    return {part.label for part in n.walk(node) if isinstance(part, n.Label) and n.event_types(part.input) & types}
 
 
-def _fits(node: Node, needs: set[str], labels: set[str]) -> bool:
-    return needs <= bound_vars(node) and labels <= bound_labels(node)
+def _sink_into(condition: n.Condition, node: n.Node, needs: set[str], labels: set[str], once: bool = False) -> n.Node:
+    """Into every lowest operator that binds what the condition needs: it is decidable at each of them.
 
-
-def _sink_all(condition: Condition, node: Node, needs: set[str], labels: set[str]) -> Node:
-    """Into every lowest operator that binds what the condition needs: it is decidable at each of them."""
+    With `once` into one of them, the left one first: what the condition binds is bound once.
+    """
+    if isinstance(node, n.Run):
+        return sink_into_run(condition, node)
+    below = [part for part in n.inputs(node) if needs <= n.bound_vars(part) and labels <= n.bound_labels(part)]
     match node:
-        case Join():
-            left, right = _fits(node.left, needs, labels), _fits(node.right, needs, labels)
-            if not left and not right:
-                return replace(node, where=(*node.where, condition))
-            return replace(
-                node,
-                left=_sink_all(condition, node.left, needs, labels) if left else node.left,
-                right=_sink_all(condition, node.right, needs, labels) if right else node.right,
-            )
-        case Either() if _fits(node.left, needs, labels) and _fits(node.right, needs, labels):
-            return replace(
-                node,
-                left=_sink_all(condition, node.left, needs, labels),
-                right=_sink_all(condition, node.right, needs, labels),
-            )
-        case Within() | Repeat() | Label() if _fits(node.input, needs, labels):
-            return replace(node, input=_sink_all(condition, node.input, needs, labels))
-        case Select() if _fits(node.input, needs, labels) and not isinstance(
-            node.input, Scan | Instant | Every | Label
-        ):
-            return replace(node, input=_sink_all(condition, node.input, needs, labels))
-        case Select():
-            return replace(node, where=(*node.where, condition))
-        case Run():
-            return sink_into_run(condition, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
+        case n.Join():
+            below = below[:1] if once else below
+        case n.Either():
+            below = below if len(below) == 2 and not once else []
+        case n.Repeat():
+            below = [] if once else below
+        case n.Select():
+            below = [] if isinstance(node.input, n.Scan | n.Instant | n.Every | n.Label) else below
+        case n.Graph() | n.Unfold():
+            below = []
+        case n.Every() | n.Instant() | n.Label() | n.Scan() | n.Within():
             pass
         case _:
             assert_never(node)
-    return Select(node, (condition,), condition.span)
+
+    def sunk(part: n.Node) -> n.Node:
+        chosen = any(part is one for one in below)
+        return _sink_into(condition, part, needs, labels, once) if chosen else part
+
+    return n.mapped(node, sunk) if below else _add(condition, node)
 
 
-def _sink_once(condition: Condition, node: Node, needs: set[str], labels: set[str]) -> Node:
-    """Into one lowest operator, the left one first: what the condition binds is bound once."""
-    match node:
-        case Join():
-            if _fits(node.left, needs, labels):
-                return replace(node, left=_sink_once(condition, node.left, needs, labels))
-            if _fits(node.right, needs, labels):
-                return replace(node, right=_sink_once(condition, node.right, needs, labels))
-            return replace(node, where=(*node.where, condition))
-        case Within() | Label() if _fits(node.input, needs, labels):
-            return replace(node, input=_sink_once(condition, node.input, needs, labels))
-        case Select():
-            if _fits(node.input, needs, labels) and not isinstance(node.input, Scan | Instant | Every | Label):
-                return replace(node, input=_sink_once(condition, node.input, needs, labels))
-            return replace(node, where=(*node.where, condition))
-        case Run():
-            return sink_into_run(condition, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
-            pass
-        case _:
-            assert_never(node)
-    return Select(node, (condition,), condition.span)
+def _add(condition: n.Condition, node: n.Node) -> n.Node:
+    """The rows of an operator for which one more condition holds."""
+    if isinstance(node, n.Join | n.Run | n.Select):
+        return replace(node, where=(*node.where, condition))
+    return n.Select(node, (condition,), condition.span)
 
 
-def _sink_span(condition: Spans, node: Node) -> Node:
+def _sink_span(condition: n.Spans, node: n.Node) -> n.Node:
     """A window over labels holds, for those of them it has, at every operator below."""
-    here = tuple(label for label in condition.labels if label in bound_labels(node))
+    here = tuple(label for label in condition.labels if label in n.bound_labels(node))
     if len(here) < 2 and not (len(condition.labels) == len(here) == 1):
         return node
     part = replace(condition, labels=here)
-    match node:
-        case Join():
-            left, right = _sink_span(condition, node.left), _sink_span(condition, node.right)
-            whole = any(set(here) <= bound_labels(side) for side in (node.left, node.right))
-            return replace(node, left=left, right=right, where=node.where if whole else (*node.where, part))
-        case Within() | Select() if set(here) <= bound_labels(node.input):
-            return replace(node, input=_sink_span(condition, node.input))
-        case Select():
-            return replace(node, where=(*node.where, part))
-        case Run():
-            return sink_into_run(part, node)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Scan() | Unfold() | Within():
-            pass
-        case _:
-            assert_never(node)
-    return Select(node, (part,), condition.span)
+    if isinstance(node, n.Join):
+        left, right = _sink_span(condition, node.left), _sink_span(condition, node.right)
+        whole = any(set(here) <= n.bound_labels(side) for side in (node.left, node.right))
+        return replace(node, left=left, right=right, where=node.where if whole else (*node.where, part))
+    if isinstance(node, n.Within | n.Select) and set(here) <= n.bound_labels(node.input):
+        return replace(node, input=_sink_span(condition, node.input))
+    return sink_into_run(part, node) if isinstance(node, n.Run) else _add(part, node)
 
 
-def _push_window(node: Node, length: int) -> Node:
+def _push_window(node: n.Node, length: int) -> n.Node:
     """A window holds at every operator below it, because intervals only grow."""
-    below = mapped(node, lambda part: _push_window(part, length))
-    return replace(below, windows=(*below.windows, length)) if isinstance(below, Join | Repeat | Run) else below
+    below = n.mapped(node, lambda part: _push_window(part, length))
+    return replace(below, windows=(*below.windows, length)) if isinstance(below, n.Join | n.Repeat | n.Run) else below

@@ -9,27 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from augury.algebra.nodes import (
-    Condition,
-    Node,
-    NoneInside,
-    Part,
-    Relative,
-    Run,
-    Select,
-    Spans,
-    bound_labels,
-    bound_vars,
-    condition_labels,
-    condition_vars,
-)
+from augury.algebra import nodes as n
 from augury.algebra.ready import binds, ready_order
 from augury.algebra.run_terms import asked_of, run_labels, run_variables
 
 Slot = tuple[int, int]  # a part, and whether the place is its `where` (0) or its `after` (1)
 
 
-def place_run(run: Run, stays: Callable[[Condition], bool]) -> Run:
+def place_run(run: n.Run, stays: Callable[[n.Condition], bool]) -> n.Run:
     """The run with its conditions placed. Those that stay are asked where they are written."""
     where, run = run.where, replace(run, where=())
     parts = tuple(replace(part, input=_selected(part, stays), where=_kept(part, stays)) for part in run.parts)
@@ -39,18 +26,18 @@ def place_run(run: Run, stays: Callable[[Condition], bool]) -> Run:
     return run
 
 
-def sink_into_run(condition: Condition, run: Run) -> Run:
+def sink_into_run(condition: n.Condition, run: n.Run) -> n.Run:
     """The run with one more condition, at every place where it may become decidable first.
 
     There are several such places where a variable is bound by whichever of some parts is not left out. What a part
     cannot decide, because another one was left out, is not asked there.
     """
-    slots = [] if isinstance(condition, Relative | NoneInside) else _slots(condition, run)
+    slots = [] if isinstance(condition, n.Relative | n.NoneInside) else _slots(condition, run)
     for number, late in slots:
         part = run.parts[number]
         if late:
             part = replace(part, after=(*part.after, condition))
-        elif _alone(condition, part) and not binds(condition, bound_vars(part.input)):
+        elif _alone(condition, part) and not binds(condition, n.bound_vars(part.input)):
             part = replace(part, input=_select(part.input, (condition,)))
         else:
             part = replace(part, where=(*part.where, condition))
@@ -58,11 +45,11 @@ def sink_into_run(condition: Condition, run: Run) -> Run:
     return run if slots else replace(run, where=(*run.where, condition))
 
 
-def _slots(condition: Condition, run: Run) -> list[Slot]:
+def _slots(condition: n.Condition, run: n.Run) -> list[Slot]:
     """Where a condition may become decidable first; nowhere, where only the end will do."""
     bound = run_variables(run)
-    needs = condition_vars(condition) - binds(condition, bound)
-    labels = set(condition.labels) if isinstance(condition, Spans) else condition_labels(condition)
+    needs = n.condition_vars(condition) - binds(condition, bound)
+    labels = n.condition_labels(condition)
     if not needs <= bound or not labels <= run_labels(run):
         return []
     binders = [_binders(name, run) for name in sorted(needs)]
@@ -73,14 +60,14 @@ def _slots(condition: Condition, run: Run) -> list[Slot]:
     return sorted({slot for slots in binders for slot in slots if slot >= first})
 
 
-def _binders(name: str, run: Run) -> list[Slot]:
+def _binders(name: str, run: n.Run) -> list[Slot]:
     """The places where a variable may get its value, up to the first that no match leaves out."""
     for result in run.results:
         if result.name == name:
             return [(result.part, 1)]
     found: list[Slot] = []
     for number, part in enumerate(run.parts):
-        if name in bound_vars(part.input) and name not in part.own:
+        if name in n.bound_vars(part.input) and name not in part.own:
             found.append((number, 0))
             if not part.optional:
                 return found
@@ -91,27 +78,27 @@ def _binders(name: str, run: Run) -> list[Slot]:
     return found
 
 
-def _alone(condition: Condition, part: Part) -> bool:
+def _alone(condition: n.Condition, part: n.Part) -> bool:
     """Whether a condition concerns one row of a part and nothing else."""
     return (
         not asked_of(condition)
-        and condition_vars(condition) <= bound_vars(part.input)
-        and condition_labels(condition) <= bound_labels(part.input)
+        and n.condition_vars(condition) <= n.bound_vars(part.input)
+        and n.condition_labels(condition) <= n.bound_labels(part.input)
     )
 
 
-def _selected(part: Part, stays: Callable[[Condition], bool]) -> Node:
+def _selected(part: n.Part, stays: Callable[[n.Condition], bool]) -> n.Node:
     """The part's pattern with the conditions on one row of it, as far as they may be moved."""
     return _select(part.input, tuple(c for c in part.where if _alone(c, part) and not stays(c)))
 
 
-def _kept(part: Part, stays: Callable[[Condition], bool]) -> tuple[Condition, ...]:
+def _kept(part: n.Part, stays: Callable[[n.Condition], bool]) -> tuple[n.Condition, ...]:
     return tuple(c for c in part.where if stays(c) or not _alone(c, part))
 
 
-def _select(node: Node, where: tuple[Condition, ...]) -> Node:
+def _select(node: n.Node, where: tuple[n.Condition, ...]) -> n.Node:
     if not where:
         return node
-    if isinstance(node, Select):
+    if isinstance(node, n.Select):
         return replace(node, where=(*node.where, *where))
-    return Select(node, where, where[0].span)
+    return n.Select(node, where, where[0].span)

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.graph_queries import GraphQuery
-from augury.algebra.nodes import (
-    AnyOf,
-    Clause,
-    Condition,
-    Holds,
-    Rule,
-    Unless,
-    conditions,
-    event_types,
-    made_type,
-    walk_all,
-)
+from augury.algebra.nodes import Clause, Holds, Rule, Unless, event_types, made_type, walk_condition
 from augury.algebra.scalar import Function
 from augury.errors import NOWHERE, Span
 
@@ -98,24 +87,14 @@ class Plan:
 
 def static_calls(plan: Plan, was: bool | None = None) -> set[Predicate]:
     """Every static predicate that a rule or clause asks; with `was`, just those as they were before, or are."""
-    found: set[Predicate] = set()
+    return {atom.predicate for atom, _ in static_atoms(plan) if was in (None, atom.was)}
 
-    def visit(where: Iterable[Condition]) -> None:
-        for condition in where:
-            if isinstance(condition, Holds | Unless) and was in (None, condition.was):
-                found.add((condition.name, len(condition.args)))
-            elif isinstance(condition, AnyOf):
-                for option in condition.options:
-                    visit(option)
 
-    for clause in plan.clauses:
-        visit(clause.body)
-    for rule in plan.rules:
-        for pattern in rule.patterns:
-            for node in walk_all(pattern):
-                visit(conditions(node))
-        visit(rule.beside)
-    return found
+def static_atoms(plan: Plan) -> Iterator[tuple[Holds | Unless, Rule | None]]:
+    """Every call of a static predicate, with the event rule it stands in."""
+    where = [(condition, rule) for rule in plan.rules for condition in rule.conditions]
+    for condition, rule in [*where, *((condition, None) for clause in plan.clauses for condition in clause.body)]:
+        yield from ((part, rule) for part in walk_condition(condition) if isinstance(part, Holds | Unless))
 
 
 def rule_reads(rule: Rule) -> set[Predicate]:

@@ -5,25 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
+from augury.algebra import nodes as n
 from augury.algebra.graph_queries import GraphQuery, Sliding, Tumbling
-from augury.algebra.nodes import (
-    Compare,
-    Either,
-    Join,
-    Node,
-    NoneInside,
-    Relative,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    bound_vars,
-    conditions,
-    inputs,
-    walk,
-    walk_all,
-)
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
@@ -102,7 +87,7 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
         reads.setdefault(query.predicate, set()).update(query.reads)
     for stratum in strata(plan):
         before = [found.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
-        runs = [n for rule in stratum.rules for n in walk(rule.body) if isinstance(n, Run) and n.which != "ALL"]
+        runs = [x for rule in stratum.rules for x in n.walk(rule.body) if isinstance(x, n.Run) and x.which != "ALL"]
         own = [min(run.windows) if run.windows else None for run in runs]
         own += [rule.delay for rule in stratum.rules]
         own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
@@ -142,7 +127,7 @@ def _all(plan: Plan, lengths: dict[Predicate, int | None]) -> dict[str, Properti
     return found
 
 
-def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = None) -> Properties:
+def properties(rule: n.Rule, tick: int | None = None, lengths: Lengths | None = None) -> Properties:
     """The properties of a rule as written. `lengths` bounds the events of derived types; other types are inputs."""
     body = place(rule.body)
     general = Timing(tick)
@@ -171,7 +156,7 @@ def properties(rule: Rule, tick: int | None = None, lengths: Lengths | None = No
     )
 
 
-def _longest(builder: Timing, rule: Rule, whole: str) -> int | None:
+def _longest(builder: Timing, rule: n.Rule, whole: str) -> int | None:
     """The greatest length of a derived event: the cover of the row and the windows."""
     if rule.since == "END":
         return 0
@@ -189,7 +174,7 @@ def _longest(builder: Timing, rule: Rule, whole: str) -> int | None:
     return None if None in limits else max(limit.value for limit in limits if limit is not None)
 
 
-def interval_table(rule: Rule, tick: int | None = None) -> tuple[Bounds[Point], dict[int, str], str] | None:
+def interval_table(rule: n.Rule, tick: int | None = None) -> tuple[Bounds[Point], dict[int, str], str] | None:
     """The closed bounds of a rule, the interval of each scan by its place in the text, and that of the whole."""
     builder = Timing(tick)
     body = place(rule.body)
@@ -198,35 +183,29 @@ def interval_table(rule: Rule, tick: int | None = None) -> tuple[Bounds[Point], 
         builder.close()
     except Contradiction:
         return None
-    scans = {n.span.start: builder.interval(n) for n in walk(body) if isinstance(n, Scan)}
+    scans = {scan.span.start: builder.interval(scan) for scan in n.scans(body)}
     return builder.table, scans, whole
 
 
-def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[Memory]:
-    table = builder.table
-
-    def keep(x: Point, y: Point) -> int | None:
-        limit = table.limit(x, y)
-        return None if limit is None else -1 if limit.impossible else limit.value
-
-    for node in walk(body):
-        if isinstance(node, Join):
+def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterator[Memory]:
+    table, keep = builder.table, partial(_keep, builder)
+    for node in n.walk(body):
+        if isinstance(node, n.Join):
             left, right = builder.interval(node.left), builder.interval(node.right)
             if (left, "e") not in table.points or (right, "e") not in table.points:
                 yield from _inner_memories(node, builder)
                 continue
-            yield Memory(node.op, "left", keep((right, "e"), (left, "e")), node.span)
-            yield Memory(node.op, "right", keep((left, "e"), (right, "e")), node.span)
+            yield from _of_sides(node, builder)
             if node.absent is not None:
                 yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
-        elif isinstance(node, Repeat):
+        elif isinstance(node, n.Repeat):
             yield Memory("REPEAT", "left", min(node.windows) if node.windows else None, node.span)
-        elif isinstance(node, Run):
+        elif isinstance(node, n.Run):
             name = builder.interval(node)
             known = (name, "e") in table.points
             yield Memory("RUN", "parts", keep((name, "e"), (name, "s")) if known else None, node.span)
-        for condition in conditions(node):
-            if isinstance(condition, NoneInside):
+        for condition in n.conditions(node):
+            if isinstance(condition, n.NoneInside):
                 row = builder.interval(node)
                 yield Memory("WHILE NOT", "waiting", keep((condition.window, "e"), (row, "e")), condition.span)
                 yield Memory("WHILE NOT", "absent", keep((row, "e"), (condition.window, "s")), condition.span)
@@ -238,7 +217,7 @@ def _memories(builder: Timing, body: Node, rule: Rule, whole: str) -> Iterator[M
             yield Memory("COLLECT", "collected", None, collect.span, collect.last)
 
 
-def _inner_memories(node: Join, outer: Timing) -> Iterator[Memory]:
+def _inner_memories(node: n.Join, outer: Timing) -> Iterator[Memory]:
     """An operator inside a branch or a repetition is bounded by itself."""
     builder = Timing(outer.tick, outer.lengths)
     builder.add(node)
@@ -246,28 +225,37 @@ def _inner_memories(node: Join, outer: Timing) -> Iterator[Memory]:
         builder.close()
     except Contradiction:
         return
-    left, right = builder.interval(node.left), builder.interval(node.right)
-    for side, x, y in (("left", right, left), ("right", left, right)):
-        limit = builder.table.limit((x, "e"), (y, "e"))
-        yield Memory(node.op, side, None if limit is None else -1 if limit.impossible else limit.value, node.span)
+    yield from _of_sides(node, builder)
 
 
-def _settling(body: Node) -> Iterator[str]:
+def _of_sides(node: n.Join, builder: Timing) -> Iterator[Memory]:
+    """A row is kept until nothing of the other side can end late enough to meet it."""
+    left, right = ((builder.interval(side), "e") for side in (node.left, node.right))
+    yield Memory(node.op, "left", _keep(builder, right, left), node.span)
+    yield Memory(node.op, "right", _keep(builder, left, right), node.span)
+
+
+def _keep(builder: Timing, x: Point, y: Point) -> int | None:
+    limit = builder.table.limit(x, y)
+    return None if limit is None else -1 if limit.impossible else limit.value
+
+
+def _settling(body: n.Node) -> Iterator[str]:
     """When each absence of a rule is certain."""
-    for node in walk(body):
-        if isinstance(node, Run) and node.which != "ALL":
+    for node in n.walk(body):
+        if isinstance(node, n.Run) and node.which != "ALL":
             yield f"{node.which}: when no other match with the same first event can come"
-        if isinstance(node, Join) and node.absent is not None:
+        if isinstance(node, n.Join) and node.absent is not None:
             yield "NOT: when the closing part starts"
-        for condition in conditions(node):
-            if isinstance(condition, NoneInside):
+        for condition in n.conditions(node):
+            if isinstance(condition, n.NoneInside):
                 yield f"while {condition.window}: at end({condition.window}) = {_end_of(body, condition.window)}"
 
 
-def _end_of(body: Node, window: str) -> str:
-    for node in walk(body):
-        for condition in conditions(node):
-            if isinstance(condition, Relative) and condition.label == window and condition.windows is None:
+def _end_of(body: n.Node, window: str) -> str:
+    for node in n.walk(body):
+        for condition in n.conditions(node):
+            if isinstance(condition, n.Relative) and condition.label == window and condition.windows is None:
                 which, sign = RELATIVE[condition.kind][1]
                 if sign == 0:
                     return f"{which}({condition.anchor})"
@@ -275,33 +263,28 @@ def _end_of(body: Node, window: str) -> str:
     return f"end({window})"
 
 
-def correlation_key(rule: Rule) -> tuple[str, ...]:
+def correlation_key(rule: n.Rule) -> tuple[str, ...]:
     """The variables that every event of the rule carries as an argument of its own, equal ones taken as one."""
-    patterns = rule.patterns
-    scans = [n for p in patterns for n in walk_all(p) if isinstance(n, Scan)]
-    same = key_classes(rule)
-    common: set[str] | None = None
-    for scan in scans:
-        own = {same(a.name) for a in scan.args if isinstance(a, Var)}
-        common = own if common is None else common & own
-    for node in (n for p in patterns for n in walk_all(p) if isinstance(n, Join) and n.policy.per):
-        # The choice is made for each value of `per`, whatever else the events share.
-        common = (common or set()) & {same(v) for v in node.policy.per}
-    for run in (n for p in patterns for n in walk_all(p) if isinstance(n, Run)):
-        # What follows what is decided for each key, whatever else the events share.
-        common = (common or set()) & {same(v) for v in run.key}
+    same, shared = key_classes(rule), list[Iterable[str]]()
+    for node in rule.nodes:
+        if isinstance(node, n.Scan):
+            shared.append(a.name for a in node.args if isinstance(a, Var))
+        elif isinstance(node, n.Join) and node.policy.per:
+            shared.append(node.policy.per)  # the choice is made for each of its values, whatever else the events share
+        elif isinstance(node, n.Run):
+            shared.append(node.key)  # what follows what is decided for each key
     if rule.collects:
         # What is collected is split by what the rule's row has, and by what makes groups.
-        outer = bound_vars(rule.body).union(*(other.by for other in rule.collects))
-        common = (common or set()) & {same(v) for v in outer}
+        shared.append(n.bound_vars(rule.body).union(*(other.by for other in rule.collects)))
     if rule.top is not None:
-        common = (common or set()) & {same(v) for v in rule.top.per}
-    return tuple(sorted(common or ()))
+        shared.append(rule.top.per)
+    if not any(isinstance(node, n.Scan) for node in rule.nodes):
+        return ()
+    return tuple(sorted(set.intersection(*({same(v) for v in names} for names in shared))))
 
 
-def key_classes(rule: Rule) -> Callable[[str], str]:
+def key_classes(rule: n.Rule) -> Callable[[str], str]:
     """Which variables of a rule are equal in all its answers: for each the one that stands for them."""
-    patterns = rule.patterns
     parent: dict[str, str] = {}
 
     def find(name: str) -> str:
@@ -309,25 +292,24 @@ def key_classes(rule: Rule) -> Callable[[str], str]:
             name = parent[name]
         return name
 
-    for pattern in patterns:
+    for pattern in rule.patterns:
         for node in _always(pattern):
-            if isinstance(node, Run):
-                continue  # its conditions may concern one iteration, or a part that is left out
-            for condition in conditions(node):
+            # The conditions of a run may concern one iteration, or a part that is left out.
+            for condition in () if isinstance(node, n.Run) else n.conditions(node):
                 match condition:
-                    case Compare(op="=", left=Var(name=x), right=Var(name=y)):
+                    case n.Compare(op="=", left=Var(name=x), right=Var(name=y)):
                         low, high = sorted((find(x), find(y)))
                         parent[high] = low
     return find
 
 
-def _always(node: Node) -> Iterator[Node]:
+def _always(node: n.Node) -> Iterator[n.Node]:
     """The parts of a pattern that every occurrence has."""
     yield node
-    if not isinstance(node, Either | Repeat | Run):
-        for part in inputs(node):
+    if not isinstance(node, n.Either | n.Repeat | n.Run):
+        for part in n.inputs(node):
             yield from _always(part)
 
 
-def operator_key(node: Join) -> tuple[str, ...]:
-    return tuple(sorted(bound_vars(node.left) & bound_vars(node.right)))
+def operator_key(node: n.Join) -> tuple[str, ...]:
+    return tuple(sorted(n.bound_vars(node.left) & n.bound_vars(node.right)))

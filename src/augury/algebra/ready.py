@@ -46,15 +46,12 @@ def is_ready(condition: Condition, bound: set[str]) -> bool:
                 or (right <= bound and _binder(condition.left))
                 or (left <= bound and _binder(condition.right))
             )
-        case Holds():
-            return condition_vars(condition) <= bound
         case NoneInside() | Relative():
             return True
-        case AnyOf() | Compare() | Relates() | Spans() | Unless():
-            pass
+        case AnyOf() | Compare() | Holds() | Relates() | Spans() | Unless():
+            return condition_vars(condition) <= bound
         case _:
             assert_never(condition)
-    return condition_vars(condition) <= bound
 
 
 def _binder(expr: object) -> bool:
@@ -63,13 +60,5 @@ def _binder(expr: object) -> bool:
 
 def binds(condition: Condition, bound: set[str]) -> set[str]:
     """The variables that a condition binds where `bound` is bound already."""
-    match condition:
-        case Holds():
-            return condition_vars(condition) - bound
-        case Compare(op="=") if is_ready(condition, bound):
-            return condition_vars(condition) - bound
-        case AnyOf() | Compare() | NoneInside() | Relates() | Relative() | Spans() | Unless():
-            pass
-        case _:
-            assert_never(condition)
-    return set()
+    equation = isinstance(condition, Compare) and condition.op == "=" and is_ready(condition, bound)
+    return condition_vars(condition) - bound if equation or isinstance(condition, Holds) else set()

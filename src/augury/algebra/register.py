@@ -19,9 +19,14 @@ from augury.model import Iri, Term, show_value
 
 
 def function(
-    python: Callable[..., Any] | None = None, *, name: str | None = None, types: Iterable[Any] | None = None,
-    result: Any = None, vectorised: bool = False, pure: bool = True,
-) -> Any:  # fmt: skip
+    python: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    types: Iterable[Any] | None = None,
+    result: Any = None,
+    vectorised: bool = False,
+    pure: bool = True,
+) -> Any:
     """Makes a Python function usable in rules; types are read from its annotations, or given.
 
     A type is one of the language, such as "timestamp", or one of Python: float, str, datetime, …. Parameters with a default
@@ -46,19 +51,30 @@ def function(
         optional = sum(p.default is not p.empty for p in parameters) + variadic
         gives = _return_annotation(call) if result is None else result
         return Function(
-            called, tuple(type_of(t, where, given is not None) for t in declared),
-            type_of(gives, where, result is not None), _opening(call, declared, _opened_all if vectorised else _opened),
-            (getattr(call, "__doc__", "") or "").strip(), optional, variadic, registered=True, vectorised=vectorised,
+            called,
+            tuple(type_of(t, where, given is not None) for t in declared),
+            type_of(gives, where, result is not None),
+            _opening(call, declared, _opened_all if vectorised else _opened),
+            (getattr(call, "__doc__", "") or "").strip(),
+            optional,
+            variadic,
+            registered=True,
+            vectorised=vectorised,
             pure=pure,
-        )  # fmt: skip
+        )
 
     return register(python) if python is not None else register
 
 
 def aggregate(
-    python: Callable[[Any], Any] | None = None, *, name: str | None = None, argument: Any = None, result: Any = None,
-    vectorised: bool = False, pure: bool = True,
-) -> Any:  # fmt: skip
+    python: Callable[[Any], Any] | None = None,
+    *,
+    name: str | None = None,
+    argument: Any = None,
+    result: Any = None,
+    vectorised: bool = False,
+    pure: bool = True,
+) -> Any:
     """Makes a Python function of a list usable as an aggregate; types are read from its annotations, or given.
 
     `argument` is the type of a single value. A `vectorised` aggregate is given an array: of numbers or booleans where all
@@ -77,9 +93,15 @@ def aggregate(
         takes = _element(call, where) if argument is None else argument
         gives = _return_annotation(call) if result is None else result
         return AggregateFunction(
-            called, type_of(takes, where, argument is not None), type_of(gives, where, result is not None),
-            _opening(call, [takes], _opened_all), (getattr(call, "__doc__", "") or "").strip(), True, vectorised, pure,
-        )  # fmt: skip
+            called,
+            type_of(takes, where, argument is not None),
+            type_of(gives, where, result is not None),
+            _opening(call, [takes], _opened_all),
+            (getattr(call, "__doc__", "") or "").strip(),
+            True,
+            vectorised,
+            pure,
+        )
 
     return register(python) if python is not None else register
 
@@ -110,8 +132,8 @@ def _parameters(call: Callable[..., Any], where: str, given: Sequence[Any] | Non
         if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD:
             found.append(p)
         elif p.kind is p.KEYWORD_ONLY and p.default is p.empty:
-            raise RunError(f"{where} needs `{p.name}` by name, but rules give arguments by position",
-                           hint=f"give `{p.name}` a default, or move it before the `*`")  # fmt: skip
+            hint = f"give `{p.name}` a default, or move it before the `*`"
+            raise RunError(f"{where} needs `{p.name}` by name, but rules give arguments by position", hint=hint)
     return found if given is None else _typed(found, where, len(given))
 
 
@@ -121,8 +143,8 @@ def _typed(found: list[inspect.Parameter], where: str, types: int) -> list[inspe
     if variadic and types > len(found):
         return []  # it takes just as many as there are types
     if types > len(found) or any(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in found[types:]):
-        raise RunError(f"{where} has {counted(len(found), 'parameter')}, but {counted(types, 'type')}",
-                       hint="give one type for each parameter; that of *args holds for the rest")  # fmt: skip
+        hint = "give one type for each parameter; that of *args holds for the rest"
+        raise RunError(f"{where} has {counted(len(found), 'parameter')}, but {counted(types, 'type')}", hint=hint)
     return found[:types]
 
 

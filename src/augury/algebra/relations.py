@@ -155,7 +155,7 @@ class Bounds(Generic[P]):
         self.tick = tick
         self.points: dict[P, int] = {}
         self._count = 0
-        self._said: dict[tuple[int, int], tuple[int, Reason | None]] = {}
+        self._direct: dict[tuple[int, int], tuple[int, Reason | None]] = {}
         self._closed: list[list[int]] = []
 
     def add(self, x: P, y: P, limit: Limit, reason: Reason | None = None) -> None:
@@ -163,9 +163,9 @@ class Bounds(Generic[P]):
         if self.tick is not None and limit.strict:
             limit = Limit((limit.value - 1) // self.tick * self.tick)
         pair = (self._point(x), self._point(y))
-        known = self._said.get(pair)
+        known = self._direct.get(pair)
         if known is None or _number(limit) < known[0]:
-            self._said[pair] = (_number(limit), reason)
+            self._direct[pair] = (_number(limit), reason)
             if self._closed:
                 self._closed[pair[0]][pair[1]] = min(self._closed[pair[0]][pair[1]], _number(limit))
 
@@ -188,7 +188,7 @@ class Bounds(Generic[P]):
         table = [[_NONE] * count for _ in range(count)]
         for point in range(count):
             table[point][point] = 0
-        for (x, y), (number, _) in self._said.items():
+        for (x, y), (number, _) in self._direct.items():
             table[x][y] = min(table[x][y], number)
         for via in range(count):
             through = table[via]
@@ -203,14 +203,14 @@ class Bounds(Generic[P]):
     def _scale(self) -> int | None:
         """What stands for `_STRICT` such that the sum of bounds on any path fits 64 bits; None where nothing does."""
         scale = 1 << self._count.bit_length()
-        longest = max((abs(number) // _STRICT + 1 for number, _ in self._said.values()), default=0) * self._count
+        longest = max((abs(number) // _STRICT + 1 for number, _ in self._direct.values()), default=0) * self._count
         return scale if longest * scale < _NO_PATH // 2 else None
 
     def _closed_by_columns(self, scale: int) -> list[list[int]]:
         """The closure of a large table: the same steps, a whole table at a time."""
         table = np.full((self._count, self._count), _NO_PATH, np.int64)
         np.fill_diagonal(table, 0)
-        for (x, y), (number, _) in self._said.items():
+        for (x, y), (number, _) in self._direct.items():
             limit = _limit(number)
             table[x, y] = min(int(table[x, y]), limit.value * scale - limit.strict)
         for via in range(self._count):
@@ -232,7 +232,7 @@ class Bounds(Generic[P]):
         last = -1
         for _ in range(self._count + 1):
             last = -1
-            for (x, y), (number, reason) in self._said.items():
+            for (x, y), (number, reason) in self._direct.items():
                 if distance[y] + number < distance[x]:
                     distance[x] = distance[y] + number
                     previous[x] = (y, reason)

@@ -2,49 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import assert_never
-
-from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
-    Condition,
-    Holds,
-    NoneInside,
-    Relates,
-    Relative,
-    Run,
-    Scan,
-    Spans,
-    Unless,
-    bound_vars,
-    conditions,
-    walk,
-)
+from augury.algebra.nodes import Condition, Run, Scan, bound_vars, condition_terms, conditions, scans
 from augury.algebra.ready import binds
-from augury.algebra.terms import Aggregate, Expr, Prev, Var, Wild
+from augury.algebra.terms import Aggregate, Prev, Var, Wild
 from augury.algebra.terms import walk as walk_terms
-
-
-def condition_terms(condition: Condition) -> Iterator[Expr]:
-    """The expressions that a condition is written with, those of absent patterns aside."""
-    match condition:
-        case Compare():
-            yield condition.left
-            yield condition.right
-        case Holds() | Unless():
-            yield from condition.args
-        case AnyOf():
-            for option in condition.options:
-                for inner in option:
-                    yield from condition_terms(inner)
-        case NoneInside():
-            for inner in condition.where:
-                yield from condition_terms(inner)
-        case Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
 
 
 def asked_of(condition: Condition) -> list[Prev | Aggregate]:
@@ -52,10 +13,14 @@ def asked_of(condition: Condition) -> list[Prev | Aggregate]:
     return [p for term in condition_terms(condition) for p in walk_terms(term) if isinstance(p, Prev | Aggregate)]
 
 
+def part_variables(run: Run) -> set[str]:
+    """The variables that the parts of a run bind, those of iterations among them, and its results."""
+    return {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
+
+
 def run_variables(run: Run) -> set[str]:
     """The variables with one value in a run: those of its parts, of its conditions and its results."""
-    own = {v for part in run.parts for v in part.own}
-    found = {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
+    own, found = {v for part in run.parts for v in part.own}, part_variables(run)
     for condition in conditions(run):
         found |= binds(condition, found | own)
     return found - own
@@ -68,11 +33,8 @@ def run_labels(run: Run) -> set[str]:
 
 def events_of(run: Run) -> tuple[Scan, ...]:
     """The events of a run: each atom of its parts with nothing but the key."""
-    scans = (node for part in run.parts for node in walk(part.input) if isinstance(node, Scan))
-    key = set(run.key)
-    return tuple(
-        dict.fromkeys(
-            Scan(s.type, tuple(Var(a.name) if isinstance(a, Var) and a.name in key else Wild() for a in s.args))
-            for s in scans
-        )
-    )
+    found: dict[Scan, None] = {}
+    for scan in (scan for part in run.parts for scan in scans(part.input)):
+        args = (Var(a.name) if isinstance(a, Var) and a.name in run.key else Wild() for a in scan.args)
+        found[Scan(scan.type, tuple(args))] = None
+    return tuple(found)

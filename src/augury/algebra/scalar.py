@@ -260,13 +260,6 @@ _N, _S, _ANY = "number", "string", "any"
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
-def _row(
-    name: str, types: tuple[str, ...], result: str, call: Callable[..., Any], doc: str, *, optional: int = 0,
-    variadic: bool = False, spark: str | None = None, vector: Callable[..., Array] | None = None,
-) -> Function:  # fmt: skip
-    return Function(name, types, result, call, doc, optional, variadic, spark=spark, vector=vector)
-
-
 # What the forms in Spark are made of
 
 _SPACE = " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -294,66 +287,69 @@ def _day(part: str) -> str:
 
 
 _ROWS = (
-    _row("+", (_ANY, _ANY), _ANY, _add, "sum; also of a timestamp and a duration", spark="try_add"),
-    _row("-", (_ANY, _ANY), _ANY, lambda x, y=None: _subtract(x, y) if y is not None else _negate(x), "difference; of timestamps, a duration", optional=1, spark="try_subtract"),
-    _row("*", (_ANY, _ANY), _ANY, _multiply, "product; also of a duration and a number", spark="try_multiply"),
-    _row("/", (_ANY, _ANY), _ANY, _divide, "quotient, a float", spark="try_divide"),
-    _row("//", (_N, _N), "int", _floor_divide, "quotient, rounded down to an integer", spark=f"floor({_bounded('try_divide({0}, {1})')})"),
-    _row("mod", (_N, _N), _N, lambda x, y: _number(x) % _nonzero(_number(y)), "remainder of //", spark="pmod({0}, nullif(greatest({1}, 0), 0))"),
-    _row("**", (_N, _N), _N, _power, "power"),
-    _row("pow", (_N, _N), _N, _power, "power"),
-    _row("min", (_ANY, _ANY), _ANY, lambda *v: min(v, key=order_key), "least", variadic=True, spark="least"),
-    _row("max", (_ANY, _ANY), _ANY, lambda *v: max(v, key=order_key), "greatest", variadic=True, spark="greatest"),
-    _row("abs", (_ANY,), _ANY, lambda x: Duration(abs(x.us)) if isinstance(x, Duration) else abs(_number(x)), "absolute value", spark="abs(nullif({0}, -9223372036854775808))"),
-    _row("round", (_N, "int"), _N, _round, "nearest, halves away from zero", optional=1),
-    _row("floor", (_N,), "int", _math(math.floor), "next integer below", spark=f"floor({_bounded('{0}')})"),
-    _row("ceil", (_N,), "int", _math(math.ceil), "next integer above", spark=f"ceil({_bounded('{0}')})"),
-    _row("sqrt", (_N,), "float", _math(math.sqrt), "square root", spark="sqrt", vector=_square_roots),
+    Function("+", (_ANY, _ANY), _ANY, _add, "sum; also of a timestamp and a duration", spark="try_add"),
+    Function("-", (_ANY, _ANY), _ANY, lambda x, y=None: _subtract(x, y) if y is not None else _negate(x), "difference; of timestamps, a duration", optional=1, spark="try_subtract"),
+    Function("*", (_ANY, _ANY), _ANY, _multiply, "product; also of a duration and a number", spark="try_multiply"),
+    Function("/", (_ANY, _ANY), _ANY, _divide, "quotient, a float", spark="try_divide"),
+    Function("//", (_N, _N), "int", _floor_divide, "quotient, rounded down to an integer", spark=f"floor({_bounded('try_divide({0}, {1})')})"),
+    Function("mod", (_N, _N), _N, lambda x, y: _number(x) % _nonzero(_number(y)), "remainder of //", spark="pmod({0}, nullif(greatest({1}, 0), 0))"),
+    Function("**", (_N, _N), _N, _power, "power"),
+    Function("pow", (_N, _N), _N, _power, "power"),
+    Function("min", (_ANY, _ANY), _ANY, lambda *v: min(v, key=order_key), "least", variadic=True, spark="least"),
+    Function("max", (_ANY, _ANY), _ANY, lambda *v: max(v, key=order_key), "greatest", variadic=True, spark="greatest"),
+    Function("abs", (_ANY,), _ANY, lambda x: Duration(abs(x.us)) if isinstance(x, Duration) else abs(_number(x)), "absolute value", spark="abs(nullif({0}, -9223372036854775808))"),
+    Function("round", (_N, "int"), _N, _round, "nearest, halves away from zero", optional=1),
+    Function("floor", (_N,), "int", _math(math.floor), "next integer below", spark=f"floor({_bounded('{0}')})"),
+    Function("ceil", (_N,), "int", _math(math.ceil), "next integer above", spark=f"ceil({_bounded('{0}')})"),
+    Function("sqrt", (_N,), "float", _math(math.sqrt), "square root", spark="sqrt", vector=_square_roots),
     *(
-        _row(name, (_N,), "float", _math(getattr(math, name)), doc)
+        Function(name, (_N,), "float", _math(getattr(math, name)), doc)
         for name, doc in (
             ("sin", "sine"), ("cos", "cosine"), ("tan", "tangent"), ("asin", "arc sine"),
             ("acos", "arc cosine"), ("atan", "arc tangent"), ("exp", "power of e"),
         )
     ),
-    _row("log", (_N, _N), "float", lambda x, b=math.e: math.log(_number(x)) if b == math.e else math.log(_number(x), _number(b)), "logarithm, natural unless a base is given", optional=1),
-    _row("pi", (), "float", lambda: math.pi, "3.14159…", spark="pi"),
-    _row("distance_km", (_N, _N, _N, _N), "float", _distance_km, "great-circle distance of two latitudes and longitudes in degrees: lat1, lon1, lat2, lon2; the haversine formula, on a sphere of radius 6378.137 km", vector=distances_km),
-    _row("length", (_S,), "int", lambda s: len(_text(s)), "number of characters", spark="length"),
-    _row("upper", (_S,), _S, lambda s: _text(s).upper(), "in capitals", spark=_ascii("upper")),
-    _row("lower", (_S,), _S, lambda s: _text(s).lower(), "in small letters", spark=_ascii("lower")),
-    _row("trim", (_S,), _S, lambda s: _text(s).strip(), "without space at the ends", spark=f"btrim({{0}}, {_SPACE!r})"),
-    _row("concat", (_ANY,), _S, lambda *v: "".join(str(_to_string(x)) for x in v), "joined as text", variadic=True, spark="concat"),
-    _row("substring", (_S, "int", "int"), _S, _substring, "from a position, counted from 1, and a length", optional=1, spark=f"substring({{0}}, {_at_least(1, '{1}')}, {_at_least(0, '{2}')})"),
-    _row("replace", (_S, _S, _S), _S, lambda s, a, b: _text(s).replace(_text(a), _text(b)), "each a replaced by b", spark="replace({0}, nullif({1}, ''), {2})"),
-    _row("contains", (_S, _S), "bool", lambda s, t: _text(t) in _text(s), "whether the second is in the first", spark="contains"),
-    _row("starts_with", (_S, _S), "bool", lambda s, t: _text(s).startswith(_text(t)), "whether it begins so", spark="startswith"),
-    _row("ends_with", (_S, _S), "bool", lambda s, t: _text(s).endswith(_text(t)), "whether it ends so", spark="endswith"),
-    _row("matches", (_ANY, _S), "bool", _matches, "whether a regular expression is found in it (RE2)"),
-    _row("to_string", (_ANY,), _S, _to_string, "as text"),
-    _row("to_int", (_ANY,), "int", lambda v: _to_number(v, int), "as an integer, towards zero"),
-    _row("to_float", (_ANY,), "float", lambda v: _to_number(v, float), "as a float"),
-    _row("is_null", (_ANY,), "bool", lambda v: v is None, "whether it is null"),
-    _row("coalesce", (_ANY,), _ANY, lambda *v: next((x for x in v if x is not None), None), "the first that is not null", variadic=True),
-    _row("if", (_ANY, _ANY, _ANY), _ANY, _chosen, "the second where the condition holds, else the third"),
-    _row("iri", (_ANY,), "iri", _iri, "text as an IRI"),
-    _row("truncate", ("timestamp", _S, _S), "timestamp", _truncate, "when its second, minute, hour, day, week, month, quarter or year begins", optional=1),
-    _row("year", ("timestamp", _S), "int", _date(lambda d: d.year), "year", optional=1, spark=_day("year")),
-    _row("month", ("timestamp", _S), "int", _date(lambda d: d.month), "month, 1 to 12", optional=1, spark=_day("month")),
-    _row("day", ("timestamp", _S), "int", _date(lambda d: d.day), "day of the month", optional=1, spark=_day("day")),
-    _row("hour", ("timestamp", _S), "int", _date(lambda d: d.hour), "hour, 0 to 23", optional=1, spark=f"div(pmod({{0}}, {_US_DAY}), {_US_HOUR})"),
-    _row("minute", ("timestamp", _S), "int", _date(lambda d: d.minute), "minute", optional=1, spark=f"div(pmod({{0}}, {_US_HOUR}), {_US_MINUTE})"),
-    _row("second", ("timestamp", _S), "int", _date(lambda d: d.second), "second", optional=1, spark=f"div(pmod({{0}}, {_US_MINUTE}), {_US_SECOND})"),
-    _row("weekday", ("timestamp", _S), "int", _date(lambda d: d.isoweekday()), "day of the week, Monday is 1", optional=1, spark=f"try_add({_day('weekday')}, 1)"),
-    _row("day_of_year", ("timestamp", _S), "int", _date(lambda d: d.timetuple().tm_yday), "day of the year", optional=1, spark=_day("dayofyear")),
+    Function("log", (_N, _N), "float", lambda x, b=math.e: math.log(_number(x)) if b == math.e else math.log(_number(x), _number(b)), "logarithm, natural unless a base is given", optional=1),
+    Function("pi", (), "float", lambda: math.pi, "3.14159…", spark="pi"),
+    Function("distance_km", (_N, _N, _N, _N), "float", _distance_km, "great-circle distance of two latitudes and longitudes in degrees: lat1, lon1, lat2, lon2; the haversine formula, on a sphere of radius 6378.137 km", vector=distances_km),
+    Function("length", (_S,), "int", lambda s: len(_text(s)), "number of characters", spark="length"),
+    Function("upper", (_S,), _S, lambda s: _text(s).upper(), "in capitals", spark=_ascii("upper")),
+    Function("lower", (_S,), _S, lambda s: _text(s).lower(), "in small letters", spark=_ascii("lower")),
+    Function("trim", (_S,), _S, lambda s: _text(s).strip(), "without space at the ends", spark=f"btrim({{0}}, {_SPACE!r})"),
+    Function("concat", (_ANY,), _S, lambda *v: "".join(str(_to_string(x)) for x in v), "joined as text", variadic=True, spark="concat"),
+    Function("substring", (_S, "int", "int"), _S, _substring, "from a position, counted from 1, and a length", optional=1, spark=f"substring({{0}}, {_at_least(1, '{1}')}, {_at_least(0, '{2}')})"),
+    Function("replace", (_S, _S, _S), _S, lambda s, a, b: _text(s).replace(_text(a), _text(b)), "each a replaced by b", spark="replace({0}, nullif({1}, ''), {2})"),
+    Function("contains", (_S, _S), "bool", lambda s, t: _text(t) in _text(s), "whether the second is in the first", spark="contains"),
+    Function("starts_with", (_S, _S), "bool", lambda s, t: _text(s).startswith(_text(t)), "whether it begins so", spark="startswith"),
+    Function("ends_with", (_S, _S), "bool", lambda s, t: _text(s).endswith(_text(t)), "whether it ends so", spark="endswith"),
+    Function("matches", (_ANY, _S), "bool", _matches, "whether a regular expression is found in it (RE2)"),
+    Function("to_string", (_ANY,), _S, _to_string, "as text"),
+    Function("to_int", (_ANY,), "int", lambda v: _to_number(v, int), "as an integer, towards zero"),
+    Function("to_float", (_ANY,), "float", lambda v: _to_number(v, float), "as a float"),
+    Function("is_null", (_ANY,), "bool", lambda v: v is None, "whether it is null"),
+    Function("coalesce", (_ANY,), _ANY, lambda *v: next((x for x in v if x is not None), None), "the first that is not null", variadic=True),
+    Function("if", (_ANY, _ANY, _ANY), _ANY, _chosen, "the second where the condition holds, else the third"),
+    Function("iri", (_ANY,), "iri", _iri, "text as an IRI"),
+    Function("truncate", ("timestamp", _S, _S), "timestamp", _truncate, "when its second, minute, hour, day, week, month, quarter or year begins", optional=1),
+    Function("year", ("timestamp", _S), "int", _date(lambda d: d.year), "year", optional=1, spark=_day("year")),
+    Function("month", ("timestamp", _S), "int", _date(lambda d: d.month), "month, 1 to 12", optional=1, spark=_day("month")),
+    Function("day", ("timestamp", _S), "int", _date(lambda d: d.day), "day of the month", optional=1, spark=_day("day")),
+    Function("hour", ("timestamp", _S), "int", _date(lambda d: d.hour), "hour, 0 to 23", optional=1, spark=f"div(pmod({{0}}, {_US_DAY}), {_US_HOUR})"),
+    Function("minute", ("timestamp", _S), "int", _date(lambda d: d.minute), "minute", optional=1, spark=f"div(pmod({{0}}, {_US_HOUR}), {_US_MINUTE})"),
+    Function("second", ("timestamp", _S), "int", _date(lambda d: d.second), "second", optional=1, spark=f"div(pmod({{0}}, {_US_MINUTE}), {_US_SECOND})"),
+    Function("weekday", ("timestamp", _S), "int", _date(lambda d: d.isoweekday()), "day of the week, Monday is 1", optional=1, spark=f"try_add({_day('weekday')}, 1)"),
+    Function("day_of_year", ("timestamp", _S), "int", _date(lambda d: d.timetuple().tm_yday), "day of the year", optional=1, spark=_day("dayofyear")),
 )  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
 # Comparisons as values: what the condition of an `if` is made of. `&` and `|` are `and` and `or`.
 TESTS: dict[str, Function] = {
-    **{op: _row(op, (_ANY, _ANY), "bool", partial(lambda op, x, y: compare(op, x, y), op), "") for op in COMPARISONS},
-    "&": _row("&", (_ANY,), "bool", lambda *v: all(x is True for x in v), "", variadic=True),
-    "|": _row("|", (_ANY,), "bool", lambda *v: any(x is True for x in v), "", variadic=True),
+    **{
+        op: Function(op, (_ANY, _ANY), "bool", partial(lambda op, x, y: compare(op, x, y), op), "")
+        for op in COMPARISONS
+    },
+    "&": Function("&", (_ANY,), "bool", lambda *v: all(x is True for x in v), "", variadic=True),
+    "|": Function("|", (_ANY,), "bool", lambda *v: any(x is True for x in v), "", variadic=True),
 }
 _NULL_SAFE = {"is_null", "coalesce", "if", "&", "|"}
 
@@ -367,7 +363,7 @@ def apply(function: Function, args: tuple[Value, ...]) -> Value:
     if not function.registered and function.name not in _NULL_SAFE and any(a is None for a in args):
         return None
     try:
-        result = _one_row(function, args) if function.vectorised else function.call(*args)
+        result = _oneFunction(function, args) if function.vectorised else function.call(*args)
     except RowError:
         raise
     except (ValueError, ArithmeticError) as error:
@@ -377,7 +373,7 @@ def apply(function: Function, args: tuple[Value, ...]) -> Value:
     return _checked(from_python(result) if function.registered else result)
 
 
-def _one_row(function: Function, args: tuple[Value, ...]) -> Any:
+def _oneFunction(function: Function, args: tuple[Value, ...]) -> Any:
     """A vectorised function of a single row."""
     result = function.call(*(column_of([a]) for a in args))
     if len(result) != 1:

@@ -14,30 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
-from augury.algebra.nodes import (
-    UNRESTRICTED,
-    Collect,
-    Condition,
-    Either,
-    Every,
-    Graph,
-    Instant,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Unfold,
-    Within,
-    bound_vars,
-    mapped,
-    walk,
-    walk_all,
-)
+from augury.algebra import nodes as n
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes, settling_delays
 from augury.algebra.rule_terms import makes_windows
@@ -58,7 +35,7 @@ class Stage:
     """
 
     number: int
-    rules: tuple[Rule, ...]
+    rules: tuple[n.Rule, ...]
     how: How
     reads: Mapping[Predicate, int | None]
     gives: tuple[Predicate, ...]
@@ -113,75 +90,74 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
     """The stages of a plan. `longest` bounds the length of input events, in microseconds; without a bound, and without
     `slices`, what has no key runs in one bucket. With `everywhere`, events that just make facts may go to all buckets."""
     lengths = event_lengths(plan, longest or 0)
-    bounds = lengths if longest is not None and slices else {}
-    builders: list[_Builder] = []
-    made: dict[Predicate, set[int]] = {}
     late = _late(plan) if everywhere else set[Predicate]()  # in a stream; history is there as a whole
-
-    def place(rules: tuple[Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
-        """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
-        reads = {t for rule in rules for t in rule_reads(rule) if t in made and t not in types}
-        first = max((n for t in reads for n in made[t]), default=0)
-        whole = {t for t in reads if len(made[t]) > 1 or t in types}
-
-        def fits(number: int) -> bool:
-            return all(n < number or (n == number and t not in whole) for t in reads for n in made[t])
-
-        for number in range(first, len(builders)):
-            if builders[number].how == "key" and fits(number) and builders[number].take(rules, late):
-                break
-        else:
-            keyed = _Builder("key")
-            if keyed.take(rules, late):
-                builders.append(keyed)
-            elif len(rules) > 1 and not recursive:
-                return False
-            else:
-                how: How = "slices" if _sliceable(rules, recursive, bounds) else "one"
-                at = next((n for n in range(first, len(builders)) if builders[n].how == how and fits(n)), None)
-                if at is None:
-                    builders.append(_Builder(how))
-                    at = len(builders) - 1
-                builders[at].rules += rules
-                _note(made, types, at)
-                return True
-            number = len(builders) - 1
-        _note(made, types, number)
-        return True
-
-    makers = _makers(plan)
-
-    def place_with_facts(rules: tuple[Rule, ...], types: tuple[Predicate, ...]) -> None:
-        """Rules that ask for facts that others make: these run beside them, in one bucket."""
-        together = tuple(dict.fromkeys([m for rule in rules for m in makers[rule.predicate]] + list(rules)))
-        reads = {t for rule in together for t in rule_reads(rule) if t in made and t not in types}
-        first = max((n for t in reads for n in made[t]), default=0)
-        at = next((n for n in range(first, len(builders)) if builders[n].how == "one" and all(
-            m < n or (m == n and len(made[t]) == 1) for t in reads for m in made[t])), None)  # fmt: skip
-        if at is None:
-            builders.append(_Builder("one"))
-            at = len(builders) - 1
-        builders[at].rules += tuple(r for r in together if r not in builders[at].rules)
-        _note(made, types, at)
-
-    told = _just_for_facts(plan) if everywhere else set[Predicate]()
+    placing = _Placing(lengths if longest is not None and slices else {}, late)
+    makers, fact_inputs = _makers(plan), _just_for_facts(plan) if everywhere else set[Predicate]()
     for unit in _units(plan, late):
-        if not any(not rule.makes for rule in unit.rules):
+        if all(rule.makes for rule in unit.rules):
             continue
         asked = tuple(dict.fromkeys(rule for type in unit.types for rule in makers[type]))
-        if any(t not in told for rule in asked for t in rule_reads(rule)):
-            place_with_facts(unit.rules, unit.types)
+        if any(t not in fact_inputs for rule in asked for t in rule_reads(rule)):
+            # Rules that ask for facts that others make: these run beside them, in one bucket.
+            beside = [maker for rule in unit.rules for maker in makers[rule.predicate]]
+            placing.into("one", tuple(dict.fromkeys([*beside, *unit.rules])), unit.types)
             continue
-        if not place(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
+        if not placing.place(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
             for rule in unit.rules:
-                place((rule,), (rule.predicate,), False)
-        for builder in builders if asked else ():
+                placing.place((rule,), (rule.predicate,), False)
+        for builder in placing.builders if asked else ():
             if any(rule in builder.rules for rule in unit.rules):
                 builder.makers |= dict.fromkeys(asked)
-    made_stages = tuple(b.stage(n + 1, plan, bounds) for n, b in enumerate(builders))
-    spread = {t for t, where in made.items() if len(where) > 1}
-    spread |= {t for b in builders if b.how == "key" for t, held in b.heads.items() if not held}
+    made_stages = tuple(b.stage(i + 1, plan, placing.bounds) for i, b in enumerate(placing.builders))
+    spread = {t for t, where in placing.made.items() if len(where) > 1}
+    spread |= {t for b in placing.builders if b.how == "key" for t, held in b.heads.items() if not held}
     return Stages(plan, made_stages, frozenset(spread), lengths)
+
+
+class _Placing:
+    """Puts rules into stages; `made` says in which ones each type is made."""
+
+    def __init__(self, bounds: Mapping[Predicate, int | None], late: set[Predicate]) -> None:
+        self.bounds, self.late = bounds, late
+        self.builders: list[_Builder] = []
+        self.made: dict[Predicate, set[int]] = {}
+
+    def place(self, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
+        """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
+        for number in self._open("key", rules, types):
+            if self.builders[number].take(rules, self.late):
+                return self._note(types, number)
+        keyed = _Builder("key")
+        if keyed.take(rules, self.late):
+            self.builders.append(keyed)
+            return self._note(types, len(self.builders) - 1)
+        if len(rules) > 1 and not recursive:
+            return False
+        return self.into("slices" if _sliceable(rules, recursive, self.bounds) else "one", rules, types)
+
+    def into(self, how: How, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...]) -> bool:
+        """Into the first stage of a kind in which all that they read is there, or a new one."""
+        number = next(self._open(how, rules, types), None)
+        if number is None:
+            self.builders.append(_Builder(how))
+            number = len(self.builders) - 1
+        builder = self.builders[number]
+        builder.rules += tuple(rule for rule in rules if rule not in builder.rules)
+        return self._note(types, number)
+
+    def _open(self, how: How, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...]) -> Iterator[int]:
+        """The stages of a kind in which all that rules read is there; what several stages make is whole behind them."""
+        read = [self.made[t] for rule in rules for t in rule_reads(rule) if t in self.made and t not in types]
+        first = max((i for where in read for i in where), default=0)
+        for number in range(first, len(self.builders)):
+            there = all(i < number or len(where) == 1 for where in read for i in where)
+            if self.builders[number].how == how and there:
+                yield number
+
+    def _note(self, types: Iterable[Predicate], number: int) -> bool:
+        for type in types:
+            self.made.setdefault(type, set()).add(number)
+        return True
 
 
 def _late(plan: Plan) -> set[Predicate]:
@@ -221,10 +197,10 @@ def _just_for_facts(plan: Plan) -> set[Predicate]:
     return read - set(plan.derived) - {t for rule in plan.rules if not rule.makes for t in rule_reads(rule)}
 
 
-def _makers(plan: Plan) -> dict[Predicate, tuple[Rule, ...]]:
+def _makers(plan: Plan) -> dict[Predicate, tuple[n.Rule, ...]]:
     """For each type the rules that make the facts that its rules ask for, and those that make what these ask for."""
     edges = fact_edges(plan)
-    found: dict[Predicate, tuple[Rule, ...]] = {}
+    found: dict[Predicate, tuple[n.Rule, ...]] = {}
     for type in plan.derived:
         below, open_types = dict[Predicate, None](), [type]
         while open_types:
@@ -237,22 +213,17 @@ def _makers(plan: Plan) -> dict[Predicate, tuple[Rule, ...]]:
     return found
 
 
-def _note(made: dict[Predicate, set[int]], types: Iterable[Predicate], number: int) -> None:
-    for type in types:
-        made.setdefault(type, set()).add(number)
-
-
 @dataclass
 class _Builder:
     """A stage that grows: which arguments may be the key of each type it reads, and which hold it in each that it makes."""
 
     how: How
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[n.Rule, ...] = ()
     keys: dict[Predicate, Positions] = field(default_factory=dict)
     heads: dict[Predicate, Positions] = field(default_factory=dict)
-    makers: dict[Rule, None] = field(default_factory=dict)  # of facts, whose events go to all buckets
+    makers: dict[n.Rule, None] = field(default_factory=dict)  # of facts, whose events go to all buckets
 
-    def take(self, rules: tuple[Rule, ...], late: set[Predicate]) -> bool:
+    def take(self, rules: tuple[n.Rule, ...], late: set[Predicate]) -> bool:
         """Takes rules in where a key fits all of them. Equal events that come late are made in one bucket."""
         found = _assigned(rules, self.keys, self.heads)
         if found is None or any(rule.predicate in late and not found[1][rule.predicate] for rule in rules):
@@ -266,9 +237,11 @@ class _Builder:
         read = {t for rule in self.rules for t in rule_reads(rule)} | set(gives)
         read |= {INPUT} if any(map(makes_windows, self.rules)) else set()
         if self.how == "key":
-            told = frozenset(t for rule in self.makers for t in rule_reads(rule))
-            keys = {t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read | told)}
-            return Stage(number, (*self.makers, *self.rules), "key", keys, gives, everywhere=told)
+            broadcast = frozenset(t for rule in self.makers for t in rule_reads(rule))
+            keys = {
+                t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read | broadcast)
+            }
+            return Stage(number, (*self.makers, *self.rules), "key", keys, gives, everywhere=broadcast)
         self.rules = tuple(dict.fromkeys([*self.makers, *self.rules]))
         read |= {t for rule in self.makers for t in rule_reads(rule)}
         makers = [rule for rule in self.rules if rule.makes and rule not in self.makers]
@@ -285,7 +258,7 @@ class _Builder:
 _Keys = dict[Predicate, Positions]
 
 
-def _assigned(rules: tuple[Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys, _Keys] | None:
+def _assigned(rules: tuple[n.Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys, _Keys] | None:
     """Keys under which all rules can run beside those that are there already; the first that are found."""
     ways = [_ways(rules, 0, keys, heads)]  # for each rule that has one, the ways that are left to try
     while ways:
@@ -299,7 +272,7 @@ def _assigned(rules: tuple[Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys
     return None
 
 
-def _ways(rules: tuple[Rule, ...], number: int, keys: _Keys, heads: _Keys) -> Iterator[tuple[_Keys, _Keys]]:
+def _ways(rules: tuple[n.Rule, ...], number: int, keys: _Keys, heads: _Keys) -> Iterator[tuple[_Keys, _Keys]]:
     """The ways in which one rule can have a key beside those before it; behind the last one, whether all fit."""
     if number == len(rules):
         if all(at & heads[t] for t, at in keys.items() if t in heads):
@@ -309,53 +282,50 @@ def _ways(rules: tuple[Rule, ...], number: int, keys: _Keys, heads: _Keys) -> It
     for reads, held in _options(rule):
         new_keys, new_heads = dict(keys), dict(heads)
         for type, at in reads.items():
-            new_keys[type] = new_keys[type] & at if type in new_keys else at
-        new_heads[rule.predicate] = new_heads[rule.predicate] & held if rule.predicate in new_heads else held
+            new_keys[type] = new_keys.get(type, at) & at
+        new_heads[rule.predicate] = new_heads.get(rule.predicate, held) & held
         if all(new_keys.values()):
             yield new_keys, new_heads
 
 
-def _options(rule: Rule) -> Iterator[tuple[_Keys, Positions]]:
+def _options(rule: n.Rule) -> Iterator[tuple[_Keys, Positions]]:
     """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
-    patterns = rule.patterns
-    nodes = [n for p in patterns for n in walk_all(p)]
+    nodes = list(rule.nodes)
     if makes_windows(rule):
         return  # the first event of all opens them, and the last one ends them
-    if any(_chooses_instants(n) for n in nodes):
+    if any(map(_chooses_instants, nodes)):
         return  # which partner a time point gets is chosen among those of all keys
     same = key_classes(rule)
     for key in correlation_key(rule):
         reads: _Keys = {}
-        for scan in (n for n in nodes if isinstance(n, Scan)):
+        for scan in (node for node in nodes if isinstance(node, n.Scan)):
             at = frozenset(i for i, a in enumerate(scan.args) if isinstance(a, Var) and same(a.name) == key)
-            type = (scan.type, len(scan.args))
-            reads[type] = reads[type] & at if type in reads else at
+            reads[scan.predicate] = reads.get(scan.predicate, at) & at
         if reads and all(reads.values()):
             held = frozenset(i for i, a in enumerate(rule.args) if isinstance(a, Var) and same(a.name) == key)
             yield reads, held
 
 
-def _chooses_instants(node: Node) -> bool:
+def _chooses_instants(node: n.Node) -> bool:
     """Whether a policy chooses among pairs with a time point, which has no key."""
-    if not isinstance(node, Join | Repeat) or node.policy == UNRESTRICTED or node.policy.per:
+    if not isinstance(node, n.Join | n.Repeat) or node.policy == n.UNRESTRICTED or node.policy.per:
         return False
-    return any(isinstance(n, Instant) for n in walk(node))
+    return any(isinstance(part, n.Instant) for part in n.walk(node))
 
 
-def _reason(rule: Rule) -> str:
-    patterns = rule.patterns
+def _reason(rule: n.Rule) -> str:
     if makes_windows(rule):
         return f"the windows of rule `{rule.label}` are there with or without events"
-    if any(isinstance(n, Run) and not n.key for p in patterns for n in walk_all(p)):
+    if any(isinstance(node, n.Run) and not node.key for node in rule.nodes):
         return f"the run of rule `{rule.label}` has no key"
-    if any(_chooses_instants(n) for p in patterns for n in walk_all(p)):
+    if any(map(_chooses_instants, rule.nodes)):
         return f"a policy of rule `{rule.label}` chooses among pairs with a time point"
     if not correlation_key(rule):
         return f"the events of rule `{rule.label}` share no variable"
     return f"the key of rule `{rule.label}` changes its place"
 
 
-def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predicate, int | None]) -> bool:
+def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predicate, int | None]) -> bool:
     """Whether an answer rests on nothing but what lies inside its interval, and that has a bound."""
     if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
         return False
@@ -364,14 +334,11 @@ def _sliceable(rules: tuple[Rule, ...], recursive: bool, bounds: Mapping[Predica
             return False
         if rule.since is not None or rule.until is not None:
             return False
-        for pattern in rule.patterns:
-            for node in walk_all(pattern):
-                if isinstance(node, Instant):
-                    return False
-                if isinstance(node, Run) and node.which != "ALL":
-                    return False
-                if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
-                    return False
+        for node in rule.nodes:
+            if isinstance(node, n.Instant) or (isinstance(node, n.Run) and node.which != "ALL"):
+                return False
+            if isinstance(node, n.Join | n.Repeat) and node.policy != n.UNRESTRICTED:
+                return False
     return True
 
 
@@ -402,9 +369,9 @@ def sliced(plan: Plan) -> Plan:
     )
 
 
-def _sliced_rule(rule: Rule) -> Rule:
+def _sliced_rule(rule: n.Rule) -> n.Rule:
     body = _sliced(rule.body)
-    bound, collects = SLICE in bound_vars(body), list[Collect]()
+    bound, collects = SLICE in n.bound_vars(body), list[n.Collect]()
     for collect in rule.collects:  # beside windows by the clock alone, what is collected first says the slice
         by = collect.by if bound else (*collect.by, SLICE)
         collects.append(replace(collect, pattern=_sliced(collect.pattern), by=by))
@@ -413,28 +380,28 @@ def _sliced_rule(rule: Rule) -> Rule:
     return replace(rule, args=(*rule.args, Var(SLICE)), body=body, collects=tuple(collects), top=top)
 
 
-def _sliced(node: Node) -> Node:
-    below = mapped(node, _sliced)
+def _sliced(node: n.Node) -> n.Node:
+    below = n.mapped(node, _sliced)
     match below:
-        case Scan():
+        case n.Scan():
             return replace(below, args=(*below.args, Var(SLICE)))
-        case Select():
+        case n.Select():
             return replace(below, where=tuple(_sliced_where(c) for c in below.where))
-        case Join():
+        case n.Join():
             absent = None if below.absent is None else _sliced(below.absent)
             return replace(below, absent=absent, where=tuple(_sliced_where(c) for c in below.where))
-        case Run():
+        case n.Run():
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case Either() | Every() | Graph() | Instant() | Label() | Repeat() | Unfold() | Within():
+        case n.Either() | n.Every() | n.Graph() | n.Instant() | n.Label() | n.Repeat() | n.Unfold() | n.Within():
             pass
         case _:
             assert_never(below)
     return below
 
 
-def _sliced_where(condition: Condition) -> Condition:
-    if isinstance(condition, NoneInside):
+def _sliced_where(condition: n.Condition) -> n.Condition:
+    if isinstance(condition, n.NoneInside):
         return replace(condition, pattern=_sliced(condition.pattern))
     return condition

@@ -4,31 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import Literal
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Clause,
-    Compare,
-    Condition,
-    Holds,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Relates,
-    Relative,
-    Repeat,
-    Rule,
-    Run,
-    Spans,
-    Unless,
-    conditions,
-    event_types,
-    inputs,
-    links,
-    walk,
-)
+from augury.algebra import nodes as n
 from augury.algebra.plan import Plan, Predicate, static_calls
 from augury.errors import Span
 
@@ -46,44 +24,44 @@ class Edge:
     head: Predicate
     reads: Predicate
     kind: Kind
-    rule: Rule
+    rule: n.Rule
     span: Span
     window: str | None = None
 
 
-def edges(rule: Rule) -> list[Edge]:
+def edges(rule: n.Rule) -> list[Edge]:
     """What a rule reads, and how."""
     found: list[Edge] = []
 
-    def add(node: Node, kind: Kind, span: Span, window: str | None = None) -> None:
-        for type in sorted(event_types(node)):
+    def add(node: n.Node, kind: Kind, span: Span, window: str | None = None) -> None:
+        for type in sorted(n.event_types(node)):
             found.append(Edge(rule.predicate, type, kind, rule, span, window))
 
-    for node in walk(rule.body):
-        if not inputs(node):
+    for node in n.walk(rule.body):
+        if not n.inputs(node):
             add(node, "positive", node.span)
-        if isinstance(node, Join) and node.absent is not None:
+        if isinstance(node, n.Join) and node.absent is not None:
             add(node.absent, "between", node.span)
-        if isinstance(node, Repeat) and node.consecutive:
+        if isinstance(node, n.Repeat) and node.consecutive:
             add(node.input, "between", node.span)
-        if isinstance(node, Run):
+        if isinstance(node, n.Run):
             for pattern, kind in _looked_at(node):
                 add(pattern, kind, node.span)
-        for condition in conditions(node):
-            if isinstance(condition, NoneInside):
+        for condition in n.conditions(node):
+            if isinstance(condition, n.NoneInside):
                 add(condition.pattern, "negation", condition.span, condition.window)
-            elif isinstance(condition, Relative):
+            elif isinstance(condition, n.Relative):
                 add(_labelled(rule.body, condition.anchor), "temporal", condition.span)
     for collect in rule.collects:
         add(collect.pattern, "grouping", collect.span, collect.window)
     return found
 
 
-def _looked_at(run: Run) -> Iterator[tuple[Node, Kind]]:
+def _looked_at(run: n.Run) -> Iterator[tuple[n.Node, Kind]]:
     """What a run asks to be absent: strictly between its events, or, where it chooses among matches, at any time."""
     if run.which != "ALL":
         yield from ((part.input, "negation") for part in run.parts)
-    for part, link in links(run):
+    for part, link in n.links(run):
         if link == "NEXT":
             yield from ((scan, "between") for scan in run.among)
         elif link == "THEN":
@@ -111,13 +89,13 @@ def fact_edges(plan: Plan) -> list[Edge]:
     return found
 
 
-def _labelled(body: Node, label: str) -> Node:
+def _labelled(body: n.Node, label: str) -> n.Node:
     """The pattern behind a label; a relative event's own anchor, where the label is one."""
-    for node in walk(body):
-        if isinstance(node, Label) and node.label == label:
+    for node in n.walk(body):
+        if isinstance(node, n.Label) and node.label == label:
             return node
-        for condition in conditions(node):
-            if isinstance(condition, Relative) and condition.label == label:
+        for condition in n.conditions(node):
+            if isinstance(condition, n.Relative) and condition.label == label:
                 return _labelled(body, condition.anchor)
     raise KeyError(label)
 
@@ -166,7 +144,7 @@ class Stratum:
 
     number: int
     types: tuple[Predicate, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[n.Rule, ...]
     recursive: bool
 
 
@@ -212,12 +190,12 @@ def cycle(
     return [start, end]
 
 
-def static_reads(clauses: Iterable[Clause]) -> dict[Predicate, dict[Predicate, tuple[bool, Span]]]:
+def static_reads(clauses: Iterable[n.Clause]) -> dict[Predicate, dict[Predicate, tuple[bool, Span]]]:
     """For each static predicate what it reads, whether under negation (or before a cut that guards a later clause)."""
     found: dict[Predicate, dict[Predicate, tuple[bool, Span]]] = {}
-    by_head: dict[Predicate, list[Clause]] = {}
+    by_head: dict[Predicate, list[n.Clause]] = {}
     for clause in clauses:
-        by_head.setdefault((clause.name, len(clause.args)), []).append(clause)
+        by_head.setdefault(clause.predicate, []).append(clause)
     for head, group in by_head.items():
         table = found.setdefault(head, {})
         for number, clause in enumerate(group):
@@ -230,39 +208,22 @@ def static_reads(clauses: Iterable[Clause]) -> dict[Predicate, dict[Predicate, t
     return found
 
 
-def calls(condition: Condition) -> list[tuple[Predicate, bool]]:
-    match condition:
-        case Holds():
-            return [((condition.name, len(condition.args)), False)]
-        case Unless():
-            return [((condition.name, len(condition.args)), True)]
-        case AnyOf():
-            return [call for option in condition.options for c in option for call in calls(c)]
-        case Compare() | NoneInside() | Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
-    return []
+def calls(condition: n.Condition) -> list[tuple[Predicate, bool]]:
+    """The static predicates that a condition asks for, and whether under negation."""
+    asked = (part for part in n.walk_condition(condition) if isinstance(part, n.Holds | n.Unless))
+    return [(part.predicate, isinstance(part, n.Unless)) for part in asked]
 
 
-def static_calls_of(condition: Condition) -> set[Predicate]:
+def static_calls_of(condition: n.Condition) -> set[Predicate]:
     """The static predicates that a condition asks for."""
     return {predicate for predicate, _ in calls(condition)}
 
 
-def asks_before(condition: Condition) -> bool:
+def asks_before(condition: n.Condition) -> bool:
     """Whether a condition asks how facts were just before."""
-    match condition:
-        case Holds() | Unless():
-            return condition.was
-        case AnyOf():
-            return any(asks_before(c) for option in condition.options for c in option)
-        case Compare() | NoneInside() | Relates() | Relative() | Spans():
-            return False
-        case _:
-            assert_never(condition)
+    return any(part.was for part in n.walk_condition(condition) if isinstance(part, n.Holds | n.Unless))
 
 
-def recursive_parts(node: Node, inside: Iterable[Predicate]) -> bool:
+def recursive_parts(node: n.Node, inside: Iterable[Predicate]) -> bool:
     """Whether a pattern reads a type of the component it belongs to."""
-    return bool(event_types(node) & set(inside))
+    return bool(n.event_types(node) & set(inside))

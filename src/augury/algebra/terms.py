@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
 from augury.errors import NOWHERE, Span
@@ -102,32 +102,48 @@ _TESTS = ("=", "!=", "<", "<=", ">", ">=")
 _JOINTS = {"&": " and ", "|": " or "}
 
 
+def parts(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly below."""
+    match expr:
+        case Build() | Apply() | Aggregate():
+            return expr.args
+        case Prev():
+            return (expr.of,) if expr.default is None else (expr.of, expr.default)
+    return ()
+
+
+def mapped_term(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with each of its parts changed."""
+    match expr:
+        case Build() | Apply() | Aggregate():
+            return replace(expr, args=tuple(map(change, expr.args)))
+        case Prev():
+            return replace(expr, of=change(expr.of), default=None if expr.default is None else change(expr.default))
+    return expr
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and all its parts."""
     yield expr
-    if isinstance(expr, Build | Apply | Aggregate):
-        for arg in expr.args:
-            yield from walk(arg)
-    elif isinstance(expr, Prev):
-        yield from walk(expr.of)
-        if expr.default is not None:
-            yield from walk(expr.default)
+    for part in parts(expr):
+        yield from walk(part)
+
+
+def outside_aggregates(expr: Expr) -> Iterator[Expr]:
+    """The expression and its parts, as far as they are no aggregates and in none."""
+    if not isinstance(expr, Aggregate):
+        yield expr
+        for part in parts(expr):
+            yield from outside_aggregates(part)
 
 
 def variables(*exprs: Expr) -> set[str]:
     return {part.name for expr in exprs for part in walk(expr) if isinstance(part, Var)}
 
 
-def plain_variables(expr: Expr) -> set[str]:
+def plain_variables(*exprs: Expr) -> set[str]:
     """The variables outside aggregates."""
-    match expr:
-        case Var():
-            return {expr.name}
-        case Build() | Apply():
-            return {v for arg in expr.args for v in plain_variables(arg)}
-        case Prev():
-            return plain_variables(expr.of) | (plain_variables(expr.default) if expr.default is not None else set())
-    return set()
+    return {part.name for expr in exprs for part in outside_aggregates(expr) if isinstance(part, Var)}
 
 
 def labels(*exprs: Expr) -> set[str]:

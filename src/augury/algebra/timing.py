@@ -8,34 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
+from augury.algebra import nodes as n
 from augury.algebra.clock_windows import Windows
-from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
-    Condition,
-    Either,
-    Every,
-    Graph,
-    Holds,
-    Instant,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Part,
-    Relates,
-    Relative,
-    Repeat,
-    Run,
-    Scan,
-    Select,
-    Spans,
-    Unfold,
-    Unless,
-    Within,
-    condition_labels,
-    conditions,
-)
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
 from augury.algebra.terms import Apply, Const, Expr, Moment
@@ -92,10 +66,10 @@ class Timing:
         self.table.add(x, y, looser)
         return True
 
-    def interval(self, node: Node) -> str:
+    def interval(self, node: n.Node) -> str:
         return self.names[id(node)]
 
-    def add(self, node: Node) -> str:
+    def add(self, node: n.Node) -> str:
         """Adds a pattern; the name of its interval."""
         name = self._add(node)
         self.names[id(node)] = name
@@ -132,16 +106,15 @@ class Timing:
     def _window(self, name: str, length: int, span: Span) -> None:
         self._at_most(name, "e", name, "s", Limit(length), Reason(f"the window of {show_duration(length)}", span))
 
-    def _add(self, node: Node) -> str:
+    def _add(self, node: n.Node) -> str:
         match node:
-            case Scan():
+            case n.Scan():
                 name = self._new(node.type)
-                if self.lengths is not None:
-                    longest = self.lengths.get((node.type, len(node.args)), 0)
-                    if longest is not None:
-                        self._at_most(name, "e", name, "s", Limit(longest))
+                longest = None if self.lengths is None else self.lengths.get(node.predicate, 0)
+                if longest is not None:
+                    self._at_most(name, "e", name, "s", Limit(longest))
                 return name
-            case Instant():
+            case n.Instant():
                 name = self._new("point")
                 time = node.time.value
                 assert isinstance(time, Timestamp | int), "a time point is a time or a tick"
@@ -150,43 +123,37 @@ class Timing:
                 self._equal((name, "s"), _ORIGIN, us, reason)
                 self._equal((name, "e"), (name, "s"), 0, reason)
                 return name
-            case Every():
+            case n.Every():
                 name = self._new("every")
-                self._at_most(
-                    name,
-                    "e",
-                    name,
-                    "s",
-                    Limit(node.windows.longest),
-                    Reason(f"the windows `{node.windows.text}`", node.span),
-                )
+                reason = Reason(f"the windows `{node.windows.text}`", node.span)
+                self._at_most(name, "e", name, "s", Limit(node.windows.longest), reason)
                 return name
-            case Label():
+            case n.Label():
                 inner = self.add(node.input)
                 self._is(node.label, (inner, "s"), (inner, "e"))
                 return node.label
-            case Select():
+            case n.Select():
                 inner = self.add(node.input)
                 self.add_where(node.where)
                 return inner
-            case Graph() | Unfold():
+            case n.Graph() | n.Unfold():
                 return self.add(node.input)
-            case Within():
+            case n.Within():
                 inner = self.add(node.input)
                 self._window(inner, node.length, node.span)
                 return inner
-            case Join():
+            case n.Join():
                 return self._join(node)
-            case Either():
+            case n.Either():
                 return self._either(node)
-            case Repeat():
+            case n.Repeat():
                 return self._repeat(node)
-            case Run():
+            case n.Run():
                 return self._run(node)
             case _:
                 assert_never(node)
 
-    def _join(self, node: Join) -> str:
+    def _join(self, node: n.Join) -> str:
         left, right = self.add(node.left), self.add(node.right)
         name = self._covering(node.op, left, right, node.span)
         for length in node.windows:
@@ -210,31 +177,26 @@ class Timing:
         self.covers.append((name, left, right))
         return name
 
-    def _either(self, node: Either) -> str:
+    def _either(self, node: n.Either) -> str:
         """Each branch by itself; together only what both promise: their greatest length."""
         name, lengths = self._new("or"), []
         for side in (node.left, node.right):
-            inner = Timing(self.tick, self.lengths)
-            branch = inner.add(side)
-            self.names.update({key: f"{value}@{id(side)}" for key, value in inner.names.items()})
-            try:
-                inner.close()
-            except Contradiction as found:
-                self.branches.append(found.reasons)
-                continue
-            self.branches.extend(inner.branches)
-            lengths.append(inner.table.limit((branch, "e"), (branch, "s")))
+            inner = self._alone(side)
+            if inner is not None:
+                branch = inner.interval(side)
+                self.branches.extend(inner.branches)
+                lengths.append(inner.table.limit((branch, "e"), (branch, "s")))
         if len(lengths) == 2 and all(limit is not None for limit in lengths):
             longest = max(limit.value for limit in lengths if limit is not None)
             self._at_most(name, "e", name, "s", Limit(longest))
         return name
 
-    def _run(self, node: Run) -> str:
+    def _run(self, node: n.Run) -> str:
         """From its first part to its last. Parts that are there once, always, are related; the others stand alone."""
         name, before, firm = self._new("run"), "", set[str]()
         for part in node.parts:
             if part.repeats or part.optional:
-                self._alone(part, node)
+                self._alone(part.input, needed=not part.optional)
                 continue
             inner = self.add(part.input)
             firm |= {part.label} if part.label else set()
@@ -249,30 +211,26 @@ class Timing:
             before = inner
         for length in node.windows:
             self._window(name, length, node.span)
-        where = conditions(node)
-        firm |= {c.label for c in where if isinstance(c, Relative)}
-        self.add_where(c for c in where if condition_labels(c) <= firm)
+        where = n.conditions(node)
+        firm |= {c.label for c in where if isinstance(c, n.Relative)}
+        self.add_where(c for c in where if n.condition_labels(c) <= firm)
         return name
 
-    def _alone(self, part: Part, run: Run) -> None:
+    def _alone(self, node: n.Node, needed: bool = True) -> Timing | None:
+        """A pattern in a table of its own; none where it contradicts itself, which is told where it is `needed`."""
         inner = Timing(self.tick, self.lengths)
-        inner.add(part.input)
-        self.names.update({key: f"{value}@{id(run)}" for key, value in inner.names.items()})
-        try:
-            inner.close()
-        except Contradiction as found:
-            if not part.optional:
-                self.branches.append(found.reasons)
-
-    def _repeat(self, node: Repeat) -> str:
-        inner = Timing(self.tick, self.lengths)
-        inner.add(node.input)
+        inner.add(node)
         self.names.update({key: f"{value}@{id(node)}" for key, value in inner.names.items()})
-        name = self._new("repeat")
         try:
             inner.close()
         except Contradiction as found:
-            self.branches.append(found.reasons)
+            self.branches += [found.reasons] if needed else []
+            return None
+        return inner
+
+    def _repeat(self, node: n.Repeat) -> str:
+        inner, name = self._alone(node.input), self._new("repeat")
+        if inner is None:
             return name
         reason = Reason(f"{node.count} occurrences in sequence", node.span)
         at_least = (node.count - 1) * (self.tick or 0)
@@ -281,27 +239,27 @@ class Timing:
             self._window(name, length, node.span)
         return name
 
-    def add_where(self, where: Iterable[Condition]) -> None:
+    def add_where(self, where: Iterable[n.Condition]) -> None:
         for condition in where:
             match condition:
-                case Relates():
+                case n.Relates():
                     reason = Reason(f"`{condition.left} {condition.relation} {condition.right}`", condition.span)
                     self._relation(RELATIONS[condition.relation], condition.left, condition.right, reason)
-                case Spans():
+                case n.Spans():
                     reason = Reason(f"the window of {show_duration(condition.length)}", condition.span)
                     for x in condition.labels:
                         for y in condition.labels:
                             self._at_most(x, "e", y, "s", Limit(condition.length), reason)
-                case Relative():
+                case n.Relative():
                     self._relative(condition)
-                case Compare():
+                case n.Compare():
                     self._compare(condition)
-                case AnyOf() | Holds() | NoneInside() | Unless():
+                case n.AnyOf() | n.Holds() | n.NoneInside() | n.Unless():
                     pass
                 case _:
                     assert_never(condition)
 
-    def _previous(self, condition: Relative, windows: Windows) -> None:
+    def _previous(self, condition: n.Relative, windows: Windows) -> None:
         """It begins before the window that it precedes, no farther than windows lie apart, and ends before that does."""
         label, anchor = condition.label, condition.anchor
         reason = Reason(f"`{label}: previous({anchor})`", condition.span)
@@ -311,7 +269,7 @@ class Timing:
         self._at_most(label, "e", label, "s", Limit(windows.longest), reason)
         self._at_most(label, "s", label, "e", Limit(0))
 
-    def _relative(self, condition: Relative) -> None:
+    def _relative(self, condition: n.Relative) -> None:
         if condition.windows is not None:
             self._previous(condition, condition.windows)
             return
@@ -324,7 +282,7 @@ class Timing:
         self._equal((condition.label, "e"), (condition.anchor, second[0]), forth * condition.length, reason)
         self._at_most(condition.label, "s", condition.label, "e", Limit(0))
 
-    def _compare(self, condition: Compare) -> None:
+    def _compare(self, condition: n.Compare) -> None:
         """A comparison that is a bound on the difference of two labelled times, whichever way it is written."""
         linear = _difference(condition.left, condition.right, self.tick or SECOND)
         if linear is None or condition.op == "!=":
@@ -379,8 +337,8 @@ def _difference(left: Expr, right: Expr, second: int) -> tuple[Point, Point, int
 
     if not (visit(left, 1) and visit(right, -1)):
         return None
-    plus = [p for p, n in points.items() if n == 1]
-    minus = [p for p, n in points.items() if n == -1]
-    if len(plus) == len(minus) == 1 and all(n in (-1, 0, 1) for n in points.values()):
+    plus = [p for p, count in points.items() if count == 1]
+    minus = [p for p, count in points.items() if count == -1]
+    if len(plus) == len(minus) == 1 and all(count in (-1, 0, 1) for count in points.values()):
         return plus[0], minus[0], sum(constants)
     return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -108,11 +109,19 @@ def load(name: str) -> Example:
     return found
 
 
-def write_lines(path: Path, events: Iterable[Mapping[str, Any]]) -> int:
-    """Writes events as JSON lines, in the order in which they come, and says how many there are."""
-    lines = [json.dumps(event, ensure_ascii=False) + "\n" for event in events]
-    path.write_text("".join(lines), encoding="utf-8")
-    return len(lines)
+def graph_event(stream: str, at: datetime, id: str, graph: str) -> dict[str, Any]:
+    return {"stream": stream, "time": at.isoformat(" "), "id": id, "graph": graph}
+
+
+def lines_of(events: Callable[[int], Iterable[Mapping[str, Any]]]) -> Callable[[Path, int], int]:
+    """Writes the events of a size as JSON lines, in the order in which they come, and says how many there are."""
+
+    def write(folder: Path, size: int) -> int:
+        lines = [json.dumps(event, ensure_ascii=False) + "\n" for event in events(size)]
+        (folder / "events.jsonl").write_text("".join(lines), encoding="utf-8")
+        return len(lines)
+
+    return write
 
 
 def show_time(clock: Clock, at: int) -> str:

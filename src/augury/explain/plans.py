@@ -7,36 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from augury.algebra import nodes as n
 from augury.algebra.answering import answering
-from augury.algebra.nodes import (
-    PAST_END,
-    UNRESTRICTED,
-    Collect,
-    Either,
-    Every,
-    Graph,
-    Instant,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Part,
-    Policy,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Top,
-    Unfold,
-    Within,
-    walk,
-)
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
-from augury.algebra.properties import Memory, all_properties, operator_key
+from augury.algebra.properties import Properties, all_properties, operator_key
 from augury.algebra.sharing import canonical, sharing
-from augury.algebra.strata import strata
+from augury.algebra.strata import Stratum, strata
 from augury.algebra.terms import show
 from augury.clock import show_duration
 from augury.errors import RunError, Span
@@ -59,14 +36,8 @@ class Explained:
     reading: str
     tree: Tree
     runs: Tree | None  # after the optimiser, where it has changed the rule
-    key: tuple[str, ...]
-    horizon: int | None
-    longest: int | None
-    any_length: int | None
-    memory: tuple[Memory, ...]
-    settles: tuple[str, ...]
-    stratum: int
-    recursive: bool
+    properties: Properties
+    stratum: Stratum
     shares: tuple[str, ...]
 
 
@@ -77,13 +48,14 @@ def explain(plan: Plan, optimised: Plan, modules: Iterable[s.Module], format: st
     rules = explain_rules(plan, optimised, modules)
     match format:
         case "json":
-            return json.dumps(
-                _as_json(plan, rules)
-                | ({"queries": [query_json(query) for query in plan.graph_queries]} if plan.graph_queries else {})
-                | {"knowledge": _knowledge_json(plan), "spark": stages_json(plan)},
-                indent=2,
-                ensure_ascii=False,
-            )
+            found = {
+                "outputs": list(plan.outputs),
+                "rules": [_as_json(rule) for rule in rules],
+                **({"queries": [query_json(query) for query in plan.graph_queries]} if plan.graph_queries else {}),
+                "knowledge": _knowledge_json(plan),
+                "spark": stages_json(plan),
+            }
+            return json.dumps(found, indent=2, ensure_ascii=False)
         case "mermaid":
             return mermaid(optimised)
     queries = [query_text(query) for query in plan.graph_queries]
@@ -101,8 +73,8 @@ def explain_rules(plan: Plan, optimised: Plan, modules: Iterable[s.Module]) -> l
     result: list[Explained] = []
     for stratum in strata(plan):
         for rule in stratum.rules:
-            found = by_label[rule.label]
-            own = {canonical(node): node for node in walk(place(rule.body))}
+            found, runs = by_label[rule.label], running[rule.label]
+            own = {canonical(node): node for node in n.walk(place(rule.body))}
             with_others = tuple(
                 f"{describe(own[x.form], plan).text} — also in {', '.join(o for o in x.rules if o != rule.label)}"
                 for x in shared
@@ -110,16 +82,17 @@ def explain_rules(plan: Plan, optimised: Plan, modules: Iterable[s.Module]) -> l
             )
             result.append(
                 Explained(
-                    rule.label, readings.get(rule.span, ""), rule_tree(rule, plan), _runs(rule, running[rule.label], plan), found.key, found.horizon, found.longest, found.any_length,
-                    found.memory, found.settles, stratum.number, stratum.recursive, with_others,
+                    rule.label,
+                    readings.get(rule.span, ""),
+                    rule_tree(rule, plan),
+                    rule_tree(runs, plan) if runs != rule else None,
+                    found,
+                    stratum,
+                    with_others,
                 )
-            )  # fmt: skip
-    order = {rule.label: n for n, rule in enumerate(plan.rules)}
+            )
+    order = {rule.label: i for i, rule in enumerate(plan.rules)}
     return sorted(result, key=lambda e: order[e.label])
-
-
-def _runs(rule: Rule, optimised: Rule, plan: Plan) -> Tree | None:
-    return None if optimised == rule else rule_tree(optimised, plan)
 
 
 def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
@@ -136,80 +109,77 @@ def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
 # Trees
 
 
-def rule_tree(rule: Rule, plan: Plan) -> Tree:
+def rule_tree(rule: n.Rule, plan: Plan) -> Tree:
     head = f"{rule.type}({', '.join(show(a) for a in rule.args)})"
     children = [describe(place(rule.body), plan)]
     children += [_collect_tree(collect, plan) for collect in rule.collects]
     covers = f" covering {', '.join(rule.covers)}" if rule.covers else ""
     since = "" if rule.since is None else f" since {'END' if rule.since == 'END' else show(rule.since)}"
     if rule.having:
-        children.append(Tree(f"having {', '.join(show_condition(c) for c in rule.having)}"))
+        children.append(Tree(f"having {_all(rule.having)}"))
     if rule.top:
         children.append(Tree(_top_text(rule.top)))
     return Tree(head + covers + since, tuple(children), "derived")
 
 
-def _top_text(top: Top) -> str:
+def _top_text(top: n.Top) -> str:
     which = "all" if top.count is None else str(top.count)
     order = " ascending" if top.ascending else ""
     per = f" per {', '.join(top.per)}" if top.per else ""
     return f"top {which} by {show(top.by)}{order}{per}{f' as {top.place}' if top.place else ''}"
 
 
-def _collect_tree(collect: Collect, plan: Plan) -> Tree:
+def _collect_tree(collect: n.Collect, plan: Plan) -> Tree:
     which = (
         f"while {collect.window}" if collect.window else f"{'exactly' if collect.exactly else 'last'} {collect.last}"
     )
-    where = f" where {', '.join(show_condition(c) for c in collect.where)}" if collect.where else ""
+    where = f" where {_all(collect.where)}" if collect.where else ""
     by = f" by {', '.join(collect.by)}" if collect.by else ""
     none = " or none" if collect.none else ""
     return Tree(f"collect {which}{by}{where}{none}", (describe(place(collect.pattern), plan),))
 
 
-def describe(node: Node, plan: Plan) -> Tree:
+def describe(node: n.Node, plan: Plan) -> Tree:
     """A pattern as a tree of operators."""
     return replace(_describe(node, plan), form=canonical(node))
 
 
-def _describe(node: Node, plan: Plan) -> Tree:
+def _describe(node: n.Node, plan: Plan) -> Tree:
     match node:
-        case Scan():
-            kind = "derived" if (node.type, len(node.args)) in plan.derived else "input"
+        case n.Scan():
+            kind = "derived" if node.predicate in plan.derived else "input"
             args = f"({', '.join(show(a) for a in node.args)})" if node.args else ""
             return Tree(f"{node.type}{args}", (), kind)
-        case Instant():
+        case n.Instant():
             return Tree(f"time point {show(node.time)}", (), "input")
-        case Every():
+        case n.Every():
             return Tree(node.windows.text, (), "input")
-        case Label():
+        case n.Label():
             inner = describe(node.input, plan)
-            return Tree(f"{node.label}: {inner.text}", inner.children, inner.kind)
-        case Select():
-            inner = describe(node.input, plan)
-            below = tuple(describe(place(c.pattern), plan) for c in node.where if isinstance(c, NoneInside))
-            absent = tuple(Tree(f"absent: {b.text}", b.children, b.kind) for b in below)
-            return Tree(f"where {', '.join(show_condition(c) for c in node.where)}", (inner, *absent))
-        case Within():
+            return replace(inner, text=f"{node.label}: {inner.text}")
+        case n.Select():
+            return Tree(f"where {_all(node.where)}", (describe(node.input, plan), *_absent(node, plan)))
+        case n.Within():
             return Tree(f"within {show_duration(node.length)}", (describe(node.input, plan),))
-        case Join():
+        case n.Join():
             return _join_tree(node, plan)
-        case Either():
+        case n.Either():
             return Tree("OR", (describe(node.left, plan), describe(node.right, plan)))
-        case Repeat():
+        case n.Repeat():
             how = " consecutive" if node.consecutive else ""
             window = f", within {show_duration(min(node.windows))}" if node.windows else ""
             return Tree(f"{node.count} times{how}{window}{_policy(node.policy)}", (describe(node.input, plan),))
-        case Unfold():
+        case n.Unfold():
             return Tree(f"each ({', '.join(node.binds)}) of {show(node.of)}", (describe(node.input, plan),))
-        case Graph():
+        case n.Graph():
             return Tree(f"graph {node.pattern}", (describe(node.input, plan),))
-        case Run():
+        case n.Run():
             return _run_tree(node, plan)
         case _:
             assert_never(node)
 
 
-def _join_tree(node: Join, plan: Plan) -> Tree:
+def _join_tree(node: n.Join, plan: Plan) -> Tree:
     key = operator_key(node)
     parts = [node.op if node.absent is None else "NOT between"]
     if key:
@@ -217,16 +187,23 @@ def _join_tree(node: Join, plan: Plan) -> Tree:
     if node.windows:
         parts.append(f"within {show_duration(min(node.windows))}")
     if node.where:
-        parts.append("where " + ", ".join(show_condition(c) for c in node.where))
-    children = [describe(node.left, plan), describe(node.right, plan)]
-    absent = [node.absent] if node.absent is not None else []
-    for pattern in [*absent, *(place(c.pattern) for c in node.where if isinstance(c, NoneInside))]:
-        inner = describe(pattern, plan)
-        children.append(Tree(f"absent: {inner.text}", inner.children, inner.kind))
-    return Tree(", ".join(parts) + _policy(node.policy), tuple(children))
+        parts.append(f"where {_all(node.where)}")
+    children = (describe(node.left, plan), describe(node.right, plan), *_absent(node, plan))
+    return Tree(", ".join(parts) + _policy(node.policy), children)
 
 
-def _run_tree(node: Run, plan: Plan) -> Tree:
+def _all(where: Iterable[n.Condition]) -> str:
+    return ", ".join(map(show_condition, where))
+
+
+def _absent(node: n.Join | n.Run | n.Select, plan: Plan) -> list[Tree]:
+    """What an operator asks to be absent."""
+    patterns = [node.absent] if isinstance(node, n.Join) and node.absent is not None else []
+    patterns += [place(c.pattern) for c in node.where if isinstance(c, n.NoneInside)]
+    return [replace(tree, text=f"absent: {tree.text}", form="") for tree in (describe(p, plan) for p in patterns)]
+
+
+def _run_tree(node: n.Run, plan: Plan) -> Tree:
     """A run: its key and how it chooses; below, each part with the operator to its left and how often it may come."""
     parts = [f"run per {', '.join(node.key)}" if node.key else "run over all its events"]
     if node.windows:
@@ -234,33 +211,28 @@ def _run_tree(node: Run, plan: Plan) -> Tree:
     if node.which != "ALL":
         parts.append(node.which.lower())
     if node.skip is not None:
-        to = "past the end" if node.skip == PAST_END else f"to the last {node.parts[node.skip].label}"
+        to = "past the end" if node.skip == n.PAST_END else f"to the last {node.parts[node.skip].label}"
         parts.append(f"skip {to}")
     if node.where:
-        parts.append("at the end " + ", ".join(show_condition(c) for c in node.where))
+        parts.append(f"at the end {_all(node.where)}")
     children = [_part_tree(part, number > 0, plan) for number, part in enumerate(node.parts)]
-    for condition in (c for c in node.where if isinstance(c, NoneInside)):
-        inner = describe(place(condition.pattern), plan)
-        children.append(Tree(f"absent: {inner.text}", inner.children, inner.kind))
-    return Tree(", ".join(parts), tuple(children))
+    return Tree(", ".join(parts), (*children, *_absent(node, plan)))
 
 
-def _part_tree(part: Part, linked: bool, plan: Plan) -> Tree:
+def _part_tree(part: n.Part, linked: bool, plan: Plan) -> Tree:
     inner = describe(part.input, plan)
     words: list[str] = [part.link] if linked else []
     if (part.least, part.most) != (1, 1):
         words.append(_times(part))
     if part.where:
         each = "each " if part.repeats else ""
-        words.append(f"{each}where {', '.join(show_condition(c) for c in part.where)}")
+        words.append(f"{each}where {_all(part.where)}")
     if part.after:
-        words.append(f"then {', '.join(show_condition(c) for c in part.after)}")
-    if not words:
-        return inner
-    return Tree(", ".join(words), (inner,))
+        words.append(f"then {_all(part.after)}")
+    return Tree(", ".join(words), (inner,)) if words else inner
 
 
-def _times(part: Part) -> str:
+def _times(part: n.Part) -> str:
     match part.least, part.most:
         case 0, 1:
             return "or not"
@@ -270,8 +242,8 @@ def _times(part: Part) -> str:
             return f"{least} times" if least == most else f"{least} to {most} times"
 
 
-def _policy(policy: Policy) -> str:
-    if policy == UNRESTRICTED:
+def _policy(policy: n.Policy) -> str:
+    if policy == n.UNRESTRICTED:
         return ""
     ties = f" by {policy.by}" if policy.by else f" {policy.ties}" if policy.ties != "longest" else ""
     per = f" per {', '.join(policy.per)}" if policy.per else ""
@@ -282,17 +254,16 @@ def _policy(policy: Policy) -> str:
 
 
 def _as_text(rule: Explained) -> str:
+    found = rule.properties
     lines = [f"rule {rule.label}", f"  reading   {rule.reading}"]
-    lines.append(f"  key       {', '.join(rule.key) or 'none: its events share no variable'}")
-    horizon = (
-        "without bound" if rule.horizon is None else show_duration(rule.horizon) if rule.horizon else "nothing is kept"
-    )
-    longest = "" if rule.longest is None else f", its events last {show_duration(rule.longest)} at most"
-    points = ", for point inputs" if rule.horizon is not None and rule.any_length is None else ""
+    lines.append(f"  key       {', '.join(found.key) or 'none: its events share no variable'}")
+    horizon = {None: "without bound", 0: "nothing is kept"}.get(found.horizon) or show_duration(found.horizon or 0)
+    longest = "" if found.longest is None else f", its events last {show_duration(found.longest)} at most"
+    points = ", for point inputs" if found.horizon is not None and found.any_length is None else ""
     lines.append(f"  horizon   {horizon}{points}{longest}")
-    lines.extend(f"            {m.operator} {m.side}: {m.text}" for m in rule.memory)
-    lines.extend(f"  certain   {text}" for text in rule.settles)
-    lines.append(f"  stratum   {rule.stratum}{', recursive' if rule.recursive else ''}")
+    lines.extend(f"            {m.operator} {m.side}: {m.text}" for m in found.memory)
+    lines.extend(f"  certain   {text}" for text in found.settles)
+    lines.append(f"  stratum   {rule.stratum.number}{', recursive' if rule.stratum.recursive else ''}")
     lines.extend(f"  shares    {text}" for text in rule.shares)
     for name, tree in (("plan", rule.tree), ("runs as", rule.runs)):
         if tree is not None:
@@ -301,27 +272,22 @@ def _as_text(rule: Explained) -> str:
     return "\n".join(lines)
 
 
-def _as_json(plan: Plan, rules: list[Explained]) -> dict[str, Any]:
+def _as_json(rule: Explained) -> dict[str, Any]:
+    found = rule.properties
     return {
-        "outputs": list(plan.outputs),
-        "rules": [
-            {
-                "label": rule.label,
-                "reading": rule.reading,
-                "plan": rule.tree.as_json(),
-                **({} if rule.runs is None else {"runs": rule.runs.as_json()}),
-                "key": list(rule.key),
-                "horizon_us": rule.horizon,
-                "horizon_any_length_us": rule.any_length,
-                "longest_us": rule.longest,
-                "memory": [{"operator": m.operator, "side": m.side, "keep_us": m.keep} for m in rule.memory],
-                "certain": list(rule.settles),
-                "stratum": rule.stratum,
-                "recursive": rule.recursive,
-                "shares": list(rule.shares),
-            }
-            for rule in rules
-        ],
+        "label": rule.label,
+        "reading": rule.reading,
+        "plan": rule.tree.as_json(),
+        **({} if rule.runs is None else {"runs": rule.runs.as_json()}),
+        "key": list(found.key),
+        "horizon_us": found.horizon,
+        "horizon_any_length_us": found.any_length,
+        "longest_us": found.longest,
+        "memory": [{"operator": m.operator, "side": m.side, "keep_us": m.keep} for m in found.memory],
+        "certain": list(found.settles),
+        "stratum": rule.stratum.number,
+        "recursive": rule.stratum.recursive,
+        "shares": list(rule.shares),
     }
 
 

@@ -30,7 +30,7 @@ class Proofs(Static):
 
     def solve(self, condition: Holds | Unless, binding: Binding, at: int) -> Iterator[tuple[Binding, Proof]]:
         """As the reference does; for a transitive predicate whose arguments are bound, a shortest way between them."""
-        predicate = (condition.name, len(condition.args))
+        predicate = condition.predicate
         call = self._call(condition.name, condition.args, binding, at if self.timed else None)
         way = self._way(predicate, call) if not any(a is Wild for a in call.args) else None
         if way is None:

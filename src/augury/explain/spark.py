@@ -4,28 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
-    Condition,
-    Either,
-    Every,
-    Graph,
-    Instant,
-    Join,
-    Label,
-    Node,
-    Repeat,
-    Run,
-    Scan,
-    Select,
-    Unfold,
-    Within,
-    absences,
-    inputs,
-)
+from augury.algebra import nodes as n
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.algebra.properties import all_properties
@@ -76,23 +57,16 @@ def _filters(stage: Stage, plan: Plan) -> dict[str, str]:
     return {type: " or ".join(dict.fromkeys(texts)) for type, texts in sorted(ways.items()) if all(texts)}
 
 
-def _note_scans(node: Node, where: tuple[Condition, ...], ways: dict[str, list[str]], plan: Plan) -> None:
-    match node:
-        case Scan():
-            if (node.type, len(node.args)) not in plan.derived:
-                fixed = [f"argument {i + 1} = {show(a)}" for i, a in enumerate(node.args) if isinstance(a, Const)]
-                tests = [show_condition(c) for c in where if isinstance(c, Compare | AnyOf)]
-                ways.setdefault(node.type, []).append(" and ".join([*fixed, *tests]))
-        case Label():
-            _note_scans(node.input, where, ways, plan)
-        case Select():
-            _note_scans(node.input, (*where, *node.where), ways, plan)
-        case Either() | Every() | Graph() | Instant() | Join() | Repeat() | Run() | Unfold() | Within():
-            for part in inputs(node):
-                _note_scans(part, (), ways, plan)
-        case _:
-            assert_never(node)
-    for absent in absences(node):
+def _note_scans(node: n.Node, where: tuple[n.Condition, ...], ways: dict[str, list[str]], plan: Plan) -> None:
+    """Notes for each scan of an input what the conditions around it ask of one event."""
+    if isinstance(node, n.Scan) and node.predicate not in plan.derived:
+        fixed = [f"argument {i + 1} = {show(a)}" for i, a in enumerate(node.args) if isinstance(a, Const)]
+        tests = [show_condition(c) for c in where if isinstance(c, n.Compare | n.AnyOf)]
+        ways.setdefault(node.type, []).append(" and ".join([*fixed, *tests]))
+    around = (*where, *node.where) if isinstance(node, n.Select) else where if isinstance(node, n.Label) else ()
+    for part in n.inputs(node):
+        _note_scans(part, around, ways, plan)
+    for absent in n.absences(node):
         _note_scans(place(absent), (), ways, plan)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from augury.algebra.matching import Proof
 from augury.clock import Clock
@@ -16,6 +16,7 @@ from augury.language.rules.show import Printer
 from augury.model import Event, OrderKey, Value, order_key, show_value, to_json
 from augury.notation import show_event
 
+T = TypeVar("T")
 Namer = Callable[[str], str]
 _LONG, _DEEP = 12, 50  # how many facts side by side, and how many below one another, are shown
 
@@ -110,23 +111,19 @@ class _Shown:
     made: Mapping[OrderKey, Because]
 
     def event(self, tree: Because) -> Tree:
-        given = [way for way in tree.ways if way[0].rule]
-        source = "" if given else f"  (input {tree.ways[0][0].parts[0].id if tree.ways else tree.event.id})"
-        rules = [Tree(f"by rule {way.rule}", (*self.parts(parts), *map(self.fact, way.proofs))) for way, parts in given]
+        derived = [way for way in tree.ways if way[0].rule]
+        source = "" if derived else f"  (input {tree.ways[0][0].parts[0].id if tree.ways else tree.event.id})"
+        rules = [
+            Tree(f"by rule {way.rule}", (*self.parts(parts), *map(self.fact, way.proofs))) for way, parts in derived
+        ]
         if tree.more:
             rules.append(Tree(f"and {counted(tree.more, 'more derivation')} (--all shows them)"))
         return Tree(f"{show_event(tree.event, self.clock)}{source}", tuple(rules))
 
     def parts(self, parts: tuple[Because, ...]) -> list[Tree]:
         """The events of a derivation; of many of one type in a row, as a run has them, the first ones and the last."""
-        shown: list[Tree] = []
-        for _, same in groupby(parts, key=lambda part: part.event.type):
-            row = list(same)
-            hidden = row[_LONG - 2 : -1] if len(row) > _LONG else []
-            shown += map(self.event, row[: _LONG - 2] if hidden else row)
-            if hidden:
-                shown += [Tree(f"… {len(hidden):,} more"), self.event(row[-1])]
-        return shown
+        rows = [list(same) for _, same in groupby(parts, key=lambda part: part.event.type)]
+        return [tree for row in rows for tree in _some(row, self.event)]
 
     def fact(self, proof: Proof, depth: int = 0) -> Tree:
         name = f"{'was ' if proof.was and depth == 0 else ''}{self.name(proof.name)}"
@@ -135,14 +132,16 @@ class _Shown:
         if (proof.children or made) and depth == _DEEP:
             return Tree(text, (Tree("…"),))
         below = tuple(child._replace(was=proof.was) for child in proof.children)
-        return Tree(text, (self.event(made),) if made is not None else self.facts(below, depth + 1))
+        facts = _some(below, lambda proof: self.fact(proof, depth + 1))
+        return Tree(text, (self.event(made),) if made is not None else tuple(facts))
 
-    def facts(self, proofs: tuple[Proof, ...], depth: int) -> tuple[Tree, ...]:
-        """Facts side by side; of many, the first ones and the last."""
-        if len(proofs) <= _LONG:
-            return tuple(self.fact(proof, depth) for proof in proofs)
-        first = [self.fact(proof, depth) for proof in proofs[: _LONG - 2]]
-        return (*first, Tree(f"… {len(proofs) - len(first) - 1:,} more"), self.fact(proofs[-1], depth))
+
+def _some(row: Sequence[T], show: Callable[[T], Tree]) -> list[Tree]:
+    """What stands side by side; of many, the first ones and the last."""
+    if len(row) <= _LONG:
+        return [show(one) for one in row]
+    first = [show(one) for one in row[: _LONG - 2]]
+    return [*first, Tree(f"… {len(row) - len(first) - 1:,} more"), show(row[-1])]
 
 
 def tree_as_json(tree: Because, clock: Clock) -> dict[str, Any]:

@@ -6,13 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import (
-    UNRESTRICTED,
-    Join,
-    Repeat,
-    Rule,
-    walk_all,
-)
+from augury.algebra.nodes import UNRESTRICTED, Join, Repeat, Rule, walk_all
 from augury.algebra.place import placed, varying
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
@@ -23,19 +17,12 @@ from augury.entailment import Derivation, Model
 from augury.errors import RunError
 from augury.knowledge.timeline import Statement, as_statements, timeline
 from augury.meaning.groups import Groups
+from augury.meaning.occurrences import by_type
 from augury.meaning.patterns import World
 from augury.meaning.rdf_by_rdflib import TermTriple
 from augury.meaning.spaseq import answers
 from augury.meaning.static import Static
-from augury.model import (
-    Event,
-    Fact,
-    HistoryItem,
-    OrderKey,
-    Value,
-    content_id,
-    type_name,
-)
+from augury.model import Event, Fact, HistoryItem, OrderKey, Value, content_id, type_name
 from augury.standing import standing
 
 
@@ -55,8 +42,8 @@ def evaluate(
     """
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
-    said = as_statements(facts)
-    known = list(timeline(said))
+    statements = as_statements(facts)
+    known = list(timeline(statements))
     facts_varying = varying(plan, known)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
     world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None), graphs=graphs)
@@ -64,9 +51,7 @@ def evaluate(
     world.least = min((e.end for e in events), default=None)
     world.now = now
     derived = plan.derived
-    inputs: dict[Predicate, list[Event]] = {}
-    for event in events:
-        inputs.setdefault((event.type, len(event.args)), []).append(event)
+    inputs = by_type(events)
     derivations: dict[OrderKey, dict[OrderKey, Derivation]] = {}
     for type, given in inputs.items():
         if type not in derived:
@@ -86,7 +71,7 @@ def evaluate(
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
 
         def learn() -> None:
-            facts = list(timeline([*made(plan, world.events), *said]))
+            facts = list(timeline([*made(plan, world.events), *statements]))
             world.learn(Static(plan.clauses, facts, scalars, world.report))
 
         looks_back = [e for e in fact_edges(plan) if e.head in stratum.types and e.reads in stratum.types]
@@ -246,10 +231,7 @@ def derive_from(
     """What a placed rule derives where there are just these events, by a time."""
     parts = tuple(parts)
     world = World(scalars, static, least=min([now, *(part.end for part in parts)]), now=now)
-    by_type: dict[Predicate, list[Event]] = {}
-    for part in parts:
-        by_type.setdefault((part.type, len(part.args)), []).append(part)
-    for type, events in by_type.items():
+    for type, events in by_type(parts).items():
         world.publish(type, events)
     alone = Stratum(0, (rule.predicate,), (rule,), False)
     return list(_Answer(world, alone, [], {})._rule(rule))

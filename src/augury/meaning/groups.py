@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from augury.algebra.aggregates import aggregate_of, of_nothing
 from augury.algebra.matching import Named
 from augury.algebra.nodes import Collect, Rule, Top
 from augury.algebra.rule_terms import later_variables, start_of, uses_place
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import variables
-from augury.errors import RunError
 from augury.meaning.occurrences import Row
 from augury.meaning.patterns import World
 from augury.model import OrderKey, Value, order_key
@@ -74,22 +72,12 @@ class Groups:
 
     def _totalled(self, collect: Collect, row: Row, chosen: list[tuple[Row, Row]]) -> Iterator[Row]:
         """The row of a group, with its variables and its totals."""
-        scalars, found = self.world.scalars, dict[str, Value]()
+        members = [bound for _, bound in chosen]
         try:
-            for total in collect.totals:
-                part = total.aggregate
-                if not chosen:
-                    found[total.name] = of_nothing(part.function)
-                    continue
-                given = [scalars.evaluate(part.args[0], b.binding, b.labels) if part.args else True for _, b in chosen]
-                found[total.name] = aggregate_of(scalars.aggregates[part.function], given, part.distinct)
+            found = {total.name: self.world.aggregated(total.aggregate, members) for total in collect.totals}
         except RowError as error:
             self.world.report(self.rule.label, str(error), row.binding, row.parts)
             return
-        except Exception as error:
-            raise RunError(
-                f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{self.rule.label}`"
-            ) from error
         own = {v: chosen[0][1].binding[v] for v in collect.by if chosen}
         parts = row.parts + row.collected
         gathered = tuple(dict.fromkeys(p for c, _ in chosen for p in c.parts if p not in parts))

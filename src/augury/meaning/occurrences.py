@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from augury.algebra.matching import Binding, Named, Proof, agree
+from augury.algebra.plan import Predicate
 from augury.model import Event, OrderKey, order_key
 
 
@@ -46,6 +47,13 @@ class Row:
 
     def bind(self, binding: Binding, proof: Proof | None = None) -> Row:
         return replace(self, binding=binding, proofs=self.proofs + ((proof,) if proof else ()))
+
+
+def by_type(events: Iterable[Event]) -> dict[Predicate, list[Event]]:
+    found: dict[Predicate, list[Event]] = {}
+    for event in events:
+        found.setdefault((event.type, len(event.args)), []).append(event)
+    return found
 
 
 def distinct(rows: Iterator[Row]) -> list[Row]:

@@ -8,40 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+from augury.algebra import nodes as n
+from augury.algebra.aggregates import aggregate_of, of_nothing
 from augury.algebra.clock_windows import Line, Windows, refuse_clock
 from augury.algebra.graph_queries import Gpm
 from augury.algebra.matching import Binding, Named, Scalars, agree, compare_or_bind, match_all
-from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
-    Condition,
-    Either,
-    Every,
-    Graph,
-    Holds,
-    Instant,
-    Join,
-    Label,
-    Node,
-    NoneInside,
-    Relates,
-    Relative,
-    Repeat,
-    Run,
-    Scan,
-    Select,
-    Spans,
-    Unfold,
-    Unless,
-    Within,
-    bound_vars,
-    condition_labels,
-    condition_vars,
-    event_types,
-)
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, holds
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Aggregate
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.occurrences import Row, distinct
@@ -49,7 +25,7 @@ from augury.meaning.policies import Chooser, Pair, occurrences, pair_of, per_val
 from augury.meaning.rdf_by_rdflib import Dataset, Patterns, TermTriple, key_from
 from augury.meaning.runs import Runs
 from augury.meaning.static import Static
-from augury.model import Event, OrderKey, order_key
+from augury.model import Event, OrderKey, Value, order_key
 
 
 @dataclass
@@ -63,12 +39,12 @@ class World:
     graphs: Mapping[str | None, Sequence[TermTriple]] = field(default_factory=dict)
     least: int | None = None  # the least end of a standing input event
     now: int | None = None
-    _known: dict[int, tuple[Node, list[Row]]] = field(default_factory=dict)
+    _known: dict[int, tuple[n.Node, list[Row]]] = field(default_factory=dict)
 
     def publish(self, type: Predicate, events: Iterable[Event]) -> None:
         """Says which events of a type there are; what was found before is forgotten."""
         self.events[type] = sorted(events, key=lambda e: e.order)
-        self._known = {key: found for key, found in self._known.items() if type not in event_types(found[0])}
+        self._known = {key: found for key, found in self._known.items() if type not in n.event_types(found[0])}
 
     def learn(self, static: Static) -> None:
         """Says which facts there are; what was found before is forgotten."""
@@ -79,54 +55,54 @@ class World:
         row = (tuple(p.id for p in parts), *((v, order_key(x)) for v, x in sorted(binding.items())))
         self.errors.setdefault((rule, message), set()).add(row)
 
-    def rows(self, node: Node) -> list[Row]:
+    def rows(self, node: n.Node) -> list[Row]:
         """The occurrences of a pattern, in the order of events, each once; found once for the events there are."""
         if id(node) not in self._known:
             self._known[id(node)] = (node, distinct(self._rows(node)))  # the node is held, so that its id stays its own
         return self._known[id(node)][1]
 
-    def _rows(self, node: Node) -> Iterator[Row]:
+    def _rows(self, node: n.Node) -> Iterator[Row]:
         match node:
-            case Scan():
-                for event in self.events.get((node.type, len(node.args)), ()):
+            case n.Scan():
+                for event in self.events.get(node.predicate, ()):
                     binding = match_all(node.args, event.args, {})
                     if binding is not None:
                         yield Row(event.start, event.end, binding, parts=(event,))
-            case Instant():
+            case n.Instant():
                 time = self._instant(node)
                 yield Row(time, time)
-            case Every():
+            case n.Every():
                 yield from self._every(node)
-            case Label():
+            case n.Label():
                 for row in self.rows(node.input):
                     yield replace(row, labels={**row.labels, node.label: Named(row.start, row.end, row.parts)})
-            case Select():
+            case n.Select():
                 for row in self.rows(node.input):
                     yield from self.select(node.where, row)
-            case Within():
+            case n.Within():
                 longest = self.scalars.clock.length(node.length)
                 yield from (row for row in self.rows(node.input) if row.end - row.start <= longest)
-            case Either():
+            case n.Either():
                 yield from self.rows(node.left)
                 yield from self.rows(node.right)
-            case Join():
+            case n.Join():
                 yield from self.join(node, self.rows(node.left), self.rows(node.right))
-            case Repeat():
+            case n.Repeat():
                 yield from self._repeat(node)
-            case Graph():
+            case n.Graph():
                 yield from self._solutions(node)
-            case Unfold():
+            case n.Unfold():
                 for row in self.rows(node.input):
                     listed = self.scalars.evaluate(node.of, row.binding, row.labels)
                     for item in listed if isinstance(listed, tuple) else ():
                         assert isinstance(item, tuple), "a list of lists"
                         yield replace(row, binding={**row.binding, **dict(zip(node.binds, item, strict=True))})
-            case Run():
+            case n.Run():
                 yield from Runs(self, node).rows()
             case _:
                 assert_never(node)
 
-    def _solutions(self, node: Graph) -> Iterator[Row]:
+    def _solutions(self, node: n.Graph) -> Iterator[Row]:
         gpm = Gpm("", (), node.pattern, tuple(name for name, _ in node.binds), (), graphs=(None,))
         patterns = Patterns((gpm,), Dataset(self.graphs, node.visible))
         for row in self.rows(node.input):
@@ -139,71 +115,85 @@ class World:
                     binding[node.event] = event.id
                 yield replace(row, binding=binding)
 
-    def _instant(self, node: Instant) -> int:
+    def _instant(self, node: n.Instant) -> int:
         time = node.time.value
         if isinstance(time, Timestamp):
             if self.scalars.clock.kind == "logical":
-                raise RunError(f"rule `{self.scalars.rule}` names a calendar time, but the run is on the logical clock",
-                               hint="use --clock timestamp")  # fmt: skip
+                what = f"rule `{self.scalars.rule}` names a calendar time, but the run is on the logical clock"
+                raise RunError(what, hint="use --clock timestamp")
             return time.us
         if self.scalars.clock.kind == "timestamp":
-            raise RunError(f"rule `{self.scalars.rule}` names the tick {time}, but the run is on timestamps",
-                           hint="write the time as @'2026-01-31 10:00'")  # fmt: skip
+            what = f"rule `{self.scalars.rule}` names the tick {time}, but the run is on timestamps"
+            raise RunError(what, hint="write the time as @'2026-01-31 10:00'")
         assert isinstance(time, int)
         return time
 
+    def aggregated(self, aggregate: Aggregate, rows: Sequence[Row]) -> Value:
+        """An aggregate over rows: of none, `count` is 0 and the others are null."""
+        if not rows:
+            return of_nothing(aggregate.function)
+        scalars, of = self.scalars, aggregate.args
+        values = [scalars.evaluate(of[0], row.binding, row.labels) if of else True for row in rows]
+        try:
+            return aggregate_of(scalars.aggregates[aggregate.function], values, aggregate.distinct)
+        except (RowError, RunError):
+            raise
+        except Exception as error:
+            what = f"the aggregate `{aggregate.function}` raised {type(error).__name__}: {error}"
+            raise RunError(f"{what}\n  in rule `{scalars.rule}`") from error
+
     # Conditions
 
-    def select(self, where: Iterable[Condition], row: Row) -> Iterator[Row]:
+    def select(self, where: Iterable[n.Condition], row: Row) -> Iterator[Row]:
         """The ways in which a row meets all conditions; a condition may bind."""
         order = ready_order(tuple(where), set(row.binding))
         yield from self._conjunction(order, row)
 
-    def _conjunction(self, where: list[Condition], row: Row) -> Iterator[Row]:
+    def _conjunction(self, where: list[n.Condition], row: Row) -> Iterator[Row]:
         if not where:
             yield row
             return
         for extended in self._condition(where[0], row):
             yield from self._conjunction(where[1:], extended)
 
-    def _condition(self, condition: Condition, row: Row) -> Iterator[Row]:
+    def _condition(self, condition: n.Condition, row: Row) -> Iterator[Row]:
         match condition:
-            case Compare():
+            case n.Compare():
                 report = partial(self.report, parts=row.parts)
                 binding = compare_or_bind(condition, row.binding, self.scalars, report, row.labels)
                 if binding is not None:
                     yield row.bind(binding)
-            case Holds():
+            case n.Holds():
                 for extended, proof in self.static.solve(condition, row.binding, row.end - condition.was):
                     yield row.bind(extended, proof._replace(was=condition.was))
-            case Unless():
+            case n.Unless():
                 if not self.static.holds(condition, row.binding, row.end - condition.was):
                     yield row
-            case AnyOf():
+            case n.AnyOf():
                 if any(any(True for _ in self.select(option, row)) for option in condition.options):
                     yield row
-            case Relates():
+            case n.Relates():
                 if holds(
                     RELATIONS[condition.relation], row.labels[condition.left][:2], row.labels[condition.right][:2]
                 ):
                     yield row
-            case Spans():
+            case n.Spans():
                 named = [row.labels[label] for label in condition.labels]
-                if max(n.end for n in named) - min(n.start for n in named) <= self.scalars.clock.length(
+                if max(x.end for x in named) - min(x.start for x in named) <= self.scalars.clock.length(
                     condition.length
                 ):
                     yield row
-            case Relative():
+            case n.Relative():
                 window = self._relative(condition, row.labels)
                 if window is not None:
                     yield replace(row, labels={**row.labels, condition.label: window})
-            case NoneInside():
+            case n.NoneInside():
                 if not any(self._inside(condition, row, other) for other in self.rows(condition.pattern)):
                     yield row
             case _:
                 assert_never(condition)
 
-    def _relative(self, condition: Relative, labels: Mapping[str, Named]) -> Named | None:
+    def _relative(self, condition: n.Relative, labels: Mapping[str, Named]) -> Named | None:
         if condition.windows is not None:
             return self._previous(condition.windows, labels[condition.anchor])
         anchor, length = labels[condition.anchor], self.scalars.clock.exact_length(condition.length)
@@ -222,7 +212,7 @@ class World:
         start, end = line.begin(number), line.end(number)
         return Named(start, end) if start <= end else None
 
-    def _every(self, node: Every) -> Iterator[Row]:
+    def _every(self, node: n.Every) -> Iterator[Row]:
         """All windows that end at or after the least end of an input, and by the clock."""
         refuse_clock(node.windows, self.scalars.clock.kind, self.scalars.rule)
         if self.least is None or self.now is None:
@@ -232,7 +222,7 @@ class World:
             if line.begin(number) <= line.end(number):
                 yield Row(line.begin(number), line.end(number))
 
-    def _inside(self, condition: NoneInside, row: Row, other: Row) -> bool:
+    def _inside(self, condition: n.NoneInside, row: Row, other: Row) -> bool:
         window = row.labels[condition.window]
         if not (window.start <= other.start and other.end <= window.end):
             return False
@@ -240,7 +230,7 @@ class World:
             return False
         return self._blocks(row, other, condition.where)
 
-    def _blocks(self, row: Row, other: Row, where: tuple[Condition, ...]) -> bool:
+    def _blocks(self, row: Row, other: Row, where: tuple[n.Condition, ...]) -> bool:
         """Whether an occurrence that must be absent agrees with the row and meets the conditions on both."""
         binding = agree(row.binding, other.binding)
         if binding is None:
@@ -250,7 +240,7 @@ class World:
 
     # Joins
 
-    def join(self, node: Join, left: list[Row], right: list[Row]) -> Iterator[Row]:
+    def join(self, node: n.Join, left: list[Row], right: list[Row]) -> Iterator[Row]:
         """Pairs in the operator's relation that agree, meet the conditions, and are chosen by the policy."""
         absent = self.rows(node.absent) if node.absent is not None else []
         if node.policy.name != "unrestricted":
@@ -260,7 +250,7 @@ class World:
             if self._timely(node, left[i], right[j]):
                 yield from self._candidate(node, left[i], right[j], absent)
 
-    def _chosen(self, node: Join, left: list[Row], right: list[Row], absent: list[Row]) -> Iterator[Row]:
+    def _chosen(self, node: n.Join, left: list[Row], right: list[Row], absent: list[Row]) -> Iterator[Row]:
         """What a policy takes. `recent per` chooses by the temporal conditions alone, before the join."""
         policy, sides = node.policy, (occurrences(left), occurrences(right))
         chooser = Chooser(policy, *sides)
@@ -285,9 +275,9 @@ class World:
         for pair, chosen in chooser.recent(meetings):
             yield from (row for per, row in candidates.get(pair, ()) if per == chosen)
 
-    def _meetings(self, node: Join, left: list[Row], right: list[Row]) -> Iterator[tuple[int, int]]:
+    def _meetings(self, node: n.Join, left: list[Row], right: list[Row]) -> Iterator[tuple[int, int]]:
         """Numbers of rows that agree on the variables that every row of both sides binds."""
-        shared = sorted(bound_vars(node.left) & bound_vars(node.right))
+        shared = sorted(n.bound_vars(node.left) & n.bound_vars(node.right))
         index: dict[OrderKey, list[int]] = {}
         for j, row in enumerate(right):
             index.setdefault(_key(row, shared), []).append(j)
@@ -295,7 +285,7 @@ class World:
             for j in index.get(_key(row, shared), ()):
                 yield i, j
 
-    def _timely(self, node: Join, left: Row, right: Row) -> bool:
+    def _timely(self, node: n.Join, left: Row, right: Row) -> bool:
         """The operator's relation, its windows, and the relations of labels that are decidable here."""
         if not holds(OPERATORS[node.op], (left.start, left.end), (right.start, right.end)):
             return False
@@ -303,14 +293,14 @@ class World:
         if any(length > self.scalars.clock.length(w) for w in node.windows):
             return False
         temporal = [
-            c for c in node.where if condition_labels(c) and not condition_vars(c) and not isinstance(c, Relative)
+            c for c in node.where if n.condition_labels(c) and not n.condition_vars(c) and not isinstance(c, n.Relative)
         ]
         both = Row(0, 0, labels={**left.labels, **right.labels})
         return all(
-            any(True for _ in self._condition(c, both)) for c in temporal if condition_labels(c) <= both.labels.keys()
+            any(True for _ in self._condition(c, both)) for c in temporal if n.condition_labels(c) <= both.labels.keys()
         )
 
-    def _candidate(self, node: Join, left: Row, right: Row, absent: list[Row]) -> Iterator[Row]:
+    def _candidate(self, node: n.Join, left: Row, right: Row, absent: list[Row]) -> Iterator[Row]:
         row = left.joined(right)
         if row is None:
             return
@@ -320,11 +310,11 @@ class World:
                 return
         yield from self.select(node.where, row)
 
-    def _repeat(self, node: Repeat) -> Iterator[Row]:
+    def _repeat(self, node: n.Repeat) -> Iterator[Row]:
         """`P ^ n` is `P ^ (n-1) SEQ P`; consecutive: `NOT(P).[P ^ (n-1), P]`."""
         step = self.rows(node.input)
         absent = node.input if node.consecutive else None
-        join = Join("SEQ", node.input, node.input, windows=node.windows, absent=absent, policy=node.policy)
+        join = n.Join("SEQ", node.input, node.input, windows=node.windows, absent=absent, policy=node.policy)
         rows = step
         for _ in range(node.count - 1):
             rows = distinct(self.join(join, rows, step))

@@ -18,8 +18,9 @@ from augury.standing import Gate
 def _own_delays(plan: Plan) -> dict[Predicate, int | None]:
     """For what queries derive, how long it may still change once it is given: it waits for what they read."""
     found = settling_delays(plan)
-    own = {query.predicate: max(query_delay(q) for q in plan.graph_queries if q.predicate == query.predicate)
-           for query in plan.graph_queries}  # fmt: skip
+    own: dict[Predicate, int] = {}
+    for query in plan.graph_queries:
+        own[query.predicate] = max(own.get(query.predicate, 0), query_delay(query))
     return {type: None if (delay := found[type]) is None else delay - own[type] for type in own}
 
 
@@ -39,7 +40,7 @@ def replay(
     The answer after each item is that of evaluating all items up to it: early, as soon as it is entailed; final, once
     nothing that may still come could change it.
     """
-    told: list[HistoryItem] = []
+    so_far: list[HistoryItem] = []
     late: list[HistoryItem] = []
     changes: list[Change] = []
     shown: dict[str, Event] = {}
@@ -63,11 +64,11 @@ def replay(
         if not gate.admits(item):
             late.append(item)
             continue
-        told.append(item)
+        so_far.append(item)
         if emit == "early":
-            show(evaluate(plan, told, clock, facts, None, None, retention, graphs))
+            show(evaluate(plan, so_far, clock, facts, None, None, retention, graphs))
         elif gate.frontier is not None:
-            show(evaluate(plan, told, clock, facts, gate.frontier, None, retention, graphs), gate.frontier)
-    last = evaluate(plan, told, clock, facts, until, None, retention, graphs)
+            show(evaluate(plan, so_far, clock, facts, gate.frontier, None, retention, graphs), gate.frontier)
+    last = evaluate(plan, so_far, clock, facts, until, None, retention, graphs)
     show(last)
     return Replay(changes, late, last)

@@ -4,33 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from augury.algebra.aggregates import aggregate_of
 from augury.algebra.matching import Binding, Named, Proof, agree
 from augury.algebra.nodes import (
     PAST_END,
-    AnyOf,
-    Compare,
     Condition,
-    Holds,
     Link,
     NoneInside,
     Part,
-    Relates,
-    Relative,
     Run,
-    Spans,
-    Unless,
     bound_vars,
     condition_labels,
     condition_vars,
+    mapped_condition,
 )
 from augury.algebra.ready import binds, ready_order
-from augury.algebra.run_terms import asked_of, run_variables
+from augury.algebra.run_terms import asked_of, part_variables, run_variables
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Prev
-from augury.errors import RunError
+from augury.algebra.terms import Aggregate, Const, Expr, Prev, mapped_term, walk
 from augury.meaning.occurrences import Row
 from augury.model import Event, OrderKey, Value, order_key
 
@@ -64,9 +56,7 @@ class Runs:
 
     def __init__(self, world: World, run: Run) -> None:
         self.world, self.run = world, run
-        self.bound_by_parts = {v for part in run.parts for v in bound_vars(part.input)} | {
-            result.name for result in run.results
-        }
+        self.bound_by_parts = part_variables(run)
 
     def rows(self) -> Iterator[Row]:
         matches = [m for begun in self.extended(Match({}, {})) for m in self.whole(begun)]
@@ -92,11 +82,10 @@ class Runs:
 
     def steps(self, match: Match) -> list[Match]:
         """What one step makes of a match: one more iteration of the part it is in, or that part complete."""
-        number, count = len(match.counts), len(match.iterations)
-        part = self.run.parts[number]
+        part, count = self.run.parts[len(match.counts)], len(match.iterations)
         more = part.most is None or count < part.most
         longer = self._next(match, part, part.between if count else part.link) if more else []
-        return [*longer, *(self._completed(match, part, number) if count >= part.least else ())]
+        return [*longer, *(self._completed(match, part) if count >= part.least else ())]
 
     def _next(self, match: Match, part: Part, link: Link) -> list[Match]:
         """The matches with one more iteration of a part: those that the operator lets follow."""
@@ -131,10 +120,8 @@ class Runs:
             return
         own = {v: x for v, x in fields.items() if v in part.own}
         labels = {**match.labels, **row.labels}
-        tried = [Row(row.start, row.end, {**binding, **own}, labels, row.parts, row.proofs)]
-        for condition in ready_order(part.where, set(tried[0].binding)):
-            tried = [held for one in tried for held in self._asked(condition, one, part, match)]
-        for one in tried:
+        tried = Row(row.start, row.end, {**binding, **own}, labels, row.parts, row.proofs)
+        for one in self._held(part.where, tried, match.iterations):
             iteration = replace(one, binding={**dict.fromkeys(part.own), **one.binding})
             plain = {v: x for v, x in one.binding.items() if v not in part.own}
             yield replace(
@@ -154,25 +141,22 @@ class Runs:
             return None
         tried = [replace(row, binding={**row.binding, **binding}, labels={**match.labels, **row.labels})]
         for condition in ready_order(part.where, set(tried[0].binding)):
-            passed = [held for one in tried for held in self._asked(condition, one, part, match)]
+            passed = [held for one in tried for held in self._asked(condition, one, match.iterations)]
             if not passed:
                 known = {p: self._value(p, tried[0], match.iterations) for p in asked_of(condition)}
                 return condition, _replaced(condition, known), tried[0]
             tried = passed
         return None
 
-    def _completed(self, match: Match, part: Part, number: int) -> Iterator[Match]:
+    def _completed(self, match: Match, part: Part) -> Iterator[Match]:
         """The match behind a repetition: its aggregates are known, and what is asked of them holds."""
         try:
-            values = {r.name: self.result(r.aggregate, match.iterations) for r in self.run.results if r.part == number}
+            values = self.results(match)
         except RowError as error:
             self.world.report(self.world.scalars.rule, str(error), match.binding, match.events)
             return
         end = match.end if match.events else 0
-        tried = [Row(end, end, {**match.binding, **values}, match.labels, match.events)]
-        for condition in ready_order(part.after, set(tried[0].binding)):
-            tried = [held for one in tried for held in self._asked(condition, one)]
-        for one in tried:
+        for one in self._held(part.after, Row(end, end, {**match.binding, **values}, match.labels, match.events)):
             yield replace(
                 match,
                 binding=one.binding,
@@ -182,22 +166,30 @@ class Runs:
                 proofs=match.proofs + one.proofs,
             )
 
+    def results(self, match: Match) -> dict[str, Value]:
+        """The aggregates over the iterations of the part that a match is in."""
+        here = [result for result in self.run.results if result.part == len(match.counts)]
+        return {result.name: self.world.aggregated(result.aggregate, match.iterations) for result in here}
+
     def whole(self, match: Match) -> Iterator[Match]:
         """The ways in which a complete match is within the windows and meets the conditions asked at its end."""
         length = self.world.scalars.clock.length
         if any(match.end - match.start > length(window) for window in self.run.windows):
             return
-        tried = [Row(match.start, match.end, match.binding, match.labels, match.events)]
-        for condition in ready_order(self.run.where, set(match.binding)):
-            tried = [held for one in tried for held in self._asked(condition, one)]
-        for one in tried:
+        row = Row(match.start, match.end, match.binding, match.labels, match.events)
+        for one in self._held(self.run.where, row):
             yield replace(match, binding=one.binding, labels=one.labels, proofs=match.proofs + one.proofs)
 
     # Conditions
 
-    def _asked(
-        self, condition: Condition, row: Row, part: Part | None = None, match: Match | None = None
-    ) -> Iterator[Row]:
+    def _held(self, where: tuple[Condition, ...], row: Row, earlier: Sequence[Row] = ()) -> list[Row]:
+        """The ways in which a row meets all conditions, in the order in which they can be asked."""
+        found = [row]
+        for condition in ready_order(where, set(row.binding)):
+            found = [held for one in found for held in self._asked(condition, one, earlier)]
+        return found
+
+    def _asked(self, condition: Condition, row: Row, earlier: Sequence[Row] = ()) -> Iterator[Row]:
         """The ways in which a row meets a condition; the row itself, where the condition is not asked of it."""
         if isinstance(condition, NoneInside):
             filled = replace(row, binding={**dict.fromkeys(run_variables(self.run)), **row.binding})
@@ -206,7 +198,6 @@ class Runs:
         needs = condition_vars(condition) - (binds(condition, set(row.binding)) - self.bound_by_parts)
         if not needs <= row.binding.keys() or not condition_labels(condition) <= row.labels.keys():
             return (yield row)
-        earlier = match.iterations if match is not None else ()
         if not earlier and any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):
             return (yield row)
         try:
@@ -219,31 +210,12 @@ class Runs:
     def _value(self, asked: Prev | Aggregate, row: Row, earlier: Sequence[Row]) -> Value:
         """What `prev` or a running aggregate is in an iteration, after the earlier ones."""
         if isinstance(asked, Aggregate):
-            return self.result(asked, (*earlier, row))
+            return self.world.aggregated(asked, (*earlier, row))
         if not earlier:
             assert asked.default is not None
-            inside = {p: self._value(p, row, ()) for p in _inside(asked.default)}
+            inside = {p: self._value(p, row, ()) for p in walk(asked.default) if isinstance(p, Aggregate)}
             return self.world.scalars.evaluate(_filled(asked.default, inside), row.binding, row.labels)
         return self.world.scalars.evaluate(asked.of, earlier[-1].binding, earlier[-1].labels)
-
-    def result(self, aggregate: Aggregate, iterations: Sequence[Row]) -> Value:
-        """An aggregate over iterations: of none, `count` is 0 and the others are null."""
-        scalars = self.world.scalars
-        if not iterations and aggregate.function != "count":
-            return None
-        values = [
-            scalars.evaluate(aggregate.args[0], row.binding, row.labels) if aggregate.args else True
-            for row in iterations
-        ]
-        try:
-            return aggregate_of(scalars.aggregates[aggregate.function], values, aggregate.distinct)
-        except (RowError, RunError):
-            raise
-        except Exception as error:
-            raise RunError(
-                f"the aggregate `{aggregate.function}` raised {type(error).__name__}: {error}\n"
-                f"  in rule `{scalars.rule}`"
-            ) from error
 
     # Which matches
 
@@ -285,40 +257,13 @@ class Runs:
         return match.start >= last.start and match.events[0].order > before.events[0].order
 
 
-def _inside(expr: Expr) -> list[Aggregate]:
-    """The aggregates of a default."""
-    match expr:
-        case Aggregate():
-            return [expr]
-        case Apply() | Build():
-            return [found for arg in expr.args for found in _inside(arg)]
-    return []
-
-
 def _filled(expr: Expr, known: Mapping[Prev | Aggregate, Value] | Mapping[Aggregate, Value]) -> Expr:
     """An expression with values in the place of what was asked of the iterations."""
-    match expr:
-        case Prev() | Aggregate():
-            return Const(known[expr])  # type: ignore[index]
-        case Apply() | Build():
-            return replace(expr, args=tuple(_filled(arg, known) for arg in expr.args))
-    return expr
+    if isinstance(expr, Prev | Aggregate):
+        return Const(known[expr])  # type: ignore[index]
+    return mapped_term(expr, lambda part: _filled(part, known))
 
 
 def _replaced(condition: Condition, known: Mapping[Prev | Aggregate, Value]) -> Condition:
     """A condition with values in the place of what was asked of the iterations."""
-    if not known:
-        return condition
-    match condition:
-        case Compare():
-            return replace(condition, left=_filled(condition.left, known), right=_filled(condition.right, known))
-        case Holds() | Unless():
-            return replace(condition, args=tuple(_filled(arg, known) for arg in condition.args))
-        case AnyOf():
-            options = tuple(tuple(_replaced(c, known) for c in option) for option in condition.options)
-            return replace(condition, options=options)
-        case NoneInside() | Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
-    return condition
+    return mapped_condition(condition, lambda term: _filled(term, known)) if known else condition

@@ -10,20 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
+from augury.algebra import nodes as n
 from augury.algebra.matching import Binding, Proof, Report, Scalars, compare_or_bind, match, match_all
-from augury.algebra.nodes import (
-    AnyOf,
-    Clause,
-    Compare,
-    Condition,
-    Holds,
-    NoneInside,
-    Relates,
-    Relative,
-    Spans,
-    Unless,
-    condition_vars,
-)
 from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Const, Expr, Wild, variables
@@ -51,7 +39,7 @@ class _Work:
         self.tables: _Tables = {call.key: (call, {})}
         self.readers: dict[OrderKey, dict[OrderKey, None]] = {}
         self.fresh: list[OrderKey] = [call.key]
-        self.again: list[OrderKey] = []
+        self.stale: list[OrderKey] = []
         self.queued: set[OrderKey] = {call.key}
         self.reader: OrderKey = call.key
 
@@ -68,14 +56,14 @@ class _Work:
 class Static:
     """The static part of a program, and the facts given to it."""
 
-    def __init__(self, clauses: Iterable[Clause], facts: Iterable[Fact], scalars: Scalars, report: Report) -> None:
+    def __init__(self, clauses: Iterable[n.Clause], facts: Iterable[Fact], scalars: Scalars, report: Report) -> None:
         self.scalars, self.report = scalars, report
-        self.clauses: dict[Predicate, list[Clause]] = {}
+        self.clauses: dict[Predicate, list[n.Clause]] = {}
         self.facts: dict[Predicate, list[Fact]] = {}
         clauses = list(clauses)
-        ordered = {(c.name, len(c.args)) for c in clauses if c.cut}
+        ordered = {c.predicate for c in clauses if c.cut}
         for clause in clauses:
-            predicate = (clause.name, len(clause.args))
+            predicate = clause.predicate
             if clause.body or predicate in ordered or not all(isinstance(a, Const) for a in clause.args):
                 self.clauses.setdefault(predicate, []).append(clause)
             else:
@@ -87,7 +75,7 @@ class Static:
         self._complete: _Tables = {}
         self._index: dict[tuple[Predicate, int], dict[OrderKey, list[Fact]]] = {}
 
-    def solve(self, condition: Holds | Unless, binding: Binding, at: int) -> Iterator[tuple[Binding, Proof]]:
+    def solve(self, condition: n.Holds | n.Unless, binding: Binding, at: int) -> Iterator[tuple[Binding, Proof]]:
         """The bindings under which a static atom holds, each with a proof."""
         call = self._call(condition.name, condition.args, binding, at if self.timed else None)
         for values, proof in self._answers(call).values():
@@ -95,7 +83,7 @@ class Static:
             if result is not None:
                 yield result, proof
 
-    def holds(self, condition: Unless, binding: Binding, at: int) -> bool:
+    def holds(self, condition: n.Unless, binding: Binding, at: int) -> bool:
         return any(True for _ in self.solve(condition, binding, at))
 
     def _call(self, name: str, args: tuple[Expr, ...], binding: Binding, at: int | None) -> Call:
@@ -107,9 +95,9 @@ class Static:
         if call.key in self._complete:
             return self._complete[call.key][1]
         work = _Work(call)
-        while work.fresh or work.again:
+        while work.fresh or work.stale:
             # New calls first, deepest first: an answer should not travel up by itself.
-            key = work.fresh.pop() if work.fresh else work.again.pop()
+            key = work.fresh.pop() if work.fresh else work.stale.pop()
             work.queued.discard(key)
             work.reader = key
             inner, answers = work.tables[key]
@@ -120,7 +108,7 @@ class Static:
                     answers[answer] = (values, proof)
                     new = True
             if new:
-                work.again.extend(k for k in work.readers.get(key, {}) if k not in work.queued)
+                work.stale.extend(k for k in work.readers.get(key, {}) if k not in work.queued)
                 work.queued |= work.readers.get(key, {}).keys()
         self._complete.update(work.tables)
         return work.tables[call.key][1]
@@ -134,7 +122,7 @@ class Static:
         clauses = self.clauses.get(predicate, [])
         for index, clause in enumerate(clauses):
             committed = clause.cut and index < len(clauses) - 1
-            used = {v for c in clause.body for v in condition_vars(c)}
+            used = {v for c in clause.body for v in n.condition_vars(c)}
             found = False
             for binding, proofs in self._bodies(clause, call, used, None if committed else work):
                 found = True
@@ -157,7 +145,7 @@ class Static:
         return self._index[predicate, place].get(call.key[2][place], [])
 
     def _bodies(
-        self, clause: Clause, call: Call, used: set[str], work: _Work | None
+        self, clause: n.Clause, call: Call, used: set[str], work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         """The solutions of a clause's body. Under a cut, arguments that the body does not use wait until after it."""
         binding: Binding = {}
@@ -171,7 +159,7 @@ class Static:
         order = ready_order(clause.body, set(binding))
         yield from self._conjunction(order, binding, call.at, work)
 
-    def _head(self, clause: Clause, call: Call, binding: Binding) -> tuple[Value, ...] | None:
+    def _head(self, clause: n.Clause, call: Call, binding: Binding) -> tuple[Value, ...] | None:
         values: list[Value] = []
         for expr, given in zip(clause.args, call.args, strict=True):
             if given is not Wild and not (variables(expr) <= binding.keys()):
@@ -187,7 +175,7 @@ class Static:
         return tuple(values)
 
     def _conjunction(
-        self, where: list[Condition], binding: Binding, at: int | None, work: _Work | None
+        self, where: list[n.Condition], binding: Binding, at: int | None, work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         if not where:
             yield binding, ()
@@ -197,10 +185,10 @@ class Static:
                 yield final, proofs + more
 
     def _condition(
-        self, condition: Condition, binding: Binding, at: int | None, work: _Work | None
+        self, condition: n.Condition, binding: Binding, at: int | None, work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         match condition:
-            case Holds():
+            case n.Holds():
                 call = self._call(condition.name, condition.args, binding, at)
                 if work is None or call.key in self._complete:
                     answers = self._answers(call)
@@ -210,19 +198,19 @@ class Static:
                     result = match_all(condition.args, values, binding)
                     if result is not None:
                         yield result, (proof,)
-            case Unless():
+            case n.Unless():
                 call = self._call(condition.name, condition.args, binding, at)
                 answers = self._answers(call)
                 if not any(match_all(condition.args, v, binding) is not None for v, _ in answers.values()):
                     yield binding, ()
-            case Compare():
+            case n.Compare():
                 extended = compare_or_bind(condition, binding, self.scalars, self.report)
                 if extended is not None:
                     yield extended, ()
-            case AnyOf():
+            case n.AnyOf():
                 if any(any(True for _ in self._conjunction(list(o), binding, at, work)) for o in condition.options):
                     yield binding, ()
-            case NoneInside() | Relates() | Relative() | Spans():
+            case n.NoneInside() | n.Relates() | n.Relative() | n.Spans():
                 raise AssertionError("a static rule has no events")
             case _:
                 assert_never(condition)

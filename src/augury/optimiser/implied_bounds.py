@@ -11,19 +11,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
-    Condition,
-    Holds,
-    Join,
-    Node,
-    NoneInside,
-    Relates,
-    Relative,
-    Spans,
-    Unless,
-)
+from augury.algebra import nodes as n
 from augury.algebra.relations import OPERATORS, RELATIONS, Bound, Bounds, Contradiction, Limit
 from augury.algebra.timing import Lengths, Timing
 from augury.clock import Clock
@@ -48,12 +36,12 @@ class Relation:
 
 # The same, where it is known how long events last.
 Back = Callable[[Lengths | None], int]
-BoundsFor = Callable[[Lengths | None], tuple[Relation, tuple[Condition, ...]]]
+BoundsFor = Callable[[Lengths | None], tuple[Relation, tuple[n.Condition, ...]]]
 
 
 def implied_bounds(
-    node: Join, clock: Clock, left: Fields, right: Fields, lengths: Lengths | None = None
-) -> tuple[Relation, tuple[Condition, ...]]:
+    node: n.Join, clock: Clock, left: Fields, right: Fields, lengths: Lengths | None = None
+) -> tuple[Relation, tuple[n.Condition, ...]]:
     """The relation of a join, and the conditions that are left.
 
     `left` and `right` are the fields of labels; `lengths` says how long events can be, where that is known.
@@ -69,17 +57,17 @@ def implied_bounds(
     for window in node.windows:
         longest = clock.length(window)
         bounds.extend((*ends[x], *ends[y], longest) for x in "bd" for y in "ac")
-    rest: list[Condition] = []
+    rest: list[n.Condition] = []
     for condition in node.where:
         match condition:
-            case Relates():
+            case n.Relates():
                 i, j = (_label(name, left, right) for name in (condition.left, condition.right))
                 add(RELATIONS[condition.relation], {"a": i[0], "b": i[1], "c": j[0], "d": j[1]})
-            case Spans():
+            case n.Spans():
                 times = [_label(name, left, right) for name in condition.labels]
                 longest = clock.length(condition.length)
                 bounds.extend((*i[1], *j[0], longest) for i in times for j in times)
-            case Compare() | Holds() | Unless() | AnyOf() | Relative() | NoneInside():
+            case n.Compare() | n.Holds() | n.Unless() | n.AnyOf() | n.Relative() | n.NoneInside():
                 rest.append(condition)
             case _:
                 assert_never(condition)
@@ -117,7 +105,7 @@ def _label(name: str, left: Fields, right: Fields) -> tuple[tuple[int, int], tup
     return (side, start), (side, end)
 
 
-def _reach(node: Join, clock: Clock, lengths: Lengths | None) -> tuple[Array, Array]:
+def _reach(node: n.Join, clock: Clock, lengths: Lengths | None) -> tuple[Array, Array]:
     """From the closure of the join's own bounds; those of operators above it would change what a policy chooses from."""
     timing = Timing(clock.tick if clock.kind == "logical" else 1, lengths)
     timing.add(node)
@@ -139,7 +127,7 @@ def _reach(node: Join, clock: Clock, lengths: Lengths | None) -> tuple[Array, Ar
     return reach(names[0], names[1]), reach(names[1], names[0])
 
 
-def implied_back(node: Node, window: str | None, clock: Clock, lengths: Lengths | None = None) -> int:
+def implied_back(node: n.Node, window: str | None, clock: Clock, lengths: Lengths | None = None) -> int:
     """How far before the end of a row the window begins in which something must be absent or is collected.
 
     None is the window between the two parts of a join.

@@ -10,20 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from augury.algebra.nodes import (
-    UNRESTRICTED,
-    Condition,
-    Join,
-    Node,
-    Relates,
-    Repeat,
-    Rule,
-    Select,
-    Spans,
-    bound_labels,
-    bound_vars,
-    walk_all,
-)
+from augury.algebra import nodes as n
 from augury.algebra.plan import Plan
 
 
@@ -32,14 +19,14 @@ def join_order(plan: Plan) -> Plan:
     return replace(plan, rules=tuple(_ordered(rule) for rule in plan.rules))
 
 
-def _ordered(rule: Rule) -> Rule:
-    if any(isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED for n in walk_all(rule.body)):
+def _ordered(rule: n.Rule) -> n.Rule:
+    if any(isinstance(part, n.Join | n.Repeat) and part.policy != n.UNRESTRICTED for part in n.walk_all(rule.body)):
         return rule
     return replace(rule, body=_chain(rule.body, ()))
 
 
-def _chain(node: Node, where: tuple[Condition, ...]) -> Node:
-    if isinstance(node, Select):
+def _chain(node: n.Node, where: tuple[n.Condition, ...]) -> n.Node:
+    if isinstance(node, n.Select):
         return replace(node, input=_chain(node.input, (*where, *node.where)))
     parts = _parts(node)
     if len(parts) < 3:
@@ -53,29 +40,23 @@ def _chain(node: Node, where: tuple[Condition, ...]) -> Node:
         return node
     result = ordered[0]
     for part in ordered[1:]:
-        result = Join("AND", result, part, span=node.span)
+        result = n.Join("AND", result, part, span=node.span)
     return result
 
 
-def _parts(node: Node) -> list[Node]:
+def _parts(node: n.Node) -> list[n.Node]:
     """The parts of a chain of plain ANDs."""
-    plain = isinstance(node, Join) and node.op == "AND" and not (node.where or node.windows or node.absent)
-    return [*_parts(node.left), node.right] if plain and isinstance(node, Join) else [node]
+    plain = isinstance(node, n.Join) and node.op == "AND" and not (node.where or node.windows or node.absent)
+    return [*_parts(node.left), node.right] if plain and isinstance(node, n.Join) else [node]
 
 
-def _related(part: Node, others: list[Node], where: tuple[Condition, ...]) -> bool:
+def _related(part: n.Node, others: list[n.Node], where: tuple[n.Condition, ...]) -> bool:
     """Whether a part shares a variable with others, or a condition on times relates them."""
-    if bound_vars(part) & {v for other in others for v in bound_vars(other)}:
+    if n.bound_vars(part) & {v for other in others for v in n.bound_vars(other)}:
         return True
-    mine, theirs = bound_labels(part), {label for other in others for label in bound_labels(other)}
+    mine, theirs = n.bound_labels(part), {label for other in others for label in n.bound_labels(other)}
     for condition in where:
-        named = (
-            {condition.left, condition.right}
-            if isinstance(condition, Relates)
-            else set(condition.labels)
-            if isinstance(condition, Spans)
-            else set()
-        )
+        named = n.condition_labels(condition) if isinstance(condition, n.Relates | n.Spans) else set()
         if named & mine and named & theirs:
             return True
     return False

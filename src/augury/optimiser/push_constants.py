@@ -31,7 +31,7 @@ def _bound(plan: Plan, type: Predicate) -> tuple[int, int] | None:
     asked: list[tuple[Rule, Scan]] = []
     for rule in plan.rules:
         for scan, plain in _scans(rule):
-            if (scan.type, len(scan.args)) == type:
+            if scan.predicate == type:
                 if not plain:
                     return None
                 (own if rule.predicate == type else asked).append((rule, scan))
@@ -65,23 +65,15 @@ def _scans(rule: Rule) -> Iterator[tuple[Scan, bool]]:
 
 def _grows(rule: Rule, scan: Scan, position: int) -> bool:
     """Whether a recursive rule makes an argument greater than that of the event it comes from."""
-    head, below = rule.args[position], scan.args[position]
-    if not (isinstance(head, Apply) and head.function == "+" and len(head.args) == 2 and isinstance(below, Var)):
-        return False
-    one, other = head.args
-    var, step = (one, other) if isinstance(one, Var) else (other, one)
-    return (
-        isinstance(var, Var)
-        and var.name == below.name
-        and isinstance(step, Const)
-        and type(step.value) is int
-        and step.value > 0
-    )
+    match rule.args[position], scan.args[position]:
+        case Apply(function="+", args=(Var() as var, step) | (step, Var() as var)), Var(name=below):
+            return var.name == below and (_whole(step) or 0) > 0
+    return False
 
 
 def _bounded(rule: Rule, bounds: dict[Predicate, tuple[int, int]]) -> Rule:
     bound = bounds.get(rule.predicate)
-    if bound is None or not any((s.type, len(s.args)) == rule.predicate for s, _ in _scans(rule)):
+    if bound is None or not any(s.predicate == rule.predicate for s, _ in _scans(rule)):
         return rule
     position, most = bound
     condition = Compare("<=", rule.args[position], Const(most), rule.span)

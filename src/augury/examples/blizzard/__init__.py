@@ -62,14 +62,16 @@ def readings(days: int) -> pa.Table:
     snow = storm > 0.2 + 0.3 * noise[2]
     wind = np.where(storm > 0, 12 + 45 * storm * (0.75 + 0.5 * noise[0]), 14 * noise[0])
     visibility = np.where(snow, np.maximum(0.05, 0.9 - 1.5 * storm * (0.8 + 0.4 * noise[1])), 3 + 7 * noise[1])
-    return pa.table({
-        "station": pa.array(np.tile(names, days * DAY)).dictionary_encode().cast(pa.string()),
-        "temperature": np.round(warmth - 12 * storm + 4 * noise[1], 1),
-        "wind": np.round(wind, 1),
-        "condition": np.where(snow, "snow", np.where(noise[2] < 0.2, "rain", "clear")),
-        "visibility": np.round(visibility, 2),
-        "time": times.astype("datetime64[us]"),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "station": pa.array(np.tile(names, days * DAY)).dictionary_encode().cast(pa.string()),
+            "temperature": np.round(warmth - 12 * storm + 4 * noise[1], 1),
+            "wind": np.round(wind, 1),
+            "condition": np.where(snow, "snow", np.where(noise[2] < 0.2, "rain", "clear")),
+            "visibility": np.round(visibility, 2),
+            "time": times.astype("datetime64[us]"),
+        }
+    )
 
 
 def write(folder: Path, size: int) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 FIRST = datetime(2026, 3, 2, 9)
 STOCKS = {"IBM": 182.5, "SAP": 171.0, "ASML": 904.0}
@@ -46,15 +45,11 @@ def days(count: int) -> list[dict[str, Any]]:
     return [{**event, "heard": at.isoformat(" ")} for at, event in found]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", days(size))
-
-
 EXAMPLE = Example(
     name="brokerage",
     about="trades of suspicious size, and investigations that are called off when a trade falls through",
     program=("brokerage.aug",),
-    write=write,
+    write=lines_of(days),
     sizes=(5, 2),
     lateness="2h",
     revises=("big_trade", "investigation"),

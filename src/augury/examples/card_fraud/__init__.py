@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, graph_event, lines_of
 
 START = datetime(2026, 10, 1)
 CARDS = ("c1", "c2", "c3", "c4", "c5")
@@ -27,16 +26,11 @@ def withdrawals(count: int) -> list[dict[str, Any]]:
             for amount in (500, *(chance.choice((20, 30, 50)) for _ in range(chance.randrange(1, 5)))):
                 theft += timedelta(seconds=chance.randrange(60, 400))
                 found.append((theft, card, amount, away))
-    prefix = "@prefix : <http://creditcard.org/ns#> . "
+    graph = "@prefix : <http://creditcard.org/ns#> . :w{} :card :{} ; :amount {} ; :terminal :{} ."
     return [
-        {"stream": "http://creditcard.org/withdrawals", "time": when.isoformat(" "), "id": f"w{n}"}
-        | {"graph": f"{prefix}:w{n} :card :{card} ; :amount {amount} ; :terminal :{terminal} ."}
+        graph_event("http://creditcard.org/withdrawals", when, f"w{n}", graph.format(n, card, amount, terminal))
         for n, (when, card, amount, terminal) in enumerate(sorted(found)[:count])
     ]
-
-
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", withdrawals(size))
 
 
 EXAMPLE = Example(
@@ -44,7 +38,7 @@ EXAMPLE = Example(
     about="withdrawals as graphs: small sums after a large one, cards in two countries, and rules over both queries",
     program=("small_after_big.spaseq", "far_away.spaseq", "block.aug"),
     rdf=("cards.trig",),
-    write=write,
+    write=lines_of(withdrawals),
     sizes=(600, 50),
     explains="block",
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, Found, Table, write_lines
+from augury.examples import Example, Found, Table, lines_of
 
 
 def reports(count: int) -> list[dict[str, Any]]:
@@ -27,10 +26,6 @@ def reports(count: int) -> list[dict[str, Any]]:
         | {"kind": row["kind"], "args": [row["id"], *(float(row[n]) for n in numbers), row["place"], row["kind"]]}
         for row in rows
     ]
-
-
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", reports(size))
 
 
 def tables(found: Found) -> list[Table]:
@@ -64,7 +59,7 @@ EXAMPLE = Example(
     name="earthquakes",
     about="a week of real reports: main shocks, aftershocks, swarms, and what a later report changes",
     program=("earthquakes.aug",),
-    write=write,
+    write=lines_of(reports),
     sizes=(1707, 200),
     until="2018-02-08",
     lateness="7 days",

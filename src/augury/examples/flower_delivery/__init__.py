@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 MORNING = datetime(2026, 2, 14, 13)  # eight o'clock in New York
 POSITIONS = {"Manhattan": (4045, 7364), "Brooklyn": (4038, 7350), "Staten Island": (4037, 7380), "Queens": (4045, 7350)}
@@ -49,16 +48,12 @@ def shift(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", shift(size))
-
-
 EXAMPLE = Example(
     name="flower_delivery",
     about="Fast Flower Delivery: bids and assignments, routes, pick-ups and deliveries that do not happen, rankings",
     program=("flower_delivery.aug",),
     facts=("store=stores.csv", "driver=drivers.csv", "linked=linked.csv"),
-    write=write,
+    write=lines_of(shift),
     sizes=(60, 8),
     until="2026-02-15 06:00",
     explains="late_delivery",

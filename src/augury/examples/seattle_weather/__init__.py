@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 
 def days(count: int) -> list[dict[str, Any]]:
@@ -25,15 +24,11 @@ def days(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", days(size))
-
-
 EXAMPLE = Example(
     name="seattle_weather",
     about="four years of real weather: dry spells, heat waves, storms, the first frost, every month",
     program=("seattle_weather.aug",),
-    write=write,
+    write=lines_of(days),
     sizes=(1461, 100),
     explains="first_frost",
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, graph_event, lines_of
 
 NOON = datetime(2026, 6, 1, 12)
 HOUSES = ("H1", "H2", "H3", "H4")
@@ -32,13 +31,9 @@ def events(count: int) -> list[dict[str, Any]]:
             stored = f':S :loc :L{place} ; :pow :Pw . :Pw :source "solar" ; :fare {solar} .'
             found.append((at, "storageSource", stored))
     return [
-        {"stream": f"http://smartgrid.org/{stream}", "time": at.isoformat(" "), "graph": PREFIX + graph, "id": f"g{n}"}
+        graph_event(f"http://smartgrid.org/{stream}", at, f"g{n}", PREFIX + graph)
         for n, (at, stream, graph) in enumerate(sorted(found))
     ]
-
-
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", events(size))
 
 
 EXAMPLE = Example(
@@ -46,6 +41,6 @@ EXAMPLE = Example(
     about="a SPAseQ query over three streams of graphs: when to switch from fuel to the sun, and whose house it is",
     program=("switch.spaseq",),
     rdf=("homes.trig",),
-    write=write,
+    write=lines_of(events),
     sizes=(40, 2),
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, graph_event, lines_of
 
 START = datetime(2026, 4, 1, 8)
 COMPANIES = ("goog", "sap", "asml", "ibm")
 V = (-0.03, -0.002, -0.001, 0.036)
+PREFIX = "@prefix : <http://stockmarket.org/ns#> . "
 HEAD = (0.012, -0.006, 0.025, -0.022, 0.01, -0.02)
 
 
@@ -28,15 +28,8 @@ def quotes(count: int) -> list[dict[str, Any]]:
             price[company] *= 1 + (plan[company].pop(0) if plan[company] else chance.gauss(0, 0.0015))
             at = START + timedelta(minutes=5 * number, seconds=place)
             graph = f":{company} :price {price[company]:.2f} ; :volume {chance.randrange(100, 9000)} ."
-            found.append({
-                "stream": "http://stockmarket.org/stocks", "time": at.isoformat(" "), "id": f"q{len(found)}",
-                "graph": f"@prefix : <http://stockmarket.org/ns#> . {graph}",
-            })  # fmt: skip
+            found.append(graph_event("http://stockmarket.org/stocks", at, f"q{len(found)}", PREFIX + graph))
     return found
-
-
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", quotes(size))
 
 
 EXAMPLE = Example(
@@ -44,6 +37,6 @@ EXAMPLE = Example(
     about="quotes as graphs: V-shapes, and heads with their shoulders",
     program=("v_shape.spaseq", "head_and_shoulders.spaseq"),
     rdf=("companies.trig",),
-    write=write,
+    write=lines_of(quotes),
     sizes=(200, 20),
 )

@@ -6,10 +6,9 @@ import csv
 import random
 from datetime import datetime, timedelta
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 NOON = datetime(2026, 9, 1, 12)
 # News, by the minute they are of, and the minute at which they are heard: the last one comes late, and revises.
@@ -54,16 +53,12 @@ def quotes(minutes: int) -> list[dict[str, Any]]:
     ]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", quotes(size))
-
-
 EXAMPLE = Example(
     name="supply_chain",
     about="rises of prices that run down a chain of suppliers, while news change who supplies whom",
     program=("supply_chain.aug",),
     facts=("linked=linked.csv",),
-    write=write,
+    write=lines_of(quotes),
     sizes=(360, 70),
     lateness="1h",
     revises=("trend",),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, graph_event, lines_of
 
 MORNING = datetime(2026, 11, 2, 6)
+PREFIX = "@prefix : <http://traffic.org/ns#> . "
 ROADS = {
     "main": ("Ringgade", "Havnegade"),
     "west": ("Viborgvej", "Kystvejen"),
@@ -33,16 +33,9 @@ def observations(count: int) -> list[dict[str, Any]]:
             for road in roads:
                 level[road] = max(0.5, level[road] * 0.85)
                 graph = f":o{len(found)} :road :{road} ; :congestion {level[road]:.1f} ."
-                found.append({
-                    "stream": f"http://traffic.org/{group}", "id": f"o{len(found)}",
-                    "time": (MORNING + timedelta(minutes=5 * number)).isoformat(" "),
-                    "graph": f"@prefix : <http://traffic.org/ns#> . {graph}",
-                })  # fmt: skip
+                at = MORNING + timedelta(minutes=5 * number)
+                found.append(graph_event(f"http://traffic.org/{group}", at, f"o{len(found)}", PREFIX + graph))
     return found
-
-
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", observations(size))
 
 
 EXAMPLE = Example(
@@ -50,6 +43,6 @@ EXAMPLE = Example(
     about="sensors of roads as three streams of graphs: jams that spread to both roads that lead there",
     program=("jam.spaseq",),
     rdf=("roads.trig",),
-    write=write,
+    write=lines_of(observations),
     sizes=(150, 40),
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, graph_event, lines_of
 
 DAWN = datetime(2026, 8, 3, 4)
 VESSELS = ("v1", "v2", "v3", "v4")
@@ -30,16 +29,11 @@ def fixes(count: int) -> list[dict[str, Any]]:
                 found.append((at, vessel, speed, where, direction))
                 at += timedelta(minutes=20)
             at += timedelta(hours=5)
-    prefix = "@prefix : <http://harbour.org/ns#> . "
+    graph = '@prefix : <http://harbour.org/ns#> . :{} :speed {} ; :location "{}" ; :direction {} .'
     return [
-        {"stream": "http://harbour.org/boats", "time": at.isoformat(" "), "id": f"f{n}"}
-        | {"graph": f'{prefix}:{vessel} :speed {speed} ; :location "{where}" ; :direction {direction} .'}
+        graph_event("http://harbour.org/boats", at, f"f{n}", graph.format(vessel, speed, where, direction))
         for n, (at, vessel, speed, where, direction) in enumerate(sorted(found))
     ]
-
-
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", fixes(size))
 
 
 EXAMPLE = Example(
@@ -47,6 +41,6 @@ EXAMPLE = Example(
     about="positions of vessels as graphs: which of them are fishing boats, by the way that they take",
     program=("fishing.spaseq",),
     rdf=("vessels.trig",),
-    write=write,
+    write=lines_of(fixes),
     sizes=(12, 4),
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 FIRST = datetime(2026, 5, 4)
 PRODUCTS = ("tea", "books", "roses", "cheese", "lamp")
@@ -35,16 +34,12 @@ def orders(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", orders(size))
-
-
 EXAMPLE = Example(
     name="web_shop",
     about="orders that are completed, timely or overdue, with goods that spoil; reports by the hour and by the day",
     program=("web_shop.aug",),
     facts=("perishable=perishable.csv",),
-    write=write,
+    write=lines_of(orders),
     sizes=(400, 40),
     explains="report",
     pictured=("order", "shipped", "delivered", "timely", "overdue", "best_sellers"),

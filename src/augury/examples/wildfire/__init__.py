@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from augury.examples import Example, write_lines
+from augury.examples import Example, lines_of
 
 MORNING = datetime(2026, 7, 1, 6)
 STATIONS = ("KOAK", "KCCR", "KSBA", "KIZA")
@@ -50,17 +49,13 @@ def day(minutes: int) -> list[dict[str, Any]]:
     ]
 
 
-def write(folder: Path, size: int) -> int:
-    return write_lines(folder / "events.jsonl", day(size))
-
-
 EXAMPLE = Example(
     name="wildfire",
     about="fires and the weather around them: rising winds, kinds of wind from an ontology, fires out of time",
     program=("wildfire.aug",),
     facts=("station=stations.csv", "fire=fires.csv"),
     rdf=("weather.ttl",),
-    write=write,
+    write=lines_of(day),
     sizes=(900, 900),
     lanes=("active_fire", "enhanced_fire", "fire_alarm", "overdue"),
     explains="fire_alarm",

@@ -10,11 +10,9 @@ from augury.algebra.matching import Scalars
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Build, Const, Expr, Var
 from augury.clock import Clock
-from augury.errors import DataError, Findings, RunError, Source, counted, nearest
-from augury.language.rules.read import read
-from augury.language.rules.translate import translate
+from augury.errors import RunError, counted, nearest
 from augury.model import Event, Term, Value, order_key
-from augury.notation import read_event
+from augury.notation import read_event, read_fact
 
 
 @dataclass(frozen=True)
@@ -44,22 +42,17 @@ def read_asked(text: str, clock: Clock, prefixes: Mapping[str, str]) -> Asked:
         event = read_event(f"it @ {timed['time']}", clock)
         assert isinstance(event, Event)
         interval = (event.start, event.end)
-    findings = Findings()
-    declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in prefixes.items())
-    source = Source("", f"{declared}{atom}{'' if '(' in atom else '()'}.")
-    found = translate(read(source, findings), findings).clauses
-    if findings.errors or len(found) != 1 or found[0].body:
-        detail = findings.errors[0].message if findings.errors else "write it as wind('l1', _)"
-        raise DataError(f"not an event: {text!r}; {detail}")
-    return Asked(found[0].name, found[0].args if "(" in atom else None, interval)
+    any_args = "(" not in atom
+    found = read_fact(f"{atom}()" if any_args else atom, text, prefixes, "wind('l1', _)")
+    return Asked(found.name, None if any_args else found.args, interval)
 
 
 def underivable(plan: Plan, asked: Asked) -> RunError:
     known = {rule.type for rule in plan.rules}
     if asked.type in known:
         has = " or ".join(str(k) for k in sorted({len(r.args) for r in plan.rules if r.type == asked.type}))
-        given = counted(len(asked.args or ()), "argument")
-        return RunError(f"no rule derives `{asked.type}` with {given}", f"it has {has}")
+        count = counted(len(asked.args or ()), "argument")
+        return RunError(f"no rule derives `{asked.type}` with {count}", f"it has {has}")
     close = nearest(asked.type, known)
     hint = f"did you mean `{close}`?" if close else f"the program derives {', '.join(sorted(known))}"
     return RunError(f"no rule derives `{asked.type}`", hint)

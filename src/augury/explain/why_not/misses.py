@@ -15,7 +15,7 @@ from typing import Any
 
 from augury.algebra import nodes as n
 from augury.algebra.matching import Scalars
-from augury.algebra.plan import Plan, Predicate
+from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.errors import RunError, counted
 from augury.explain.tree import Tree
@@ -24,6 +24,7 @@ from augury.explain.why_not.asked import Asked, bind, read_asked, underivable
 from augury.explain.why_not.candidates import Nearby
 from augury.explain.why_not.search import Search, rank_of
 from augury.explain.why_not.words import Words
+from augury.meaning.occurrences import by_type
 from augury.meaning.static import Static
 from augury.model import Event, Value
 from augury.notation import show_event
@@ -66,11 +67,8 @@ def why_not(
     if seen:
         hint = f"ask why of {show_event(seen[-1], clock)}; to ask about another one give its arguments or its times"
         raise RunError(f"{atom.strip()} was detected", hint)
-    by_type: dict[Predicate, list[Event]] = {}
-    for event in standing:
-        by_type.setdefault((event.type, len(event.args)), []).append(event)
     words, least = Words(plan, clock, scalars), min((e.end for e in standing), default=None)
-    world = partial(Nearby, scalars, static, by_type, least=least, now=now)
+    world = partial(Nearby, scalars, static, by_type(standing), least=least, now=now)
     return [_of_rule(rule, asked, world(), words, now) for rule in able]
 
 
@@ -101,11 +99,9 @@ def _of_rule(rule: n.Rule, asked: Asked, world: Nearby, words: Words, now: int) 
     wanted: dict[str, Value] = {}
     world.scalars.rule = rule.label
     if asked.args and not all(bind(h, a, world.scalars, wanted) for h, a in zip(rule.args, asked.args, strict=True)):
-        total = sum(isinstance(node, n.Scan) for node in n.walk(rule.body))
-        return Miss(rule.label, (), total, (f"its head is `{words.atom(rule.type, rule.args, {})}`",))
+        return Miss(rule.label, (), len(n.scans(rule.body)), (f"its head is `{words.atom(rule.type, rule.args, {})}`",))
     world.wanted, world.interval = wanted, asked.interval
-    scans = [node for node in n.walk(rule.body) if isinstance(node, n.Scan)]
-    world.beside = (*scans, *(collect.pattern for collect in rule.collects))
+    world.beside = (*n.scans(rule.body), *(collect.pattern for collect in rule.collects))
     search = Search(world, words)
     offers = search.best(rule.body)
     world.interval = None  # what is collected may lie outside: the derived event then has another interval

@@ -104,16 +104,10 @@ class NearestRun:
     def _after(self, match: Match, part: n.Part) -> list[str]:
         """The conditions on the whole repetition that fail."""
         row = Row(match.start, match.end, match.binding, match.labels, match.events) if match.events else Row(0, 0)
-        values = {
-            r.name: self.runs.result(r.aggregate, match.iterations)
-            for r in self.run.results
-            if r.part == len(match.counts)
-        }
-        there = row.bind({**row.binding, **values})
+        there = row.bind({**row.binding, **self.runs.results(match)})
         known = [c for c in part.after if n.condition_vars(c) <= there.binding.keys()]
-        return [
-            f"`{show_condition(c)}`: {self.words.values(c, there)}" for c in known if not list(self.world.select((c,), there))
-        ]  # fmt: skip
+        failed = [c for c in known if not list(self.world.select((c,), there))]
+        return [f"`{show_condition(c)}`: {self.words.values(c, there)}" for c in failed]
 
     def _no_next(self, match: Match, part: n.Part) -> str:
         after = f" after {self.words.clock.show(match.end)}" if match.events else ""

@@ -49,9 +49,9 @@ class Near:
         return len(self.row.parts) == self.needs
 
     def but(self, *failed: str) -> Near:
-        """With more failures. A condition that failed below, too, is told once, as it failed last."""
-        told = {line.partition("`: ")[0] if line.startswith("`") else line: line for line in (*self.failed, *failed)}
-        return replace(self, failed=tuple(told.values()))
+        """With more failures. A condition that failed below, too, is said once, as it failed last."""
+        lines = {line.partition("`: ")[0] if line.startswith("`") else line: line for line in (*self.failed, *failed)}
+        return replace(self, failed=tuple(lines.values()))
 
 
 def rank_of(near: Near) -> OrderKey:

@@ -69,7 +69,7 @@ class Words:
             return f"the time {show(node.time)} is not{asked}"
         if isinstance(node, n.Every):
             return f"no window of `{node.windows.text}` has ended{asked}"
-        type = (node.type, len(node.args))
+        type = node.predicate
         there = world.events.get(type)
         detected = " was detected" if type in self.plan.derived else ""
         if there or detected:

@@ -25,5 +25,5 @@ def check(plan: Plan, findings: Findings) -> None:
         clauses=tuple(clause for clause in plan.clauses if findings.sound(clause.span)),
     )
     findings.unread |= {rule.type for rule in plan.rules} | {clause.name for clause in plan.clauses}
-    for one in CHECKS:
-        one(sound, findings)
+    for check_plan in CHECKS:
+        check_plan(sound, findings)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import AnyOf, Condition, Holds, Rule, Scan, Unless, conditions, walk_all, written
-from augury.algebra.plan import Plan
+from augury.algebra.nodes import Rule, Scan, written
+from augury.algebra.plan import Attribute, Plan, static_atoms
 from augury.errors import Findings, Note, Span, Spelling, counted, misspelt
 
 Uses = dict[str, list[tuple[int, Span]]]
@@ -36,8 +36,7 @@ def head_of(rule: Span) -> Span:
 
 
 def scans(rule: Rule) -> list[Scan]:
-    patterns = rule.patterns
-    return [node for pattern in patterns for node in written(pattern) if isinstance(node, Scan)]
+    return [node for pattern in rule.patterns for node in written(pattern) if isinstance(node, Scan)]
 
 
 def _merged(first: Uses, second: Uses) -> Uses:
@@ -48,25 +47,29 @@ def _check_event(name: str, uses: list[tuple[int, Span]], plan: Plan, findings: 
     declared = plan.declared.get(name)
     arity, first = uses[0]
     for count, span in uses:
-        if declared is not None and count != len(declared):
-            written = ", ".join(a.name for a in declared)
-            findings.add("E206", f"`{name}` has {counted(count, 'argument')} here, but is declared with {len(declared)}", span,
-                         hint=f"it is declared as `{name}({written})`")  # fmt: skip
-        elif declared is None and count != arity:
-            findings.add("W302", f"`{name}` has {counted(count, 'argument')} here and {arity} elsewhere: these are two event types", span,
-                         Note("elsewhere", first))  # fmt: skip
+        if declared is not None:
+            _check_declared(name, count, span, declared, findings)
+        elif count != arity:
+            message = f"`{name}` has {counted(count, 'argument')} here and {arity} elsewhere: these are two event types"
+            findings.add("W302", message, span, Note("elsewhere", first))
             return
+
+
+def _check_declared(name: str, count: int, span: Span, declared: tuple[Attribute, ...], findings: Findings) -> None:
+    if count != len(declared):
+        message = f"`{name}` has {counted(count, 'argument')} here, but is declared with {len(declared)}"
+        hint = f"it is declared as `{name}({', '.join(a.name for a in declared)})`"
+        findings.add("E206", message, span, hint=hint)
 
 
 def _check_unknown(name: str, span: Span, close: str | None, plan: Plan, findings: Findings) -> None:
     if close is None or name in findings.unread:
         return
+    hint = f"did you mean `{close}`? Otherwise declare it: `event {name}(…).`"
     if plan.declared:
-        findings.add("E201", f"unknown event `{name}`", span,
-                     hint=f"did you mean `{close}`? Otherwise declare it: `event {name}(…).`")  # fmt: skip
+        findings.add("E201", f"unknown event `{name}`", span, hint=hint)
     else:
-        findings.add("W305", f"nothing derives `{name}`, so it is taken as an input", span,
-                     hint=f"did you mean `{close}`? Otherwise declare it: `event {name}(…).`")  # fmt: skip
+        findings.add("W305", f"nothing derives `{name}`, so it is taken as an input", span, hint=hint)
 
 
 def _check_inputs(read: Uses, plan: Plan, findings: Findings) -> None:
@@ -78,33 +81,10 @@ def _check_inputs(read: Uses, plan: Plan, findings: Findings) -> None:
         close = earlier.misspelt(name) if len(uses) == 1 and len(name) > 3 and name.isalpha() else None
         # An event may be named after another: order and orders, smoke and smoked.
         if close is not None and not (close.startswith(name) or name.startswith(close)):
-            findings.add("W305", f"`{name}` and `{close}` are two inputs with almost one name", uses[0][1],
-                         Note("the other one", read[close][0][1]),
-                         hint=f"did you mean `{close}`? Otherwise declare them: `event {name}(…).`")  # fmt: skip
+            message = f"`{name}` and `{close}` are two inputs with almost one name"
+            hint = f"did you mean `{close}`? Otherwise declare them: `event {name}(…).`"
+            findings.add("W305", message, uses[0][1], Note("the other one", read[close][0][1]), hint=hint)
         earlier.add(name)
-
-
-def static_atoms(plan: Plan) -> list[tuple[Holds | Unless, Rule | None]]:
-    """Every call of a static predicate, with the event rule it stands in."""
-    found: list[tuple[Holds | Unless, Rule | None]] = []
-
-    def visit(where: tuple[Condition, ...], rule: Rule | None) -> None:
-        for condition in where:
-            if isinstance(condition, Holds | Unless):
-                found.append((condition, rule))
-            elif isinstance(condition, AnyOf):
-                for option in condition.options:
-                    visit(option, rule)
-
-    for rule in plan.rules:
-        patterns = rule.patterns
-        for pattern in patterns:
-            for node in walk_all(pattern):
-                visit(conditions(node), rule)
-        visit(rule.beside, rule)
-    for clause in plan.clauses:
-        visit(clause.body, None)
-    return found
 
 
 def _check_static(plan: Plan, findings: Findings) -> None:
@@ -114,8 +94,10 @@ def _check_static(plan: Plan, findings: Findings) -> None:
     for name, places in defined.items():
         (first, elsewhere), *others = places.items()
         for arity, span in others if name not in plan.static else ():
-            findings.add("W302", f"`{name}` has {counted(arity, 'argument')} here and {first} elsewhere: these are two static predicates", head_of(span),
-                         Note("elsewhere", head_of(elsewhere)))  # fmt: skip
+            message = (
+                f"`{name}` has {counted(arity, 'argument')} here and {first} elsewhere: these are two static predicates"
+            )
+            findings.add("W302", message, head_of(span), Note("elsewhere", head_of(elsewhere)))
     made = [rule for rule in plan.rules if rule.makes]
     for rule in made:
         defined.setdefault(rule.makes, {}).setdefault(len(rule.args), rule.span)
@@ -123,18 +105,16 @@ def _check_static(plan: Plan, findings: Findings) -> None:
     for rule in made:
         if rule.makes not in asked and rule.makes not in findings.unread:
             close = misspelt(rule.makes, sorted(asked))
-            findings.add("W307", f"nothing asks for facts of `{rule.makes}`", head_of(rule.span),
-                         hint=f"did you mean `{close}`?" if close else "a condition asks for them: `… WHERE " + rule.makes + "(…)`")  # fmt: skip
+            hint = f"did you mean `{close}`?" if close else "a condition asks for them: `… WHERE " + rule.makes + "(…)`"
+            findings.add("W307", f"nothing asks for facts of `{rule.makes}`", head_of(rule.span), hint=hint)
     uses = [(clause.name, len(clause.args), head_of(clause.span)) for clause in plan.clauses]
     uses += [(rule.makes, len(rule.args), head_of(rule.span)) for rule in made]
     uses += [(atom.name, len(atom.args), atom.span.part(r"^(?:not\s+)?(?P<it>.*)")) for atom, _ in static_atoms(plan)]
     for name, arity, span in uses:
         declared = plan.static.get(name)
-        if declared is not None and arity != len(declared):
-            written = ", ".join(a.name for a in declared)
-            findings.add("E206", f"`{name}` has {counted(arity, 'argument')} here, but is declared with {len(declared)}", span,
-                         hint=f"it is declared as `{name}({written})`")  # fmt: skip
-        elif declared is None and name in defined and arity not in defined[name]:
+        if declared is not None:
+            _check_declared(name, arity, span, declared, findings)
+        elif name in defined and arity not in defined[name]:
             other, place = next(iter(defined[name].items()))
-            findings.add("E206", f"`{name}` has {counted(arity, 'argument')} here, but is defined with {other}", span,
-                         Note("defined here", head_of(place)))  # fmt: skip
+            message = f"`{name}` has {counted(arity, 'argument')} here, but is defined with {other}"
+            findings.add("E206", message, span, Note("defined here", head_of(place)))

@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
 
-from augury.algebra.nodes import (
-    UNRESTRICTED,
-    Either,
-    Every,
-    Graph,
-    Instant,
-    Join,
-    Label,
-    Node,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Unfold,
-    Within,
-    conditions,
-    inputs,
-    walk,
-)
+from augury.algebra import nodes as n
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import interval_table
 from augury.algebra.strata import Edge, components, cycle, edges, fact_edges, recursive_parts
 from augury.algebra.terms import Apply, Build, computes, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Findings, Note
+from augury.errors import Findings
 from augury.language.checks.arity import head_of
-from augury.language.checks.making import Making
+from augury.language.checks.making import Making, way_round
 
 _WORDS = {
     "negation": "the absence that it asks for",
@@ -65,10 +45,6 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
             _check_windows(plan, group, findings)
 
 
-def _shown(way: list[Predicate]) -> str:
-    return "the cycle: " + " → ".join(name for name, _ in way)
-
-
 def _unstratified(
     edge: Edge, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
 ) -> None:
@@ -81,8 +57,7 @@ def _unstratified(
         else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
     words = _WORDS[edge.kind].format(edge.span.quoted)
-    findings.add("E404", f"`{edge.head[0]}` depends on itself through {words}", edge.span,
-                 Note(_shown(way)), hint=hint)  # fmt: skip
+    findings.add("E404", f"`{edge.head[0]}` depends on itself through {words}", edge.span, way_round(way), hint=hint)
 
 
 def _ends_before(edge: Edge, tick: int | None) -> bool:
@@ -93,7 +68,7 @@ def _ends_before(edge: Edge, tick: int | None) -> bool:
     if found is None:
         return False
     table, _, whole = found
-    labels = {n.label for n in walk(place(edge.rule.body)) if isinstance(n, Label)}
+    labels = {node.label for node in n.walk(place(edge.rule.body)) if isinstance(node, n.Label)}
     return any(table.surely_before((edge.window, "e"), (name, "e")) for name in {*labels, whole})
 
 
@@ -101,7 +76,7 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
     """A cycle that computes must lengthen the interval somewhere, or it never ends."""
     since = any(rule.since is not None for rule in plan.rules if rule.predicate in group)
     short: dict[Predicate, set[Predicate]] = {}
-    computing: list[tuple[Rule, Predicate]] = []
+    computing: list[tuple[n.Rule, Predicate]] = []
     making = Making(plan.clauses)
     for rule in plan.rules:
         if rule.predicate not in group:
@@ -114,14 +89,12 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
         for rule, target in computing:
             if rule.predicate in inner and target in inner:
                 way = [rule.predicate, *cycle(target, rule.predicate, short, inner)]
-                findings.add(
-                    "E403", f"the recursive rule `{rule.label}` computes new values at the same time, without end", head_of(rule.span),
-                    Note(_shown(way)),
-                    hint="let the cycle pass through SEQ or NOT, which lengthen the interval",
-                )  # fmt: skip
+                message = f"the recursive rule `{rule.label}` computes new values at the same time, without end"
+                hint = "let the cycle pass through SEQ or NOT, which lengthen the interval"
+                findings.add("E403", message, head_of(rule.span), way_round(way), hint=hint)
 
 
-def _short_reads(rule: Rule, group: list[Predicate], tick: int | None, since: bool) -> set[Predicate]:
+def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: bool) -> set[Predicate]:
     """The types of the cycle that the rule reads over an interval that may be as long as the derived one.
 
     Where some rule of the cycle says when its event starts (`since`), only a later end makes an interval longer.
@@ -129,51 +102,36 @@ def _short_reads(rule: Rule, group: list[Predicate], tick: int | None, since: bo
     found = interval_table(rule, tick)
     result: set[Predicate] = set()
     body = place(rule.body)
-    for node in (n for n in walk(body) if isinstance(n, Scan)) if since else _unlengthened(body):
-        if (node.type, len(node.args)) in group and found is not None:
+    for node in n.scans(body) if since else _unlengthened(body):
+        if node.predicate in group and found is not None:
             table, names, whole = found
             name = names.get(node.span.start, "")
             known = (name, "s") in table.points
             inside = known and table.surely_before((name, "e"), (whole, "e"))
             inside = inside or (known and not since and table.surely_before((whole, "s"), (name, "s")))
             if not inside:
-                result.add((node.type, len(node.args)))
+                result.add(node.predicate)
     return result
 
 
-def _unlengthened(node: Node) -> Iterator[Scan]:
+def _unlengthened(node: n.Node) -> Iterator[n.Scan]:
     """The scans on whose way up there is no sequence."""
-    match node:
-        case Scan():
-            yield node
-        case Join(op="SEQ"):
-            return
-        case Run() if sum(part.least for part in node.parts) > 1:
-            return
-        case Repeat() if node.count > 1:
-            return
-        case (
-            Either()
-            | Every()
-            | Graph()
-            | Instant()
-            | Join()
-            | Label()
-            | Repeat()
-            | Run()
-            | Select()
-            | Unfold()
-            | Within()
-        ):
-            for part in inputs(node):
-                yield from _unlengthened(part)
-        case _:
-            assert_never(node)
+    if isinstance(node, n.Scan):
+        yield node
+    elif not _lengthens(node):
+        for part in n.inputs(node):
+            yield from _unlengthened(part)
 
 
-def _computes_head(rule: Rule, making: Making) -> bool:
-    where = [c for node in walk(rule.body) for c in conditions(node)]
-    bound = {v for node in walk(rule.body) if isinstance(node, Scan) for v in variables(*node.args)}
+def _lengthens(node: n.Node) -> bool:
+    if isinstance(node, n.Run):
+        return sum(part.least for part in node.parts) > 1
+    return (isinstance(node, n.Join) and node.op == "SEQ") or (isinstance(node, n.Repeat) and node.count > 1)
+
+
+def _computes_head(rule: n.Rule, making: Making) -> bool:
+    where = [c for node in n.walk(rule.body) for c in n.conditions(node)]
+    bound = {v for scan in n.scans(rule.body) for v in variables(*scan.args)}
     made = making.made(where, bound)
     made |= rule.totals.keys()
     if rule.since is not None and rule.since != "END" and any(isinstance(p, Apply) for p in walk_terms(rule.since)):
@@ -183,29 +141,31 @@ def _computes_head(rule: Rule, making: Making) -> bool:
 
 def _check_windows(plan: Plan, group: list[Predicate], findings: Findings) -> None:
     for rule in plan.rules:
-        for node in walk(rule.body) if rule.predicate in group else ():
-            if isinstance(node, Every):
-                findings.add("E268", f"windows by the clock stand in a rule of `{rule.type}`, which depends on itself", node.span,
-                             hint="collect in a rule of its own, that nothing in the cycle reads")  # fmt: skip
+        for node in n.walk(rule.body) if rule.predicate in group else ():
+            if isinstance(node, n.Every):
+                message = f"windows by the clock stand in a rule of `{rule.type}`, which depends on itself"
+                hint = "collect in a rule of its own, that nothing in the cycle reads"
+                findings.add("E268", message, node.span, hint=hint)
 
 
 def _check_rankings(plan: Plan, group: list[Predicate], findings: Findings) -> None:
     for rule in plan.rules:
         if rule.predicate in group and rule.top is not None:
-            findings.add("E266", f"TOP cannot rank `{rule.type}`, which depends on itself", rule.top.span,
-                         hint="rank in a rule of its own, that nothing in the cycle reads")  # fmt: skip
+            hint = "rank in a rule of its own, that nothing in the cycle reads"
+            findings.add("E266", f"TOP cannot rank `{rule.type}`, which depends on itself", rule.top.span, hint=hint)
 
 
 def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> None:
     for rule in plan.rules:
         if rule.predicate not in group:
             continue
-        for node in walk(rule.body):
+        for node in n.walk(rule.body):
             if (
-                isinstance(node, Join)
-                and node.policy != UNRESTRICTED
+                isinstance(node, n.Join)
+                and node.policy != n.UNRESTRICTED
                 and node.op != "SEQ"
                 and recursive_parts(node, group)
             ):
-                findings.add("E405", f"`{node.policy.name}` cannot select on {node.op}, which is recursive here", node.span,
-                             hint=f"only SEQ may be recursive under a policy; write `{node.op}[unrestricted]`")  # fmt: skip
+                message = f"`{node.policy.name}` cannot select on {node.op}, which is recursive here"
+                hint = f"only SEQ may be recursive under a policy; write `{node.op}[unrestricted]`"
+                findings.add("E405", message, node.span, hint=hint)

@@ -6,32 +6,14 @@ class may have; a class that no kind is left for is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Clause,
-    Compare,
-    Condition,
-    Holds,
-    NoneInside,
-    Relates,
-    Relative,
-    Rule,
-    Run,
-    Scan,
-    Spans,
-    Unless,
-    conditions,
-    walk_all,
-)
-from augury.algebra.plan import Attribute, Plan
+from augury.algebra.nodes import Clause, Compare, Condition, Holds, Rule, Run, Scan, Unless, conditions, walk_condition
+from augury.algebra.plan import Attribute, Plan, static_atoms
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, show
 from augury.clock import Kind
 from augury.errors import Findings, Note, Span
-from augury.language.checks.arity import static_atoms
 from augury.model import show_value, type_name
 
 Kinds = frozenset[str]
@@ -80,11 +62,7 @@ class _Classes:
 
 def check_types(plan: Plan, findings: Findings, clock: Kind | None = None) -> None:
     """Reports types that do not fit. With a clock, times and durations are its own; without, either clock's."""
-    checker = _Types(plan, findings, clock)
-    for rule in plan.rules:
-        checker.rule(rule)
-    checker.clauses(plan.clauses)
-    checker.report()
+    _Types(plan, findings, clock).report()
 
 
 def check_subjects(plan: Plan, findings: Findings, given: Iterable[str] = ()) -> None:
@@ -96,19 +74,17 @@ def check_subjects(plan: Plan, findings: Findings, given: Iterable[str] = ()) ->
         *(clause.name for clause in plan.clauses),
         *(rule.makes for rule in plan.rules),
     }
-    checker = _Types(plan, Findings(), None)
-    for rule in plan.rules:
-        checker.rule(rule)
-    checker.clauses(plan.clauses)
+    classes = _Types(plan, Findings(), None).classes
     for atom, asking in static_atoms(plan):
         subject = atom.args[0] if len(atom.args) == 2 and ":" in atom.name and atom.name not in aside else None
         if not isinstance(subject, Var) or asking is None:
             continue
-        uses = checker.classes.uses.get(checker.classes.find((("rule", asking.label), subject.name)), [])
+        uses = classes.uses.get(classes.find((("rule", asking.label), subject.name)), [])
         text = next((use for use in uses if use.declared and use.kinds == {"string"} and use.span in asking.span), None)
         if text is not None:
-            findings.add("W310", f"`{subject.name}` is a string, and the subject of a property is an IRI: they are never equal", subject.span,
-                         Note(text.why, text.span), hint="declare it as `iri`, and text in the data is read as IRIs")  # fmt: skip
+            message = f"`{subject.name}` is a string, and the subject of a property is an IRI: they are never equal"
+            hint = "declare it as `iri`, and text in the data is read as IRIs"
+            findings.add("W310", message, subject.span, Note(text.why, text.span), hint=hint)
 
 
 class _Types:
@@ -121,32 +97,33 @@ class _Types:
             self._declare("event", name, attributes)
         for name, attributes in plan.static.items():
             self._declare("static", name, attributes)
+        for rule in plan.rules:
+            self._rule(rule)
+        self._clauses(plan.clauses)
 
     def _declare(self, what: str, name: str, attributes: tuple[Attribute, ...]) -> None:
         for i, attribute in enumerate(attributes):
             self.declared[what, name, len(attributes), i] = attribute
 
-    def rule(self, rule: Rule) -> None:
+    def _rule(self, rule: Rule) -> None:
         scope = ("rule", rule.label)
-        patterns = rule.patterns
-        for pattern in patterns:
-            for node in walk_all(pattern):
-                if isinstance(node, Scan):
-                    self._atom("event", node.type, node.args, scope)
-                if isinstance(node, Run):
-                    for result in node.results:
-                        kinds = self._kinds(result.aggregate, scope)
-                        self.classes.use((scope, result.name), kinds, result.aggregate.span, "it aggregates")
-                self._where(conditions(node), scope)
-        for name, aggregate in rule.totals.items():
-            kinds = self._kinds(aggregate, scope)
-            self.classes.use((scope, name), kinds, aggregate.span, "it aggregates")
+        for node in rule.nodes:
+            if isinstance(node, Scan):
+                self._atom("event", node.type, node.args, scope)
+            if isinstance(node, Run):
+                self._aggregates({result.name: result.aggregate for result in node.results}, scope)
+            self._where(conditions(node), scope)
+        self._aggregates(rule.totals, scope)
         self._where(rule.beside, scope)
         if rule.since is not None and rule.since != "END":
             self._since(rule.since, scope)
         for i, arg in enumerate(rule.args):
             what, name = ("static", rule.makes) if rule.makes else ("event", rule.type)
             self._column(what, name, len(rule.args), i, arg, scope, computed=True)
+
+    def _aggregates(self, named: Mapping[str, Aggregate], scope: tuple[str, str]) -> None:
+        for name, aggregate in named.items():
+            self.classes.use((scope, name), self._kinds(aggregate, scope), aggregate.span, "it aggregates")
 
     def _since(self, since: Expr, scope: tuple[str, str]) -> None:
         """An event starts at a time."""
@@ -155,10 +132,11 @@ class _Types:
             self.clock or "", _NUMBER | {"timestamp"}
         )
         if not found & times:
-            self.findings.add("E263", f"an event starts at a time, and {_described(since)} is {_a(found)}", since.span,
-                              hint="write `SINCE start(o)`, `SINCE end(o) - 5min` or `SINCE END`")  # fmt: skip
+            message = f"an event starts at a time, and {_described(since)} is {_a(found)}"
+            hint = "write `SINCE start(o)`, `SINCE end(o) - 5min` or `SINCE END`"
+            self.findings.add("E263", message, since.span, hint=hint)
 
-    def clauses(self, clauses: Iterable[Clause]) -> None:
+    def _clauses(self, clauses: Iterable[Clause]) -> None:
         for number, clause in enumerate(clauses):
             scope = ("clause", str(number))
             self._atom("static", clause.name, clause.args, scope, fact=not clause.body)
@@ -198,19 +176,11 @@ class _Types:
                 self.classes.use(column, frozenset({"term"}), arg.span, "it is a nested term", firm=False)
 
     def _where(self, where: Iterable[Condition], scope: tuple[str, str]) -> None:
-        for condition in where:
-            match condition:
-                case Holds() | Unless():
-                    self._atom("static", condition.name, condition.args, scope)
-                case AnyOf():
-                    for option in condition.options:
-                        self._where(option, scope)
-                case Compare():
-                    self._compare(condition, scope)
-                case NoneInside() | Relates() | Relative() | Spans():
-                    pass
-                case _:
-                    assert_never(condition)
+        for condition in (part for whole in where for part in walk_condition(whole)):
+            if isinstance(condition, Holds | Unless):
+                self._atom("static", condition.name, condition.args, scope)
+            elif isinstance(condition, Compare):
+                self._compare(condition, scope)
 
     def _compare(self, condition: Compare, scope: tuple[str, str]) -> None:
         left, right = self._kinds(condition.left, scope), self._kinds(condition.right, scope)
@@ -258,7 +228,8 @@ class _Types:
                 of = self._kinds(expr.of, scope)
                 default = of if expr.default is None else self._kinds(expr.default, scope)
                 if not of & default:
-                    self.findings.add("E601", f"{_described(expr.of)} and its default {_described(expr.default or expr.of)} are of different types", expr.span)  # fmt: skip
+                    both = f"{_described(expr.of)} and its default {_described(expr.default or expr.of)}"
+                    self.findings.add("E601", f"{both} are of different types", expr.span)
                 return of & default or of
             case Aggregate():
                 row = self.plan.aggregates[expr.function]
@@ -322,9 +293,9 @@ class _Types:
             return
         # The declaration is taken as right; of two uses, the later one is shown first.
         first, second = sorted((use, other), key=lambda u: (u.declared, -u.span.start))
-        self.findings.add("E601", f"{first.span.quoted} cannot be both {_a(first.kinds)} and {_a(second.kinds)}", first.span,
-                          Note(first.why), Note(second.why, second.span),
-                          hint=_UNIT if first.kinds | second.kinds == {"number", "duration"} else None)  # fmt: skip
+        message = f"{first.span.quoted} cannot be both {_a(first.kinds)} and {_a(second.kinds)}"
+        hint = _UNIT if first.kinds | second.kinds == {"number", "duration"} else None
+        self.findings.add("E601", message, first.span, Note(first.why), Note(second.why, second.span), hint=hint)
 
 
 def _kind(const: Const) -> Kinds:

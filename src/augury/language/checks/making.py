@@ -8,38 +8,39 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import assert_never
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
+from augury.algebra import nodes as n
 from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Build, Expr, Var, computes, variables
+from augury.errors import Note
 
 
 class Making:
     """The argument positions of static predicates at which a made value may come out."""
 
-    def __init__(self, clauses: Iterable[Clause]) -> None:
+    def __init__(self, clauses: Iterable[n.Clause]) -> None:
         self.clauses = list(clauses)
         # Ground facts hand out what they hold, whatever they are asked with.
-        self.rules = {_predicate(c) for c in self.clauses if c.body or variables(*c.args)}
+        self.rules = {c.predicate for c in self.clauses if c.body or variables(*c.args)}
         self.positions: dict[Predicate, set[int]] = {}
         changed = True
         while changed:
             changed = False
             for clause in self.clauses:
                 for i, arg in enumerate(clause.args):
-                    known = self.positions.setdefault(_predicate(clause), set())
+                    known = self.positions.setdefault(clause.predicate, set())
                     if i not in known and self._makes(clause, i, arg):
                         known.add(i)
                         changed = True
 
-    def _makes(self, clause: Clause, i: int, arg: Expr) -> bool:
+    def _makes(self, clause: n.Clause, i: int, arg: Expr) -> bool:
         """Whether a clause makes the value of one argument when it is given all the others."""
         given = variables(*(a for j, a in enumerate(clause.args) if j != i))
         if isinstance(arg, Build) and variables(arg):
             return True
         return bool((variables(arg) - given) & self.made(clause.body, given))
 
-    def made(self, where: Iterable[Condition], bound: set[str], but: Collection[Predicate] = ()) -> set[str]:
+    def made(self, where: Iterable[n.Condition], bound: set[str], but: Collection[Predicate] = ()) -> set[str]:
         """The variables that conditions bind to made values; what comes out of the predicates in `but` does not count."""
         found: set[str] = set()
         for condition, known, made in self.steps(where, bound, but):
@@ -47,8 +48,8 @@ class Making:
         return found
 
     def steps(
-        self, where: Iterable[Condition], bound: set[str], but: Collection[Predicate] = ()
-    ) -> Iterator[tuple[Condition, set[str], set[str]]]:
+        self, where: Iterable[n.Condition], bound: set[str], but: Collection[Predicate] = ()
+    ) -> Iterator[tuple[n.Condition, set[str], set[str]]]:
         """The conditions in their order, each with what is bound, and what of that is made, when its turn comes."""
         known = set(bound)
         made: set[str] = set()
@@ -57,43 +58,32 @@ class Making:
             made |= self._new(condition, known, made, but)
             known |= binds(condition, known)
 
-    def _new(self, condition: Condition, known: set[str], made: set[str], but: Collection[Predicate]) -> set[str]:
+    def _new(self, condition: n.Condition, known: set[str], made: set[str], but: Collection[Predicate]) -> set[str]:
         new = binds(condition, known)
         match condition:
-            case Compare(op="="):
+            case n.Compare(op="="):
                 found: set[str] = set()
                 for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
                     builds = computes(other) or (isinstance(other, Build) and bool(variables(other)))
                     if variables(side) & new and (variables(other) & made or (isinstance(side, Var) and builds)):
                         found |= variables(side) & new
                 return found
-            case Holds():
-                predicate = (condition.name, len(condition.args))
+            case n.Holds():
+                predicate = condition.predicate
                 if predicate in self.rules and variables(*condition.args) & made:
                     return new
                 places = set() if predicate in but else self.positions.get(predicate, set())
                 return {v for i in places for v in variables(condition.args[i])} & new
-            case AnyOf() | Compare() | NoneInside() | Relates() | Relative() | Spans() | Unless():
-                pass
+            case n.AnyOf() | n.Compare() | n.NoneInside() | n.Relates() | n.Relative() | n.Spans() | n.Unless():
+                return set()
             case _:
                 assert_never(condition)
-        return set()
 
 
-def _predicate(clause: Clause) -> Predicate:
-    return (clause.name, len(clause.args))
+def way_round(way: Iterable[Predicate]) -> Note:
+    return Note("the cycle: " + " → ".join(name for name, _ in way))
 
 
-def calls_in(condition: Condition) -> Iterator[Holds]:
+def calls_in(condition: n.Condition) -> list[n.Holds]:
     """The static calls of a condition, those inside `or` included."""
-    match condition:
-        case Holds():
-            yield condition
-        case AnyOf():
-            for option in condition.options:
-                for inner in option:
-                    yield from calls_in(inner)
-        case Compare() | NoneInside() | Relates() | Relative() | Spans() | Unless():
-            pass
-        case _:
-            assert_never(condition)
+    return [part for part in n.walk_condition(condition) if isinstance(part, n.Holds)]

@@ -4,39 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import assert_never
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
-    Condition,
-    Either,
-    Holds,
-    Join,
-    Node,
-    NoneInside,
-    Relates,
-    Relative,
-    Repeat,
-    Rule,
-    Run,
-    Scan,
-    Select,
-    Spans,
-    Unless,
-    absences,
-    bound_labels,
-    bound_vars,
-    condition_labels,
-    condition_vars,
-    conditions,
-    inputs,
-    walk,
-    walk_all,
-    written,
-)
+from augury.algebra import nodes as n
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan
+from augury.algebra.run_terms import part_variables
 from augury.algebra.terms import Aggregate, Expr, Var, plain_variables, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note, Span, misspelt
@@ -47,35 +19,22 @@ def check_scope(plan: Plan, findings: Findings) -> None:
         _Scope(rule, findings).check()
 
 
-def terms_of(condition: Condition) -> Iterator[Expr]:
+def terms_of(condition: n.Condition) -> Iterator[Expr]:
     """The expressions that a condition is written with."""
-    match condition:
-        case Compare():
-            yield condition.left
-            yield condition.right
-        case Holds() | Unless():
-            yield from condition.args
-        case AnyOf():
-            for option in condition.options:
-                for inner in option:
-                    yield from terms_of(inner)
-        case NoneInside():
-            yield from _terms_in(condition.pattern)
-        case Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
+    yield from n.condition_terms(condition)
+    if isinstance(condition, n.NoneInside):
+        yield from _terms_in(condition.pattern)
 
 
-def _terms_in(pattern: Node) -> Iterator[Expr]:
-    for node in written(pattern):
-        if isinstance(node, Run):
+def _terms_in(pattern: n.Node) -> Iterator[Expr]:
+    for node in n.written(pattern):
+        if isinstance(node, n.Run):
             yield from (result.aggregate for result in node.results)
             yield from (Var(name) for name in node.key)  # PER (S) is a use of S
-        if isinstance(node, Scan):
+        if isinstance(node, n.Scan):
             yield from node.args
-        for condition in conditions(node):
-            if not isinstance(condition, NoneInside):
+        for condition in n.conditions(node):
+            if not isinstance(condition, n.NoneInside):
                 yield from terms_of(condition)
 
 
@@ -91,12 +50,12 @@ def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None 
         if counts[variable.name] == 1 and not (
             variable.name.startswith("_") or variable.name in (reported or ()) or in_graph
         ):
-            findings.add("W303", f"`{variable.name}` occurs once", variable.span,
-                         hint=f"write `_` or `_{variable.name}` where any value will do")  # fmt: skip
+            hint = f"write `_` or `_{variable.name}` where any value will do"
+            findings.add("W303", f"`{variable.name}` occurs once", variable.span, hint=hint)
 
 
 class _Scope:
-    def __init__(self, rule: Rule, findings: Findings) -> None:
+    def __init__(self, rule: n.Rule, findings: Findings) -> None:
         self.rule, self.findings = rule, findings
         self.reported: set[str] = set()  # unbound variables, about which nothing more need be said
         self.terms = [
@@ -111,20 +70,21 @@ class _Scope:
         rule = self.rule
         sound = self.findings.sound(rule.span)
         self._pattern(rule.body)
-        bound = bound_vars(rule.body)
+        bound = n.bound_vars(rule.body)
         collected = set(bound)
         for collect in rule.collects:
             own = {collect.label} if collect.label else set()
-            self._pattern(collect.pattern, None, bound_labels(rule.body) | own)
-            self._labels(collect.where, bound_labels(rule.body) | own)
-            within = self._conditions(collect.where, collected | bound_vars(collect.pattern))
+            self._pattern(collect.pattern, None, n.bound_labels(rule.body) | own)
+            self._labels(collect.where, n.bound_labels(rule.body) | own)
+            within = self._conditions(collect.where, collected | n.bound_vars(collect.pattern))
             for total in collect.totals:
                 self._head(total.aggregate, within)
             collected |= within | {total.name for total in collect.totals}
         collected |= self._conditions(rule.having, collected)
         if rule.top is not None and rule.top.place in collected:
-            self.findings.add("E266", f"`{rule.top.place}` has a value already, and cannot be the place", rule.top.span.part(r"\w+$"),
-                              hint="give the place a variable of its own: `AS R`")  # fmt: skip
+            message = f"`{rule.top.place}` has a value already, and cannot be the place"
+            hint = "give the place a variable of its own: `AS R`"
+            self.findings.add("E266", message, rule.top.span.part(r"\w+$"), hint=hint)
         collected |= {rule.top.place} if rule.top and rule.top.place else set()
         for arg in rule.values:
             self._head(arg, collected)
@@ -139,56 +99,60 @@ class _Scope:
             if name not in bound:
                 self._unbound(name, "the head", [arg])
 
-    def _pattern(self, node: Node, outer: set[str] | None = None, labels: set[str] | None = None) -> None:
+    def _pattern(self, node: n.Node, outer: set[str] | None = None, labels: set[str] | None = None) -> None:
         """Checks the conditions of a pattern. Those of an absent one may use variables of what it is absent from."""
-        for part in inputs(node):
+        for part in n.inputs(node):
             self._pattern(part)
-        for absent in absences(node):
-            around = bound_vars(node) if isinstance(node, Select) else {v for p in inputs(node) for v in bound_vars(p)}
-            self._pattern(absent, around, bound_labels(node))
-        if isinstance(node, Run):
+        for absent in n.absences(node):
+            around = (
+                n.bound_vars(node)
+                if isinstance(node, n.Select)
+                else {v for p in n.inputs(node) for v in n.bound_vars(p)}
+            )
+            self._pattern(absent, around, n.bound_labels(node))
+        if isinstance(node, n.Run):
             self._run(node)
-        if isinstance(node, Select):
-            self._conditions(node.where, bound_vars(node.input) | (outer or set()))
-            self._labels(node.where, bound_labels(node) | (labels or set()))
+        if isinstance(node, n.Select):
+            self._conditions(node.where, n.bound_vars(node.input) | (outer or set()))
+            self._labels(node.where, n.bound_labels(node) | (labels or set()))
 
-    def _run(self, run: Run) -> None:
+    def _run(self, run: n.Run) -> None:
         """Each condition of a run finds its variables bound: by the parts, by what is the same in all, by one another."""
-        known = {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
-        known = self._conditions(run.where, known - {v for part in run.parts for v in part.own})
+        known = self._conditions(run.where, part_variables(run) - {v for part in run.parts for v in part.own})
         labels = {part.label for part in run.parts if part.label is not None}
         for part in run.parts:
-            known |= self._conditions(part.where, known | bound_vars(part.input)) - set(part.own)
+            known |= self._conditions(part.where, known | n.bound_vars(part.input)) - set(part.own)
             known |= self._conditions(part.after, known)
-        for condition in conditions(run):
-            self._labels((condition,), labels | bound_labels(run))
+        for condition in n.conditions(run):
+            self._labels((condition,), labels | n.bound_labels(run))
 
-    def _labels(self, where: tuple[Condition, ...], known: set[str]) -> None:
+    def _labels(self, where: tuple[n.Condition, ...], known: set[str]) -> None:
         """A condition inside a pattern knows the labels of that pattern only."""
         for condition in where:
-            for label in sorted(condition_labels(condition) - known):
-                self.findings.add("E227", f"the label `{label}` is not known inside this pattern", condition.span,
-                                  hint="make the condition a literal of its own, after a comma")  # fmt: skip
+            for label in sorted(n.condition_labels(condition) - known):
+                message = f"the label `{label}` is not known inside this pattern"
+                hint = "make the condition a literal of its own, after a comma"
+                self.findings.add("E227", message, condition.span, hint=hint)
 
-    def _conditions(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
+    def _conditions(self, where: tuple[n.Condition, ...], bound: set[str]) -> set[str]:
         """Reports what is not bound when its turn comes; the variables bound in the end."""
         known = set(bound)
         for condition in ready_order(where, known):
-            if not is_ready(condition, known) and not isinstance(condition, Holds):
-                place = "a negation" if isinstance(condition, Unless) else "a comparison"
-                if isinstance(condition, Compare) and condition.op == "=":
+            if not is_ready(condition, known) and not isinstance(condition, n.Holds):
+                place = "a negation" if isinstance(condition, n.Unless) else "a comparison"
+                if isinstance(condition, n.Compare) and condition.op == "=":
                     missing = self._missing_of_equation(condition, known)
                 else:
-                    missing = condition_vars(condition) - known
+                    missing = n.condition_vars(condition) - known
                 for name in sorted(missing):
                     self._unbound(name, place, list(terms_of(condition)))
-            if isinstance(condition, Holds):
+            if isinstance(condition, n.Holds):
                 known |= binds(condition, known)
-            elif not isinstance(condition, NoneInside):
-                known |= condition_vars(condition)
+            elif not isinstance(condition, n.NoneInside):
+                known |= n.condition_vars(condition)
         return known
 
-    def _missing_of_equation(self, condition: Compare, known: set[str]) -> set[str]:
+    def _missing_of_equation(self, condition: n.Compare, known: set[str]) -> set[str]:
         """Of an equation that cannot bind, the variables of the side that computes."""
         sides = [variables(condition.left) - known, variables(condition.right) - known]
         return min((m for m in sides if m), key=len) if not all(sides) else sides[0] | sides[1]
@@ -200,69 +164,68 @@ class _Scope:
         self.reported.add(name)
         branch = self._branch(name)
         if branch is not None:
-            self.findings.add("E303", f"`{name}` is bound in one branch of OR only, but used in {place}", where,
-                              Note("this OR", branch), hint="bind it in both branches, or use it inside the branch")  # fmt: skip
+            message = f"`{name}` is bound in one branch of OR only, but used in {place}"
+            hint = "bind it in both branches, or use it inside the branch"
+            self.findings.add("E303", message, where, Note("this OR", branch), hint=hint)
             return
-        if any(name in bound_vars(j.absent) for j in self._negations() if j.absent is not None):
+        if any(name in n.bound_vars(j.absent) for j in self._negations() if j.absent is not None):
             return  # the mistake is that it is used outside NOT; reported there
         negated = self._inside_negation(name)
         notes = (Note("it occurs only under negation", negated),) if negated else ()
-        close = misspelt(name, self._once() - {name})
-        hint = (
-            "an absent event has no values to use; a condition on it stands with it, `while w: not (q(X) WHERE X > 3)`"
-            if negated
-            else f"did you mean `{close}`?" if close
-            else "give it a value before, or write `_` where any value will do" if place == "a negation"
-            else "the condition is attached to a part of the pattern; put the WHERE around all of it"
-            if place != "the head" and any(name in variables(*scan.args) for scan in walk(self.rule.body) if isinstance(scan, Scan))
-            else "an event, a static predicate or `=` must give it a value"
-        )  # fmt: skip
+        hint = self._how_to_bind(name, place, negated is not None)
         self.findings.add("E301", f"`{name}` is not bound in {place}", where, *notes, hint=hint)
+
+    def _how_to_bind(self, name: str, place: str, negated: bool) -> str:
+        if negated:
+            stands = "a condition on it stands with it, `while w: not (q(X) WHERE X > 3)`"
+            return f"an absent event has no values to use; {stands}"
+        close = misspelt(name, self._once() - {name})
+        if close:
+            return f"did you mean `{close}`?"
+        if place == "a negation":
+            return "give it a value before, or write `_` where any value will do"
+        if place != "the head" and any(name in variables(*scan.args) for scan in n.scans(self.rule.body)):
+            return "the condition is attached to a part of the pattern; put the WHERE around all of it"
+        return "an event, a static predicate or `=` must give it a value"
 
     def _once(self) -> set[str]:
         """The bound variables that nothing else uses: one of them may be meant by a misspelling."""
         counts = Counter(v.name for v in occurrences(self.terms))
-        return {name for name in bound_vars(self.rule.body) if counts[name] == 1}
+        return {name for name in n.bound_vars(self.rule.body) if counts[name] == 1}
 
     def _branch(self, name: str) -> Span | None:
-        for node in walk(self.rule.body):
-            if isinstance(node, Either) and (name in bound_vars(node.left)) != (name in bound_vars(node.right)):
+        for node in n.walk(self.rule.body):
+            if isinstance(node, n.Either) and (name in n.bound_vars(node.left)) != (name in n.bound_vars(node.right)):
                 return node.span
         return None
 
     def _inside_negation(self, name: str) -> Span | None:
-        for node in walk(self.rule.body):
-            for condition in conditions(node):
-                if isinstance(condition, NoneInside) and name in bound_vars(condition.pattern):
+        for node in n.walk(self.rule.body):
+            for condition in n.conditions(node):
+                if isinstance(condition, n.NoneInside) and name in n.bound_vars(condition.pattern):
                     return condition.span
         return None
 
-    def _negations(self) -> list[Join]:
-        return [n for n in self._everywhere() if isinstance(n, Join) and n.absent is not None]
-
-    def _everywhere(self) -> list[Node]:
-        patterns = self.rule.patterns
-        return [node for pattern in patterns for node in walk_all(pattern)]
+    def _negations(self) -> list[n.Join]:
+        return [node for node in self.rule.nodes if isinstance(node, n.Join) and node.absent is not None]
 
     def _not_locals(self) -> None:
         """A variable that only the negated part of a NOT has is local to it."""
         for node in self._negations():
             assert node.absent is not None
-            left, right = inputs(node)
-            local = bound_vars(node.absent) - bound_vars(left) - bound_vars(right)
+            left, right = n.inputs(node)
+            local = n.bound_vars(node.absent) - n.bound_vars(left) - n.bound_vars(right)
             inside = Counter(v.name for v in occurrences(list(_terms_in(node.absent))))
             total = Counter(v.name for v in occurrences(self.terms))
             for name in sorted(local):
                 if total[name] > inside[name]:
                     span = next(v.span for v in occurrences(list(_terms_in(node.absent))) if v.name == name)
-                    self.findings.add(
-                        "E302", f"`{name}` is in the negated part of NOT and elsewhere, but in neither bound of it", span,
-                        Note("this NOT", node.span),
-                        hint="a variable of the negated part is local, unless one of the two bounds has it too",
-                    )  # fmt: skip
+                    message = f"`{name}` is in the negated part of NOT and elsewhere, but in neither bound of it"
+                    hint = "a variable of the negated part is local, unless one of the two bounds has it too"
+                    self.findings.add("E302", message, span, Note("this NOT", node.span), hint=hint)
 
     def _policies(self) -> None:
-        joins = [n for n in self._everywhere() if isinstance(n, Join | Repeat)]
+        joins = [node for node in self.rule.nodes if isinstance(node, n.Join | n.Repeat)]
         for node in joins:
             policy = node.policy
             if policy.per and policy.name != "recent":
@@ -270,11 +233,12 @@ class _Scope:
                     "E229", f"`per` belongs to `recent`, not to `{policy.name}`", self._of_policy(node, "per")
                 )
             for name in (*((policy.by,) if policy.by else ()), *policy.per):
-                if not any(name in bound_vars(other) for other in joins):
-                    self.findings.add("E301", f"`{name}` is not bound in the policy", self._of_policy(node, name),
-                                      hint="name a variable of the pattern that the policy is about")  # fmt: skip
+                if not any(name in n.bound_vars(other) for other in joins):
+                    message = f"`{name}` is not bound in the policy"
+                    hint = "name a variable of the pattern that the policy is about"
+                    self.findings.add("E301", message, self._of_policy(node, name), hint=hint)
 
-    def _of_policy(self, node: Join | Repeat, word: str) -> Span:
+    def _of_policy(self, node: n.Join | n.Repeat, word: str) -> Span:
         """The place of a word of a policy: in the operator's brackets, after POLICY, or else the operator."""
         inside = node.span.part(rf"\[[^]]*?(?P<it>\b{word}\b)")
         if inside != node.span:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from augury.algebra.nodes import Holds, Rule, Scan, Unless
-from augury.algebra.plan import Plan
+from augury.algebra.plan import Plan, static_atoms
 from augury.algebra.terms import Const, Expr, Var, Wild, show, walk
 from augury.clock import Duration, show_duration
 from augury.errors import Findings, Note
-from augury.language.checks.arity import scans, static_atoms
+from augury.language.checks.arity import scans
 
 _LETTER = re.compile(r"[a-z]\d*")
 
@@ -46,9 +46,9 @@ def _check_small_letters(head: tuple[Expr, ...], body: list[Expr], findings: Fin
     for const in _bare(head):
         name = const.value
         if name in places and (plain or _LETTER.fullmatch(str(name))):
-            findings.add("W308", f"`{name}` is a string here; a variable begins with a capital", const.span,
-                         Note("the same string", places[name].span),
-                         hint=f"write `{str(name)[0].upper()}{str(name)[1:]}`, or `'{name}'` if the string is meant")  # fmt: skip
+            message = f"`{name}` is a string here; a variable begins with a capital"
+            hint = f"write `{str(name)[0].upper()}{str(name)[1:]}`, or `'{name}'` if the string is meant"
+            findings.add("W308", message, const.span, Note("the same string", places[name].span), hint=hint)
 
 
 def _bare(args: Iterable[Expr]) -> Iterator[Const]:
@@ -64,5 +64,7 @@ def _check_window(scan: Scan, rule: Rule, findings: Findings) -> None:
     if not lengths or any(isinstance(arg, Var) for arg in scan.args):
         return
     length = show_duration(lengths[0].us)
-    findings.add("W309", f"`{scan.type}({', '.join(map(show, scan.args))})` is an event here, which nothing declares or derives", scan.span,
-                 hint=f"a window is written `(…).{length}`, `{{o, s}} within {length}` or `w: extend(o, {length})`; if it is an event, declare it: `event {scan.type}(length: duration).`")  # fmt: skip
+    message = f"`{scan.type}({', '.join(map(show, scan.args))})` is an event here, which nothing declares or derives"
+    form = f"`(…).{length}`, `{{o, s}} within {length}` or `w: extend(o, {length})`"
+    hint = f"a window is written {form}; if it is an event, declare it: `event {scan.type}(length: duration).`"
+    findings.add("W309", message, scan.span, hint=hint)

@@ -8,33 +8,14 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Clause,
-    Compare,
-    Condition,
-    Holds,
-    Join,
-    NoneInside,
-    Relates,
-    Relative,
-    Rule,
-    Select,
-    Spans,
-    Unless,
-    absences,
-    bound_vars,
-    condition_vars,
-    conditions,
-    inputs,
-    walk_all,
-)
+from augury.algebra import nodes as n
+from augury.algebra.nodes import absences
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
-from augury.algebra.terms import Build, Expr, Wild, variables
+from augury.algebra.terms import Build, Expr, Wild, variables, walk
 from augury.errors import Findings, Note, Span
-from augury.language.checks.making import Making, calls_in
+from augury.language.checks.making import Making, calls_in, way_round
 from augury.language.checks.scope import occurrences, singletons, terms_of
 
 Mode = tuple[bool, ...]
@@ -52,19 +33,20 @@ def check_static(plan: Plan, findings: Findings) -> None:
             singletons([*clause.args, *(t for c in clause.body for t in terms_of(c))], findings)
 
 
-def _check_fact(fact: Clause, findings: Findings) -> None:
+def _check_fact(fact: n.Clause, findings: Findings) -> None:
     found = occurrences(list(fact.args))
     for variable in found:
         once = sum(v.name == variable.name for v in found) == 1
         if once and not variable.name.startswith("_"):
-            findings.add("W303", f"`{variable.name}` is a variable, so the fact holds for every value", variable.span,
-                         hint=f"write `'{variable.name}'` for that name, or `_` where any value will do")  # fmt: skip
+            message = f"`{variable.name}` is a variable, so the fact holds for every value"
+            hint = f"write `'{variable.name}'` for that name, or `_` where any value will do"
+            findings.add("W303", message, variable.span, hint=hint)
 
 
 def _check_negation(plan: Plan, findings: Findings) -> None:
     reads = static_reads(plan.clauses)
     plain = {head: set(targets) for head, targets in reads.items()}
-    absences = {c.span for clause in plan.clauses for c in clause.body if isinstance(c, Unless)}
+    absences = {c.span for clause in plan.clauses for c in clause.body if isinstance(c, n.Unless)}
     for group in components(plain, plain):
         wrong = [
             (span, head, target)
@@ -77,9 +59,9 @@ def _check_negation(plan: Plan, findings: Findings) -> None:
             how, what = (
                 ("on its own absence", "negated") if span in absences else ("on itself before a cut", "before a cut")
             )
-            findings.add("E401", f"`{head[0]}` depends {how}", span,
-                         Note("the cycle: " + " → ".join(name for name, _ in way)),
-                         hint=f"what is {what} must not depend on the rule it stands in")  # fmt: skip
+            message = f"`{head[0]}` depends {how}"
+            hint = f"what is {what} must not depend on the rule it stands in"
+            findings.add("E401", message, span, way_round(way), hint=hint)
 
 
 def call_modes(plan: Plan) -> dict[Predicate, list[Mode]]:
@@ -99,10 +81,10 @@ class _Modes:
 
     def __init__(self, plan: Plan, findings: Findings) -> None:
         self.findings = findings
-        self.unbound: list[Clause] = []
-        self.clauses: dict[Predicate, list[Clause]] = {}
+        self.unbound: list[n.Clause] = []
+        self.clauses: dict[Predicate, list[n.Clause]] = {}
         for clause in plan.clauses:
-            self.clauses.setdefault((clause.name, len(clause.args)), []).append(clause)
+            self.clauses.setdefault(clause.predicate, []).append(clause)
         self.plan = plan
         self.seen: dict[tuple[Predicate, Mode], Span | None] = {}
         self.queue: list[tuple[Predicate, Mode]] = []
@@ -127,55 +109,56 @@ class _Modes:
             self.seen[predicate, mode] = span
             self.queue.append((predicate, mode))
 
-    def _from_rule(self, rule: Rule) -> None:
-        patterns = rule.patterns
-        for pattern in patterns:
-            absent = {id(a) for node in walk_all(pattern) for a in absences(node)}
-            for node in walk_all(pattern):
-                if isinstance(node, Select | Join) and conditions(node):
-                    bound = {v for part in inputs(node) for v in bound_vars(part)}
+    def _from_rule(self, rule: n.Rule) -> None:
+        for pattern in rule.patterns:
+            absent = {id(a) for node in n.walk_all(pattern) for a in absences(node)}
+            for node in n.walk_all(pattern):
+                if isinstance(node, n.Select | n.Join) and n.conditions(node):
+                    bound = {v for part in n.inputs(node) for v in n.bound_vars(part)}
                     # Conditions on what is absent see the variables of what it is absent from.
-                    self._conjunction(conditions(node), bound | bound_vars(rule.body) if id(node) in absent else bound)
-        known = {v for pattern in rule.patterns for v in bound_vars(pattern)} | rule.totals.keys()
+                    self._conjunction(
+                        n.conditions(node), bound | n.bound_vars(rule.body) if id(node) in absent else bound
+                    )
+        known = {v for pattern in rule.patterns for v in n.bound_vars(pattern)} | rule.totals.keys()
         self._conjunction(rule.beside, known)
 
-    def _conjunction(self, where: tuple[Condition, ...], bound: set[str]) -> set[str]:
+    def _conjunction(self, where: tuple[n.Condition, ...], bound: set[str]) -> set[str]:
         known = set(bound)
         for condition in ready_order(where, known):
             match condition:
-                case Holds() | Unless():
-                    self._call((condition.name, len(condition.args)), mode_of(condition.args, known), condition.span)
-                case AnyOf():
+                case n.Holds() | n.Unless():
+                    self._call(condition.predicate, mode_of(condition.args, known), condition.span)
+                case n.AnyOf():
                     for option in condition.options:
                         self._conjunction(option, known)
-                case Compare() | NoneInside() | Relates() | Relative() | Spans():
+                case n.Compare() | n.NoneInside() | n.Relates() | n.Relative() | n.Spans():
                     pass
                 case _:
                     assert_never(condition)
             known |= binds(condition, known)
         return known
 
-    def _clause(self, clause: Clause, mode: Mode, caller: Span | None) -> None:
+    def _clause(self, clause: n.Clause, mode: Mode, caller: Span | None) -> None:
         bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
         known = set(bound)
         for condition in ready_order(clause.body, known):
-            if not is_ready(condition, known) and not isinstance(condition, Holds):
-                place = "a negation" if isinstance(condition, Unless) else "a comparison"
-                for name in sorted(condition_vars(condition) - known):
+            if not is_ready(condition, known) and not isinstance(condition, n.Holds):
+                place = "a negation" if isinstance(condition, n.Unless) else "a comparison"
+                for name in sorted(n.condition_vars(condition) - known):
                     self._unbound(clause, name, place, list(terms_of(condition)), caller)
-                known |= condition_vars(condition)
+                known |= n.condition_vars(condition)
             known |= binds(condition, known)
         self._conjunction(clause.body, bound)
         for name in sorted(variables(*clause.args) - known):
             self._unbound(clause, name, "the head", list(clause.args), caller)
 
-    def _unbound(self, clause: Clause, name: str, place: str, terms: list[Expr], caller: Span | None) -> None:
+    def _unbound(self, clause: n.Clause, name: str, place: str, terms: list[Expr], caller: Span | None) -> None:
         span = next((v.span for v in occurrences(terms) if v.name == name), clause.span)
         self.unbound.append(clause)
         if caller is not None and place != "the head" and name in variables(*clause.args):
-            self.findings.add("E301", f"`{clause.name}` is called without a value for `{name}`, which it needs", caller,
-                              Note("needed here", span),
-                              hint="an event or another condition must give it a value first")  # fmt: skip
+            message = f"`{clause.name}` is called without a value for `{name}`, which it needs"
+            hint = "an event or another condition must give it a value first"
+            self.findings.add("E301", message, caller, Note("needed here", span), hint=hint)
             return
         hint = "a static predicate or `=` in the body must give it a value"
         if caller is None and name in variables(*clause.args):
@@ -184,11 +167,7 @@ class _Modes:
 
 
 def mode_of(args: tuple[Expr, ...], bound: set[str]) -> Mode:
-    return tuple(variables(a) <= bound and not any(isinstance(p, Wild) for p in _parts(a)) for a in args)
-
-
-def _parts(expr: Expr) -> list[Expr]:
-    return [expr, *(p for a in expr.args for p in _parts(a))] if isinstance(expr, Build) else [expr]
+    return tuple(variables(a) <= bound and not any(isinstance(p, Wild) for p in walk(a)) for a in args)
 
 
 def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
@@ -198,25 +177,21 @@ def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
     making = Making(plan.clauses)
     for group in components(plain, plain):
         for clause in plan.clauses:
-            head = (clause.name, len(clause.args))
-            if head not in group or not any(_within(call, group) for c in clause.body for call in calls_in(c)):
+            recursive = any(call.predicate in group for c in clause.body for call in calls_in(c))
+            if clause.predicate not in group or not recursive:
                 continue
             for known, mode in list(modes.seen):
-                arg = _endless_argument(clause, mode, making, group) if known == head else None
+                arg = _endless_argument(clause, mode, making, group) if known == clause.predicate else None
                 if arg is not None:
                     _endless(clause, arg, group, plain, findings)
 
 
-def _within(call: Holds, group: list[Predicate]) -> bool:
-    return (call.name, len(call.args)) in group
-
-
-def _endless_argument(clause: Clause, mode: Mode, making: Making, group: list[Predicate]) -> Expr | None:
+def _endless_argument(clause: n.Clause, mode: Mode, making: Making, group: list[Predicate]) -> Expr | None:
     """What a recursive clause makes and hands on: to a call of its own cycle, or to its caller."""
     bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
     for condition, known, made in making.steps(clause.body, bound, group):
         for call in calls_in(condition):
-            for arg in call.args if _within(call, group) else ():
+            for arg in call.args if call.predicate in group else ():
                 if variables(arg) & made or (isinstance(arg, Build) and variables(arg) and variables(arg) <= known):
                     return arg
     made = making.made(clause.body, bound, group)
@@ -227,11 +202,11 @@ def _endless_argument(clause: Clause, mode: Mode, making: Making, group: list[Pr
 
 
 def _endless(
-    clause: Clause, arg: Expr, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
+    clause: n.Clause, arg: Expr, group: list[Predicate], reads: dict[Predicate, set[Predicate]], findings: Findings
 ) -> None:
-    head = (clause.name, len(clause.args))
+    head = clause.predicate
     start = next((t for t in sorted(reads[head]) if t in group), head)
     way = [head, *cycle(start, head, reads, group)]
-    findings.add("E402", f"the recursive rule `{clause.name}` builds new values each time round, without end", arg.span,
-                 Note("the cycle: " + " → ".join(name for name, _ in way)),
-                 hint="compute outside the recursion; a recursive rule may only pass values on")  # fmt: skip
+    message = f"the recursive rule `{clause.name}` builds new values each time round, without end"
+    hint = "compute outside the recursion; a recursive rule may only pass values on"
+    findings.add("E402", message, arg.span, way_round(way), hint=hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Either, Part, Rule, Run, Scan, Select, walk
+from augury.algebra.nodes import Either, Part, Rule, Run, Scan, Select, scans, walk
 from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.algebra.relations import Reason
@@ -22,9 +22,9 @@ def check_times(plan: Plan, findings: Findings) -> None:
             _contradiction(rule, found.contradiction, plan.tick, findings)
         elif found.horizon is None and findings.sound(rule.span):
             widest = next(m.span for m in found.memory if m.keep is None)
-            findings.add("W304", f"rule `{rule.label}` remembers events without bound",
-                         head_of(rule.span) if widest == rule.span else widest,
-                         hint="give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention")  # fmt: skip
+            message = f"rule `{rule.label}` remembers events without bound"
+            hint = "give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention"
+            findings.add("W304", message, head_of(rule.span) if widest == rule.span else widest, hint=hint)
 
 
 def _check_ending(run: Run, findings: Findings) -> None:
@@ -32,18 +32,17 @@ def _check_ending(run: Run, findings: Findings) -> None:
     for number, part in enumerate(run.parts):
         last = all(later.optional for later in run.parts[number + 1 :])
         if run.which == "LONGEST" and last and part.most is None and not run.windows and not _can_end(part, run):
-            findings.add("W312", f"nothing can end {part.span.quoted}, so the longest run is never final", part.span,
-                         hint="give the run a window, a condition that an event of the run can fail, or a part that follows")  # fmt: skip
+            message = f"nothing can end {part.span.quoted}, so the longest run is never final"
+            hint = "give the run a window, a condition that an event of the run can fail, or a part that follows"
+            findings.add("W312", message, part.span, hint=hint)
 
 
 def _can_end(part: Part, run: Run) -> bool:
     """Whether an event of the run may come that is no iteration; after THEN, it would be passed over."""
     if part.between != "NEXT":
         return False
-    takes = {(s.type, len(s.args)) for s in walk(part.input) if isinstance(s, Scan) and _takes_all(s, run)}
-    return (
-        bool(part.where) or isinstance(part.input, Select) or any((s.type, len(s.args)) not in takes for s in run.among)
-    )
+    takes = {scan.predicate for scan in scans(part.input) if _takes_all(scan, run)}
+    return bool(part.where) or isinstance(part.input, Select) or any(s.predicate not in takes for s in run.among)
 
 
 def _takes_all(scan: Scan, run: Run) -> bool:
@@ -70,8 +69,9 @@ def _contradiction(rule: Rule, reasons: tuple[Reason, ...], tick: int | None, fi
         else None
     )
     where = f"a branch of OR in rule `{rule.label}`" if _in_branch(rule, reasons) else f"rule `{rule.label}`"
-    findings.add("E501", f"{where} can never be detected: {what}",
-                 head_of(rule.span) if first.span is NOWHERE else first.span, *notes, hint=hint)  # fmt: skip
+    message = f"{where} can never be detected: {what}"
+    hint = hint
+    findings.add("E501", message, head_of(rule.span) if first.span is NOWHERE else first.span, *notes, hint=hint)
 
 
 def _outermost(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:

@@ -4,28 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
-from augury.algebra.nodes import (
-    AnyOf,
-    Collect,
-    Compare,
-    Condition,
-    Holds,
-    Node,
-    NoneInside,
-    Relates,
-    Relative,
-    Select,
-    Spans,
-    Total,
-    Unless,
-    bound_vars,
-    condition_labels,
-    condition_vars,
-)
+from augury.algebra import nodes as n
 from augury.algebra.ready import binds
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Moment, Var, labels, plain_variables, show, variables
+from augury.algebra.terms import Aggregate, Expr, Moment, Var, labels, mapped_term, plain_variables, show, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
@@ -36,10 +18,10 @@ class Draft:
     """A collect on its way: `own` are the variables that only it binds."""
 
     literal: s.While | s.Last
-    pattern: Node
+    pattern: n.Node
     own: set[str] = field(default_factory=set)
-    where: list[Condition] = field(default_factory=list)
-    totals: dict[str, Total] = field(default_factory=dict)
+    where: list[n.Condition] = field(default_factory=list)
+    totals: dict[str, n.Total] = field(default_factory=dict)
 
     @property
     def labels(self) -> set[str]:
@@ -50,20 +32,17 @@ class Draft:
         return bool(names & self.own or used & self.labels)
 
 
-def aggregates_in(condition: Condition) -> list[Aggregate]:
+def counted_label(expr: Aggregate) -> str | None:
+    """The label in `count(u)`: its occurrences are counted by a time that each has, which stands where the call does."""
+    match expr.args:
+        case (Moment(label=label) as moment,) if expr.function == "count" and moment.span is expr.span:
+            return label
+    return None
+
+
+def aggregates_in(condition: n.Condition) -> list[Aggregate]:
     """The aggregates of a condition."""
-    match condition:
-        case Compare():
-            sides: tuple[Expr, ...] = (condition.left, condition.right)
-        case Holds() | Unless():
-            sides = condition.args
-        case AnyOf():
-            return [a for option in condition.options for c in option for a in aggregates_in(c)]
-        case Relates() | Spans() | Relative() | NoneInside():
-            return []
-        case _:
-            assert_never(condition)
-    return [part for side in sides for part in walk_terms(side) if isinstance(part, Aggregate)]
+    return [part for term in n.condition_terms(condition) for part in walk_terms(term) if isinstance(part, Aggregate)]
 
 
 class Groups:
@@ -72,16 +51,16 @@ class Groups:
     def __init__(
         self,
         drafts: list[Draft],
-        positive: Node,
-        conditions: list[Condition],
-        having: list[Condition],
+        positive: n.Node,
+        conditions: list[n.Condition],
+        having: list[n.Condition],
         findings: Findings,
     ) -> None:
         self.drafts, self.findings = drafts, findings
         self.having, self.conditions = having, conditions
-        self.outer = bound_vars(positive)
+        self.outer = n.bound_vars(positive)
         for draft in drafts:
-            draft.own = bound_vars(draft.pattern) - self.outer
+            draft.own = n.bound_vars(draft.pattern) - self.outer
             self._inside(draft)
         self._follow_totals()
         for draft in drafts:
@@ -91,15 +70,15 @@ class Groups:
 
     def _inside(self, draft: Draft) -> None:
         """Conditions of the collected pattern that use labels are asked of each pair of a row and what it collects."""
-        if isinstance(draft.pattern, Select):
-            draft.where = [c for c in draft.pattern.where if condition_labels(c)]
+        if isinstance(draft.pattern, n.Select):
+            draft.where = [c for c in draft.pattern.where if n.condition_labels(c)]
             kept = tuple(c for c in draft.pattern.where if c not in draft.where)
             draft.pattern = replace(draft.pattern, where=kept) if kept else draft.pattern.input
 
     def _follow_totals(self) -> None:
         """`N = count(), N > 3`: what rests on a name for a total is asked of the group, too."""
         named = self._named_totals()
-        while more := [c for c in self.conditions if condition_vars(c) & named and not isinstance(c, NoneInside)]:
+        while more := [c for c in self.conditions if n.condition_vars(c) & named and not isinstance(c, n.NoneInside)]:
             self.having += more
             self.conditions[:] = [c for c in self.conditions if c not in more]
             named = self._named_totals()
@@ -107,8 +86,8 @@ class Groups:
     def _named_totals(self) -> set[str]:
         """The variables that conditions on groups bind."""
         inner = {v for draft in self.drafts for v in draft.own} | self.outer
-        bound = {v for c in self.conditions if isinstance(c, Holds) for v in condition_vars(c)}
-        found = {v for c in self.having if isinstance(c, Compare) and c.op == "=" for v in _plain(c)}
+        bound = {v for c in self.conditions if isinstance(c, n.Holds) for v in n.condition_vars(c)}
+        found = {v for c in self.having if isinstance(c, n.Compare) and c.op == "=" for v in used_plainly(c)}
         return found - inner - bound
 
     def _bind_beside(self, draft: Draft) -> None:
@@ -119,27 +98,34 @@ class Groups:
             changed = False
             for condition in self.conditions:
                 new = binds(condition, known) - known
-                if new & draft.own or (isinstance(condition, Holds) and new):
-                    known |= condition_vars(condition)
+                if new & draft.own or (isinstance(condition, n.Holds) and new):
+                    known |= n.condition_vars(condition)
                     draft.own -= known
                     changed = True
         self.outer |= known - {v for other in self.drafts if other is not draft for v in other.own}
 
     def _share(self) -> None:
         """Conditions on what only the collected have filter them; the others filter the rule's rows."""
-        absent = {v for c in self.conditions if isinstance(c, NoneInside) for v in condition_vars(c)}
+        absent = {v for c in self.conditions if isinstance(c, n.NoneInside) for v in n.condition_vars(c)}
         changed = True
         while changed:
             changed = False
             for condition in list(self.conditions):
-                names, used = condition_vars(condition), condition_labels(condition)
+                names, used = n.condition_vars(condition), n.condition_labels(condition)
                 mine = [draft for draft in self.drafts if draft.concerns(names, used)]
-                if not mine or isinstance(condition, NoneInside) or self._stays(condition, mine, absent):
+                if not mine or isinstance(condition, n.NoneInside) or self._stays(condition, mine, absent):
                     continue
                 if len(mine) > 1 and not self._of_groups(names):
-                    self.findings.add("E223", "the condition is on what two collects have of their own", condition.span,
-                                      Note("the one", mine[0].literal.span), Note("the other", mine[1].literal.span),
-                                      hint="compare aggregates: `max(A) < min(B)`")  # fmt: skip
+                    message = "the condition is on what two collects have of their own"
+                    hint = "compare aggregates: `max(A) < min(B)`"
+                    self.findings.add(
+                        "E223",
+                        message,
+                        condition.span,
+                        Note("the one", mine[0].literal.span),
+                        Note("the other", mine[1].literal.span),
+                        hint=hint,
+                    )
                     mine = []
                 self.conditions.remove(condition)
                 for draft in mine:
@@ -147,10 +133,10 @@ class Groups:
                     draft.own |= names - self.outer
                 changed = True
 
-    def _stays(self, condition: Condition, mine: list[Draft], absent: set[str]) -> bool:
+    def _stays(self, condition: n.Condition, mine: list[Draft], absent: set[str]) -> bool:
         """Whether a condition binds what an absence needs, so that it belongs to the rule's row."""
         own = {v for draft in mine for v in draft.own}
-        return isinstance(condition, Holds | Compare) and bool(condition_vars(condition) & own & absent)
+        return isinstance(condition, n.Holds | n.Compare) and bool(n.condition_vars(condition) & own & absent)
 
     def _of_groups(self, names: set[str]) -> bool:
         """Whether all variables are those that collects share: they have one value in a group."""
@@ -160,23 +146,15 @@ class Groups:
 
     def resolved(self, expr: Expr) -> Expr:
         """An expression with a variable in the place of each aggregate over what is collected."""
-        match expr:
-            case Aggregate():
-                draft = self._ranges_over(expr)
-                if draft is None:
-                    return expr
-                name = self._name(expr)
-                draft.totals.setdefault(name, Total(name, expr))
-                return Var(name, expr.span)
-            case Apply() | Build():
-                return replace(expr, args=tuple(self.resolved(a) for a in expr.args))
-        return expr
-
-    def _name(self, expr: Aggregate) -> str:
-        match expr.args:
-            case (Moment(label=label) as moment,) if expr.function == "count" and moment.span is expr.span:
-                return f"count({label})"
-        return show(expr)
+        if not isinstance(expr, Aggregate):
+            return mapped_term(expr, self.resolved)
+        draft = self._ranges_over(expr)
+        if draft is None:
+            return expr
+        label = counted_label(expr)
+        name = show(expr) if label is None else f"count({label})"
+        draft.totals.setdefault(name, n.Total(name, expr))
+        return Var(name, expr.span)
 
     def _ranges_over(self, expr: Aggregate) -> Draft | None:
         """The collect that binds the variables of an aggregate, or has its label."""
@@ -188,29 +166,16 @@ class Groups:
         if self.findings.sound(expr.span):
             what = "ranges over none" if not found else "could range over several"
             label = next((d.literal.label for d in self.drafts if d.literal.label), "p")
-            self.findings.add("E223", f"the rule collects several times, and `{show(expr)}` {what} of them", expr.span,
-                              hint=f"label what is collected, `collect {label}: …`, and write `count({label})`; or use a variable that one collect binds")  # fmt: skip
+            message = f"the rule collects several times, and `{show(expr)}` {what} of them"
+            hint = f"label what is collected, `collect {label}: …`, and write `count({label})`; or use a variable that one collect binds"
+            self.findings.add("E223", message, expr.span, hint=hint)
         return None
-
-    def resolved_condition(self, condition: Condition) -> Condition:
-        match condition:
-            case Compare():
-                return replace(condition, left=self.resolved(condition.left), right=self.resolved(condition.right))
-            case Holds() | Unless():
-                return replace(condition, args=tuple(self.resolved(a) for a in condition.args))
-            case AnyOf():
-                options = tuple(tuple(self.resolved_condition(c) for c in o) for o in condition.options)
-                return replace(condition, options=options)
-            case Relates() | Spans() | Relative() | NoneInside():
-                return condition
-            case _:
-                assert_never(condition)
 
     # The result
 
-    def collects(self, used: set[str], head: set[str], sound: bool) -> tuple[Collect, ...]:
+    def collects(self, used: set[str], head: set[str], sound: bool) -> tuple[n.Collect, ...]:
         """The collects, those with `or none` last. `used` are the variables outside of aggregates, `head` those of the head."""
-        found: list[Collect] = []
+        found: list[n.Collect] = []
         for draft in sorted(self.drafts, key=lambda d: d.literal.none):
             by = used & draft.own
             if sound:
@@ -218,7 +183,7 @@ class Groups:
             literal = draft.literal
             last = isinstance(literal, s.Last)
             found.append(
-                Collect(
+                n.Collect(
                     draft.pattern,
                     literal.window if isinstance(literal, s.While) else None,
                     literal.count if isinstance(literal, s.Last) else None,
@@ -238,49 +203,35 @@ class Groups:
         if not self.findings.sound(span):
             return
         if not draft.totals and not by and not draft.literal.none:
-            self.findings.add("E220", "the rule collects, but its head has no aggregate", span,
-                              hint="write, for instance, `count(X)` in the head; to ask for presence use a pattern")  # fmt: skip
+            hint = "write, for instance, `count(X)` in the head; to ask for presence use a pattern"
+            self.findings.add("E220", "the rule collects, but its head has no aggregate", span, hint=hint)
         elsewhere = {v for other in self.drafts if other is not draft for v in other.own}
         if draft.literal.none and by - elsewhere:
             name = sorted(by - elsewhere)[0]
-            self.findings.add("E265", f"`{name}` has no value where nothing is collected", self._use(name, span),
-                              Note("or none", span.part(r"\bor\s+none\b")),
-                              hint=f"bind it beside: with an event, or a static literal such as `known({name})`")  # fmt: skip
-        alone = {v for v in by - head if v in bound_vars(draft.pattern)}
+            message = f"`{name}` has no value where nothing is collected"
+            hint = f"bind it beside: with an event, or a static literal such as `known({name})`"
+            self.findings.add(
+                "E265", message, self._use(name, span), Note("or none", span.part(r"\bor\s+none\b")), hint=hint
+            )
+        alone = {v for v in by - head if v in n.bound_vars(draft.pattern)}
         for name in sorted(alone):
-            self.findings.add("E264", f"`{name}` has a value in each of what is collected, and a condition on the group needs one", self._use(name, span),
-                              hint=f"put it inside an aggregate, `max({name})`, or into the head, where it makes groups")  # fmt: skip
+            message = f"`{name}` has a value in each of what is collected, and a condition on the group needs one"
+            hint = f"put it inside an aggregate, `max({name})`, or into the head, where it makes groups"
+            self.findings.add("E264", message, self._use(name, span), hint=hint)
         for other in self.drafts:
             shared = (draft.own & other.own) - by if other is not draft else set()
             for name in sorted(shared):
                 if draft.literal.span.start < other.literal.span.start:
-                    self.findings.add("E223", f"two collects share `{name}`, which makes no group", span,
-                                      Note("the other one", other.literal.span),
-                                      hint=f"put `{name}` into the head, or give it two names")  # fmt: skip
+                    message = f"two collects share `{name}`, which makes no group"
+                    hint = f"put `{name}` into the head, or give it two names"
+                    self.findings.add("E223", message, span, Note("the other one", other.literal.span), hint=hint)
 
     def _use(self, name: str, otherwise: Span) -> Span:
-        for condition in self.having:
-            for side in (condition.left, condition.right) if isinstance(condition, Compare) else ():
-                for part in walk_terms(side):
-                    if isinstance(part, Var) and part.name == name:
-                        return part.span
-        return otherwise
+        sides = (side for c in self.having if isinstance(c, n.Compare) for side in (c.left, c.right))
+        parts = (part for side in sides for part in walk_terms(side))
+        return next((part.span for part in parts if isinstance(part, Var) and part.name == name), otherwise)
 
 
-def _plain(condition: Compare) -> set[str]:
-    return plain_variables(condition.left) | plain_variables(condition.right)
-
-
-def used_plainly(condition: Condition) -> set[str]:
+def used_plainly(condition: n.Condition) -> set[str]:
     """The variables of a condition on a group outside of its aggregates."""
-    match condition:
-        case Compare():
-            return _plain(condition)
-        case Holds() | Unless():
-            return {v for a in condition.args for v in plain_variables(a)}
-        case AnyOf():
-            return {v for option in condition.options for c in option for v in used_plainly(c)}
-        case Relates() | Spans() | Relative() | NoneInside():
-            return set()
-        case _:
-            assert_never(condition)
+    return plain_variables(*n.condition_terms(condition))

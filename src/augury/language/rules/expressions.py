@@ -25,14 +25,13 @@ from augury.model import Iri
 _WRONG = Const(None)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Expressions:
     """Reads the expressions of one rule. `labels` are the labels that the rule defines."""
 
     symbols: Symbols
     labels: dict[str, Span] = field(default_factory=dict)
-    part_labels: set[str] = field(default_factory=set)  # those of parts of a run
-    collected_labels: set[str] = field(default_factory=set)  # those of what is collected
+    counted_labels: set[str] = field(default_factory=set)  # those of parts of a run, and of what is collected
     labelled: dict[str, str] = field(default_factory=dict)  # the event behind a label, where it is a plain one
     may_aggregate: bool = False
     in_run: bool = False  # conditions may ask for earlier iterations, and aggregate over them
@@ -41,6 +40,14 @@ class Expressions:
 
     def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         self.symbols.findings.add(code, message, span, hint=hint)
+
+    def _no_value(self, code: str, message: str, span: Span, hint: str | None = None) -> Expr:
+        self.error(code, message, span, hint)
+        return _WRONG
+
+    def _no_condition(self, code: str, message: str, span: Span, hint: str | None = None) -> list[Condition]:
+        self.error(code, message, span, hint)
+        return []
 
     # Values
 
@@ -58,8 +65,8 @@ class Expressions:
             case s.Arith():
                 self._computed(node)
             case s.Chain():
-                self.error("E207", f"`{show_node(node)}` cannot be an argument", node.span,
-                           "a condition stands after WHERE, or as a literal of its own")  # fmt: skip
+                hint = "a condition stands after WHERE, or as a literal of its own"
+                self.error("E207", f"`{show_node(node)}` cannot be an argument", node.span, hint)
             case _:
                 self.error("E207", f"`{show_node(node)}` cannot be an argument", node.span)
         return _WRONG
@@ -68,8 +75,8 @@ class Expressions:
         used = {part.name for part in s.walk(node) if isinstance(part, Var)}
         fresh = next(name for name in ("X", "Y", "Z", "V", "W", "Result") if name not in used)
         say = "" if self.in_static_rule else "WHERE "
-        self.error("E208", "an argument of a body cannot compute", node.span,
-                   f"put a variable there, `{fresh}`, and say `{say}{fresh} = {show_node(node)}`")  # fmt: skip
+        hint = f"put a variable there, `{fresh}`, and say `{say}{fresh} = {show_node(node)}`"
+        self.error("E208", "an argument of a body cannot compute", node.span, hint)
 
     def value(self, node: s.Node, arithmetic: bool = False) -> Expr:
         """Something to compute."""
@@ -94,81 +101,86 @@ class Expressions:
         return _WRONG
 
     def _call(self, node: s.Call) -> Expr:
-        symbols, count = self.symbols, len(node.args)
-        if node.name == LENGTH and count == 1 and isinstance(node.args[0], s.Name) and node.args[0].text in self.labels:
-            return Moment("length", node.args[0].text, node.span)
-        if node.name in MOMENTS and count == 1 and isinstance(node.args[0], s.Name):
-            label = node.args[0]
-            self.known_label(label.text, label.span)
-            return Moment(cast(Literal["start", "end", "duration"], node.name), label.text, node.span)
-        if node.name in MOMENTS and node.name not in symbols.functions and node.name not in symbols.functors:
-            self.error("E212", f"`{node.name}` takes a label", node.span,
-                       f"name the occurrence, `o: order(N)`, and write `{node.name}(o)`")  # fmt: skip
-            return _WRONG
-        function = symbols.functions.get(node.name)
-        if node.name == "prev" and function is None and (self.in_run or node.name not in symbols.functors):
+        symbols, name, count = self.symbols, node.name, len(node.args)
+        moment = self._moment(node)
+        if moment is not None:
+            return moment
+        function = symbols.functions.get(name)
+        if name == "prev" and function is None and (self.in_run or name not in symbols.functors):
             return self._prev(node)
-        if (
-            node.name in symbols.aggregates
-            and (count <= 1 or function is None)
-            and (function is None or not function.takes(count))
-        ):
-            if not (self.may_aggregate or self.in_run) or self.in_prev:
-                self.error("E210", f"`{node.name}` aggregates, but the rule collects nothing here", node.span,
-                           "aggregates stand in the head, or a condition, of a rule with `while w: collect …` or `last 5: collect …`")  # fmt: skip
-                return _WRONG
-            takes = 1 if symbols.aggregates[node.name].more is None else 2
-            if count != takes and not (count == 0 and node.name == "count"):
-                self.error("E206", f"`{node.name}` takes {counted(takes, 'argument')}, not {count}", node.span)
-                return _WRONG
-            match node.args:
-                case (s.Name(text=named),) if (
-                    node.name == "count" and named in self.part_labels | self.collected_labels
-                ):
-                    # The iterations of a label are counted by the time that each has.
-                    return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
-            before = self.may_aggregate, self.in_run
-            self.may_aggregate = self.in_run = False
-            tests = node.name in ("any", "all")
-            args = tuple(self._truth(a) if tests and not isinstance(a, Var) else self.value(a) for a in node.args)
-            self.may_aggregate, self.in_run = before
-            if takes == 2:
-                args = (pair(*args),)
-            return Aggregate(node.name, args, node.distinct, node.span)
+        if name in symbols.aggregates and (function is None or (count <= 1 and not function.takes(count))):
+            return self._aggregate(node)
         if node.distinct:
             self.error("E210", "`distinct` belongs to an aggregate", node.span.part(r"\bdistinct\b"))
-        if node.name == "if" and count == 3 and not (function is not None and function.registered):
+        if name == "if" and count == 3 and not (function is not None and function.registered):
             return self._if(node)
-        if node.name == "iri" and count == 1 and isinstance(node.args[0], Const):
+        if name == "iri" and count == 1 and isinstance(node.args[0], Const):
             prefixed = self.typed(node.args[0], "iri")
             if prefixed is not node.args[0]:
                 return prefixed
-        if node.name == "matches" and count == 2 and isinstance(node.args[1], Const):
+        if name == "matches" and count == 2 and isinstance(node.args[1], Const):
             self._check_pattern(node.args[1])
         if function is not None:
             if not function.takes(count):
-                self.error("E206", f"`{node.name}` takes {_arity(function)}, not {count}", node.span)
-                return _WRONG
-            return Apply(node.name, tuple(self.value(a, True) for a in node.args), node.span, function.pure)
-        if node.name in symbols.functors:
-            return Build(node.name, tuple(self.value(a) for a in node.args), node.span)
+                return self._no_value("E206", f"`{name}` takes {_arity(function)}, not {count}", node.span)
+            return Apply(name, tuple(self.value(a, True) for a in node.args), node.span, function.pure)
+        if name in symbols.functors:
+            return Build(name, tuple(self.value(a) for a in node.args), node.span)
+        return self._unknown_function(node)
+
+    def _moment(self, node: s.Call) -> Expr | None:
+        """`start(o)`, `end(o)`, `duration(o)` and `length(o)`, where the call is one of them."""
+        name, symbols = node.name, self.symbols
+        label = node.args[0] if len(node.args) == 1 and isinstance(node.args[0], s.Name) else None
+        if label is not None and name == LENGTH and label.text in self.labels:
+            return Moment("length", label.text, node.span)
+        if label is not None and name in MOMENTS:
+            self.known_label(label.text, label.span)
+            return Moment(cast(Literal["start", "end", "duration"], name), label.text, node.span)
+        if name in MOMENTS and name not in symbols.functions and name not in symbols.functors:
+            hint = f"name the occurrence, `o: order(N)`, and write `{name}(o)`"
+            return self._no_value("E212", f"`{name}` takes a label", node.span, hint)
+        return None
+
+    def _aggregate(self, node: s.Call) -> Expr:
+        name, count = node.name, len(node.args)
+        if not (self.may_aggregate or self.in_run) or self.in_prev:
+            message = f"`{name}` aggregates, but the rule collects nothing here"
+            where = "a rule with `while w: collect …` or `last 5: collect …`"
+            return self._no_value(
+                "E210", message, node.span, f"aggregates stand in the head, or a condition, of {where}"
+            )
+        takes = 1 if self.symbols.aggregates[name].more is None else 2
+        if count != takes and not (count == 0 and name == "count"):
+            return self._no_value("E206", f"`{name}` takes {counted(takes, 'argument')}, not {count}", node.span)
+        match node.args:
+            case (s.Name(text=named),) if name == "count" and named in self.counted_labels:
+                # The iterations of a label are counted by the time that each has.
+                return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
+        inside, tests = replace(self, may_aggregate=False, in_run=False), name in ("any", "all")
+        args = tuple(inside._truth(a) if tests and not isinstance(a, Var) else inside.value(a) for a in node.args)
+        return Aggregate(name, (pair(*args),) if takes == 2 else args, node.distinct, node.span)
+
+    def _unknown_function(self, node: s.Call) -> Expr:
+        symbols, name = self.symbols, node.name
         known = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
-        hint = f"register it from Python, or declare it: `function {node.name}(x: float): float.`"
-        if count == 1 and isinstance(node.args[0], s.Name) and node.args[0].text in self.labels:
-            hint = "the times of a label are " + ", ".join(f"`{m}({node.args[0].text})`" for m in MOMENTS)
-        elif self.may_aggregate:
-            hint += f"; the aggregates are {', '.join(sorted(symbols.aggregates))}"
-        else:
-            hint += "; to build a nested term, declare the argument of the head as `term`"
-        symbols.unknown("function", node.name, node.span.part(r"^[^(]+"), {k for k in known if k.isidentifier()}, hint)
+        hint = f"register it from Python, or declare it: `function {name}(x: float): float.`"
+        match node.args:
+            case (s.Name(text=label),) if label in self.labels:
+                hint = "the times of a label are " + ", ".join(f"`{m}({label})`" for m in MOMENTS)
+            case _ if self.may_aggregate:
+                hint += f"; the aggregates are {', '.join(sorted(symbols.aggregates))}"
+            case _:
+                hint += "; to build a nested term, declare the argument of the head as `term`"
+        symbols.unknown("function", name, node.span.part(r"^[^(]+"), {k for k in known if k.isidentifier()}, hint)
         return _WRONG
 
     def _prev(self, node: s.Call) -> Expr:
         """`prev(X)` and `prev(X, D)`, in a condition of a run."""
         if not self.in_run or self.in_prev:
-            self.error("E237", "`prev` stands in a condition on the iterations of a run, not inside another `prev`, an aggregate or a head", node.span,
-                       "it is the value one iteration earlier: `tick(S, P)+ WHERE P > prev(P)`")  # fmt: skip
-            return _WRONG
+            message = "`prev` stands in a condition on the iterations of a run, not inside another `prev`, an aggregate or a head"
+            hint = "it is the value one iteration earlier: `tick(S, P)+ WHERE P > prev(P)`"
+            return self._no_value("E237", message, node.span, hint)
         if len(node.args) not in (1, 2) or node.distinct:
             self.error(
                 "E206",
@@ -176,9 +188,7 @@ class Expressions:
                 node.span,
             )
             return _WRONG
-        self.in_prev = True
-        of = self.value(node.args[0])
-        self.in_prev = False
+        of = replace(self, in_prev=True).value(node.args[0])
         return Prev(of, self.value(node.args[1]) if len(node.args) == 2 else None, node.span)
 
     def _check_pattern(self, pattern: Const) -> None:
@@ -233,16 +243,17 @@ class Expressions:
                 known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]  # both are reported
                 return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(known) else []
             case s.Binary() if node.op in s.RUN_OPS:
-                self.error("E211", "WHERE takes everything to its right, and a condition cannot hold a pattern", node.span,
-                           "put parentheses around the pattern with its WHERE: `(a(X) WHERE X > 3) SEQ b(Y)`")  # fmt: skip
-                return []
+                message = "WHERE takes everything to its right, and a condition cannot hold a pattern"
+                hint = "put parentheses around the pattern with its WHERE: `(a(X) WHERE X > 3) SEQ b(Y)`"
+                return self._no_condition("E211", message, node.span, hint)
             case s.Binary():
                 self.relation(node)
                 return []
             case s.Where():
-                self.error("E213", "WHERE stands twice in one pattern", node.span.part(r"\bwhere\b"),
-                           "join conditions with `and`: `WHERE T > 30 and T < 90`")  # fmt: skip
-                return []
+                hint = "join conditions with `and`: `WHERE T > 30 and T < 90`"
+                return self._no_condition(
+                    "E213", "WHERE stands twice in one pattern", node.span.part(r"\bwhere\b"), hint
+                )
             case s.Chain():
                 return self._chain(node)
             case s.Among():
@@ -261,9 +272,8 @@ class Expressions:
             case Var() | Const(value=bool()):
                 return [Compare("=", node, Const(True), node.span)]
             case _:
-                self.error("E213", f"`{show_node(node)}` is not a condition", node.span,
-                           "a condition is a comparison, a static predicate or a relation of labels")  # fmt: skip
-                return []
+                hint = "a condition is a comparison, a static predicate or a relation of labels"
+                return self._no_condition("E213", f"`{show_node(node)}` is not a condition", node.span, hint)
 
     def relation(self, node: s.Binary) -> None:
         """Reports a relation of Allen between what are not two labels."""
@@ -280,8 +290,8 @@ class Expressions:
         values = [self.value(o) for o in node.operands]
         for side, other in ((node.operands[0], node.operands[-1]), (node.operands[-1], node.operands[0])):
             if isinstance(side, Const) and side.value is None:
-                self.error("W306", "nothing equals or compares with null, so this never holds", node.span,
-                           f"to test for null, write `is_null({show_node(other)})`")  # fmt: skip
+                hint = f"to test for null, write `is_null({show_node(other)})`"
+                self.error("W306", "nothing equals or compares with null, so this never holds", node.span, hint)
                 break
         return [
             Compare(cast(Literal["=", "!=", "<", "<=", ">", ">="], op), values[i], values[i + 1], node.span)
@@ -312,9 +322,8 @@ class Expressions:
                 options = [_conjunction([self._truth_of(c) for c in option]) for option in condition.options]
                 return Apply("|", tuple(options), condition.span)
             case Holds() | Unless() | Relates() | Spans() | Relative() | NoneInside():
-                self.error("E260", "the condition of an `if` compares values", condition.span,
-                           "ask for facts and relations in the body: one rule for each case")  # fmt: skip
-                return _WRONG
+                hint = "ask for facts and relations in the body: one rule for each case"
+                return self._no_value("E260", "the condition of an `if` compares values", condition.span, hint)
             case _:
                 assert_never(condition)
 
@@ -335,9 +344,9 @@ class Expressions:
         if isinstance(inner, s.Call | s.Name):
             name = inner.name if isinstance(inner, s.Call) else inner.text
             if not self.symbols.is_static(name) and self.symbols.is_event(name) and not self.in_static_rule:
-                self.error("E214", f"the event `{name}` cannot be negated on its own: absence needs an interval", node.span,
-                           f"write `NOT({name}(…)).[first, second]` or `while w: not {name}(…)`")  # fmt: skip
-                return []
+                message = f"the event `{name}` cannot be negated on its own: absence needs an interval"
+                hint = f"write `NOT({name}(…)).[first, second]` or `while w: not {name}(…)`"
+                return self._no_condition("E214", message, node.span, hint)
             found = self._atom(inner, negated=True)
             return [
                 Unless(c.name, c.args, node.span) if isinstance(c, Holds) else _negated(c)
@@ -352,8 +361,7 @@ class Expressions:
             return [AnyOf(outside, node.span)]
         if isinstance(inner, s.Chain) and len(inner.ops) == 1:
             return [_negated(c) for c in self._chain(inner) if isinstance(c, Compare)]
-        self.error("E213", f"`{show_node(node)}` is not a condition", node.span)
-        return []
+        return self._no_condition("E213", f"`{show_node(node)}` is not a condition", node.span)
 
     def _was(self, node: s.Was) -> list[Condition]:
         """`was p(X)`: the facts of the time point before."""
@@ -362,20 +370,18 @@ class Expressions:
         )
         hint = "write `was p(X)`, or `not was p(X)`, with a static predicate"
         if self.in_static_rule:
-            self.error("E267", "`was` belongs to an event rule: a static rule has no time before", node.span,
-                       "ask for it in the event rule that uses this one: `was` may stand before any static predicate")  # fmt: skip
-            return []
+            hint = "ask for it in the event rule that uses this one: `was` may stand before any static predicate"
+            return self._no_condition(
+                "E267", "`was` belongs to an event rule: a static rule has no time before", node.span, hint
+            )
         if not isinstance(node.atom, s.Call | s.Name):
-            self.error("E267", f"`{show_node(node.atom)}` cannot have been", node.span, hint)
-            return []
+            return self._no_condition("E267", f"`{show_node(node.atom)}` cannot have been", node.span, hint)
         if self.symbols.is_event(name) and not self.symbols.is_static(name):
-            self.error("E267", f"`{name}` is an event, and `was` asks for facts", node.span,
-                       f"make a fact of it, `fact seen(X) <- {name}(X).`, and ask `was seen(X)`")  # fmt: skip
-            return []
+            hint = f"make a fact of it, `fact seen(X) <- {name}(X).`, and ask `was seen(X)`"
+            return self._no_condition("E267", f"`{name}` is an event, and `was` asks for facts", node.span, hint)
         found = self._atom(node.atom)
         if any(not isinstance(c, Holds) for c in found):
-            self.error("E267", f"`{show_node(node.atom)}` has no time in which it was", node.span, hint)
-            return []
+            return self._no_condition("E267", f"`{show_node(node.atom)}` has no time in which it was", node.span, hint)
         return [replace(c, was=True, span=node.span) for c in found if isinstance(c, Holds)]
 
     def _atom(self, node: s.Call | s.Name, negated: bool = False) -> list[Condition]:
@@ -386,9 +392,11 @@ class Expressions:
             return self._query(node)
         others = {*symbols.clauses, *symbols.static, *symbols.facts}
         if symbols.is_property(name) and len(args) != 2 and not nearest(name, others):
-            self.error("E206", f"`{show_node(node)}` has {counted(len(args), 'argument')}: a property has a subject and an object", node.span,
-                       "declare it as `static`, if its facts are not those of a graph")  # fmt: skip
-            return []
+            message = (
+                f"`{show_node(node)}` has {counted(len(args), 'argument')}: a property has a subject and an object"
+            )
+            hint = "declare it as `static`, if its facts are not those of a graph"
+            return self._no_condition("E206", message, node.span, hint)
         if symbols.is_static(name) or (symbols.is_property(name) and len(args) == 2):
             return [Holds(name, self.static_args(name, args), node.span)]
         if name in symbols.functions and isinstance(node, s.Call):
@@ -399,11 +407,11 @@ class Expressions:
             return [Compare("=", self._call(node), Const(True), node.span)]
         if symbols.is_event(name):
             if self.in_static_rule:
-                self.error("E205", f"the event `{name}` stands in a static rule", node.span,
-                           "a rule that reads events is written with `<-`")  # fmt: skip
+                hint = "a rule that reads events is written with `<-`"
+                self.error("E205", f"the event `{name}` stands in a static rule", node.span, hint)
             else:
-                self.error("E205", f"the event `{name}` stands where a condition is expected", node.span,
-                           "join events with SEQ, AND and the other operators, or as literals of their own")  # fmt: skip
+                hint = "join events with SEQ, AND and the other operators, or as literals of their own"
+                self.error("E205", f"the event `{name}` stands where a condition is expected", node.span, hint)
             return []
         known = {*symbols.clauses, *symbols.static, *symbols.facts, *(f for f in symbols.functions if f.isidentifier())}
         hint = f"write facts or rules for it, give them with --facts {name}=FILE, or declare it: `static {name}(…).`"
@@ -419,9 +427,8 @@ class Expressions:
     def _query(self, node: s.Call) -> list[Condition]:
         """`sparql("SELECT …", X, Y)`: the answers of a query, as facts."""
         if not node.args or not isinstance(node.args[0], Const) or not isinstance(node.args[0].value, str):
-            self.error("E230", "`sparql` begins with its query, a string", node.span,
-                       'write `sparql("SELECT ?x WHERE { … }", X)`')  # fmt: skip
-            return []
+            hint = 'write `sparql("SELECT ?x WHERE { … }", X)`'
+            return self._no_condition("E230", "`sparql` begins with its query, a string", node.span, hint)
         text = with_prefixes(node.args[0].value, {**KNOWN_PREFIXES, **self.symbols.prefixes})
         name, arity = query_name(text), len(node.args) - 1
         self.symbols.queries.setdefault(name, Query(text, arity, node.args[0].span))

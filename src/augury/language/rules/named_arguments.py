@@ -21,8 +21,8 @@ def by_place(
         return args
     span = args[0].span.to(args[-1].span)
     if declared is None:
-        findings.add("E261", f"`{name}` is not declared, so its arguments have no names", span,
-                     hint=f"declare it, `event {name}({chosen[0][0].text}: any, …).`, or give the arguments by their places")  # fmt: skip
+        hint = f"declare it, `event {name}({chosen[0][0].text}: any, …).`, or give the arguments by their places"
+        findings.add("E261", f"`{name}` is not declared, so its arguments have no names", span, hint=hint)
         return (Wild(),) * len(args)
     places = {attribute.name: i for i, attribute in enumerate(declared.attributes)}
     if len(chosen) < len(args):
@@ -32,15 +32,15 @@ def by_place(
     for key, value in chosen:
         if key.text not in places:
             close = nearest(key.text, places)
-            findings.add("E261", f"`{name}` has no argument `{key.text}`", key.span,
-                         hint=f"did you mean `{close}`?" if close else f"its arguments are {', '.join(places)}")  # fmt: skip
+            hint = f"did you mean `{close}`?" if close else f"its arguments are {', '.join(places)}"
+            findings.add("E261", f"`{name}` has no argument `{key.text}`", key.span, hint=hint)
         elif places[key.text] in found:
             findings.add("E261", f"the argument `{key.text}` is given twice", key.span)
         else:
             found[places[key.text]] = value
     missing = [attribute for attribute, i in places.items() if i not in found]
     if in_head and missing and findings.sound(span):
-        findings.add("E261", f"the head leaves out {', '.join(f'`{m}`' for m in missing)}", span,
-                     hint="an event that is derived has a value for each argument")  # fmt: skip
+        hint = "an event that is derived has a value for each argument"
+        findings.add("E261", f"the head leaves out {', '.join(f'`{m}`' for m in missing)}", span, hint=hint)
     rest: s.Node = Const(None) if in_head else Wild(span)
     return tuple(found.get(i, rest) for i in range(len(places)))

@@ -45,10 +45,7 @@ class Patterns:
         match node:
             case s.Call():
                 return self._scan(node.name, node.args, node.span)
-            case s.Name() if self._is_label(node.text):
-                self.findings.add("E227", f"`{node.text}` is a label of the rule, where an event is expected", node.span,
-                                  hint="a relation of labels is a literal of its own, or joined with others by `and` or `or`")  # fmt: skip
-            case s.Name():
+            case s.Name() if not self._is_label(node.text):
                 return self._scan(node.text, (), node.span)
             case Const(value=Timestamp() | int() as time) if not isinstance(time, bool):
                 return Instant(node, node.span)
@@ -61,30 +58,14 @@ class Patterns:
                 return self._repeat(node)
             case s.Not(between=(first, second)):
                 return self._not(node, first, second)
-            case s.Quantified() | s.Binary() if s.is_run(node):
-                self.findings.add("E232", "a run stands inside another pattern, an absence or a collect", node.span,
-                                  hint="give the run a rule of its own, and use its event here")  # fmt: skip
-            case s.Binary():
+            case s.Binary() if not s.is_run(node):
                 return self._binary(node)
-            case Var():
-                self.findings.add("E226", f"`{node.name}` is a variable where an event is expected", node.span,
-                                  hint=f"write `{node.name}()` for the event, or begin its name with a small letter")  # fmt: skip
-            case s.Labelled():
-                self.findings.add("E227", "a label names a literal of its own, not a part of a pattern", node.span.part(r"\w+\s*:"),
-                                  hint="write `o: order(N), s: shipped(N), o before s`")  # fmt: skip
-            case Wild():
-                self.findings.add("E226", "`_` stands where an event is expected", node.span,
-                                  hint="`_` stands for an argument; name the event")  # fmt: skip
-            case s.Not():
-                absent = show_node(node.negated)
-                self.findings.add("E214", "an event cannot be negated on its own: absence needs an interval", node.span,
-                                  hint=f"write `NOT({absent}).[a, b]` or `while w: not {absent}`")  # fmt: skip
-            case s.Group():
-                self.findings.add("E228", "a list of literals stands where one pattern is expected", node.span,
-                                  hint="join patterns with AND or SEQ")  # fmt: skip
-            case _:
-                self.findings.add("E228", f"`{show_node(node)}` stands where an event is expected", node.span,
-                                  hint=_no_pattern(node))  # fmt: skip
+        code, message, hint = _no_pattern(node)
+        span = node.span.part(r"\w+\s*:") if isinstance(node, s.Labelled) else node.span
+        return self._wrong(code, message, span, hint)
+
+    def _wrong(self, code: str, message: str, span: Span, hint: str | None = None) -> Node | None:
+        self.findings.add(code, message, span, hint=hint)
         return None
 
     def _is_label(self, name: str) -> bool:
@@ -95,9 +76,9 @@ class Patterns:
     def _scan(self, name: str, args: tuple[s.Node, ...], span: Span) -> Node | None:
         symbols = self.symbols
         if symbols.is_static(name) and not symbols.is_event(name):
-            self.findings.add("E204", f"the static predicate `{name}` stands where an event is expected", span,
-                              hint="a static predicate is a condition: put it after WHERE, or as a literal of its own")  # fmt: skip
-            return None
+            message = f"the static predicate `{name}` stands where an event is expected"
+            hint = "a static predicate is a condition: put it after WHERE, or as a literal of its own"
+            return self._wrong("E204", message, span, hint)
         if (
             name in RELATIVE
             and not symbols.is_event(name)
@@ -105,13 +86,11 @@ class Patterns:
             and isinstance(args[0], s.Name)
             and args[0].text in self.reader.labels
         ):
-            self.findings.add("E224", f"the interval {span.quoted} has no label", span,
-                              hint=f"write `w: {' '.join(span.text.split())}`")  # fmt: skip
-            return None
+            hint = f"write `w: {' '.join(span.text.split())}`"
+            return self._wrong("E224", f"the interval {span.quoted} has no label", span, hint)
         if name in ("every", "previous") and not symbols.is_event(name) and self._clocked(args):
-            self.findings.add("E268", f"the windows {span.quoted} have no label", span,
-                              hint=f"write `w: {' '.join(span.text.split())}`, as a literal of its own")  # fmt: skip
-            return None
+            hint = f"write `w: {' '.join(span.text.split())}`, as a literal of its own"
+            return self._wrong("E268", f"the windows {span.quoted} have no label", span, hint)
         if name in self.findings.unread and not symbols.is_event(name):
             self.findings.doubt(span)
         declared = symbols.events.get(name)
@@ -137,8 +116,7 @@ class Patterns:
     def _repeat(self, node: s.Power) -> Node | None:
         inner = self.pattern(node.pattern)
         if node.count == 0:
-            self.findings.add("E225", "a pattern is repeated at least once", node.span.part(r"\^\s*0+"))
-            return None
+            return self._wrong("E225", "a pattern is repeated at least once", node.span.part(r"\^\s*0+"))
         if inner is None or node.count == 1:
             return inner
         return Repeat(inner, node.count, node.consecutive, policy=self.policy, span=node.span)
@@ -180,23 +158,47 @@ class Patterns:
         different = [f"`{op}`" for op in dict.fromkeys(ops)]
         if len(different) > 1:
             words = ", ".join(different[:-1]) + " and " + different[-1]
-            self.findings.add("W301", f"{words} are mixed without parentheses", node.span,
-                              Note(f"it reads as {show_node(node)}"), hint="`augury fmt` writes the parentheses")  # fmt: skip
+            message = f"{words} are mixed without parentheses"
+            hint = "`augury fmt` writes the parentheses"
+            self.findings.add("W301", message, node.span, Note(f"it reads as {show_node(node)}"), hint=hint)
 
 
-def _no_pattern(node: s.Node) -> str | None:
-    """What to do with something that is no pattern, where it is plain."""
+def _no_pattern(node: s.Node) -> tuple[str, str, str | None]:
+    """What is wrong with something that stands where an event is expected, and what to do with it."""
+    shown = show_node(node)
+    expected = f"`{shown}` stands where an event is expected"
     match node:
+        case s.Name():
+            hint = "a relation of labels is a literal of its own, or joined with others by `and` or `or`"
+            return "E227", f"`{shown}` is a label of the rule, where an event is expected", hint
+        case s.Quantified() | s.Binary():
+            hint = "give the run a rule of its own, and use its event here"
+            return "E232", "a run stands inside another pattern, an absence or a collect", hint
+        case Var():
+            hint = f"write `{shown}()` for the event, or begin its name with a small letter"
+            return "E226", f"`{shown}` is a variable where an event is expected", hint
+        case s.Labelled():
+            hint = "write `o: order(N), s: shipped(N), o before s`"
+            return "E227", "a label names a literal of its own, not a part of a pattern", hint
+        case Wild():
+            return "E226", expected, "`_` stands for an argument; name the event"
+        case s.Not():
+            hint = f"write `NOT({show_node(node.negated)}).[a, b]` or `while w: not {show_node(node.negated)}`"
+            return "E214", "an event cannot be negated on its own: absence needs an interval", hint
+        case s.Group():
+            return "E228", "a list of literals stands where one pattern is expected", "join patterns with AND or SEQ"
         case s.Chain() | s.Arith() if node.span.text.startswith("@"):
-            return "a calendar time stands in quotes: @'2026-01-31'"
+            return "E228", expected, "a calendar time stands in quotes: @'2026-01-31'"
         case s.Arith(op="+" | "*", args=(s.Call() | s.Name() as part, s.Call() | s.Name() as other)):
-            return f"a quantifier stands behind its part, and an operator behind it: `{show_node(part)}{node.op} NEXT {show_node(other)}`"
+            form = f"`{show_node(part)}{node.op} NEXT {show_node(other)}`"
+            return "E228", expected, f"a quantifier stands behind its part, and an operator behind it: {form}"
         case s.Arith(op="+" | "*", args=(s.Name() as part, rest)):
-            return f"a quantifier stands behind the arguments: `{show_node(part)}({show_node(rest)}){node.op}`"
+            hint = f"a quantifier stands behind the arguments: `{show_node(part)}({show_node(rest)}){node.op}`"
+            return "E228", expected, hint
         case s.Chain():
-            return "a condition follows WHERE, or stands as a literal of its own after a comma"
+            return "E228", expected, "a condition follows WHERE, or stands as a literal of its own after a comma"
         case s.WithinSet():
-            return f"the window of a pattern is written `(…).{show_node(node.length)}`"
+            return "E228", expected, f"the window of a pattern is written `(…).{show_node(node.length)}`"
         case Const(value=str()):
-            return "an event is a name without quotes"
-    return None
+            return "E228", expected, "an event is a name without quotes"
+    return "E228", expected, None

@@ -1,260 +1,51 @@
-"""Syntax to runs (SEMANTICS 10): parts, key, what each condition is asked of, and the aggregates over iterations."""
+"""Syntax to runs (SEMANTICS 10): what each condition is asked of, and the aggregates over iterations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Literal, assert_never, cast
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal, cast
 
-from augury.algebra.nodes import (
-    PAST_END,
-    AnyOf,
-    Compare,
-    Condition,
-    Either,
-    Holds,
-    Label,
-    Link,
-    Node,
-    NoneInside,
-    Part,
-    Relates,
-    Relative,
-    Result,
-    Run,
-    Scan,
-    Spans,
-    Unless,
-    bound_vars,
-    condition_labels,
-    condition_vars,
-    walk,
-)
+from augury.algebra import nodes as n
 from augury.algebra.ready import binds
-from augury.algebra.run_terms import condition_terms, events_of
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Moment, Prev, Var, plain_variables, show, variables
+from augury.algebra.run_terms import asked_of, events_of, part_variables
+from augury.algebra.terms import (
+    Aggregate,
+    Expr,
+    Moment,
+    Prev,
+    Var,
+    mapped_term,
+    outside_aggregates,
+    plain_variables,
+    show,
+    variables,
+)
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Findings, Note, Span
+from augury.errors import Note
 from augury.language.rules import syntax as s
+from augury.language.rules.collecting import counted_label
 from augury.language.rules.patterns import Patterns
-from augury.language.rules.show import show_node
-
-OWN_RULE = "give the run a rule of its own, and use its event here"
+from augury.language.rules.run_parts import OWN_RULE, Draft, RunLiteral, RunParts
 
 
-@dataclass(frozen=True)
-class RunLiteral:
-    """A literal that is a run: the chain, and what stands around it."""
-
-    chain: s.Node
-    conditions: tuple[s.Node, ...]
-    windows: tuple[s.Window, ...]
-    label: str | None
-    span: Span
-
-
-def run_literal(literal: s.Node) -> RunLiteral | None:
-    """A literal as a run, if it is one: `r: (a NEXT b+).1h WHERE c`."""
-    label = literal.label if isinstance(literal, s.Labelled) else None
-    node = literal.body if isinstance(literal, s.Labelled) else literal
-    conditions: list[s.Node] = []
-    windows: list[s.Window] = []
-    while isinstance(node, s.Where | s.Window):
-        if isinstance(node, s.Where):
-            conditions.insert(0, node.condition)
-        else:
-            windows.append(node)
-        node = node.pattern
-    if not s.is_run(node):
-        return None
-    return RunLiteral(node, tuple(conditions), tuple(windows), label, literal.span)
-
-
-def part_labels(run: RunLiteral) -> Iterator[s.Labelled]:
-    """The labels inside a run."""
-    for operand in s.run_operands(run.chain):
-        node = operand.pattern if isinstance(operand, s.Quantified) else operand
-        while isinstance(node, s.Labelled | s.Where):
-            if isinstance(node, s.Labelled):
-                yield node
-            node = node.body if isinstance(node, s.Labelled) else node.pattern
-
-
-@dataclass
-class _Draft:
-    """A part as it is read."""
-
-    node: Node
-    label: str | None
-    least: int
-    most: int | None
-    written: list[s.Node]
-    span: Span
-    own: set[str] = field(default_factory=set)
-    where: list[Condition] = field(default_factory=list)
-    after: list[Condition] = field(default_factory=list)
-
-    @property
-    def repeats(self) -> bool:
-        return self.most is None or self.most > 1
-
-    @property
-    def vars(self) -> set[str]:
-        return bound_vars(self.node)
-
-
-class Runs:
-    """Reads the run of a rule. `ok` is false once something was reported that the rest rests on."""
+class Runs(RunParts):
+    """Reads the run of a rule: its conditions, and what is aggregated over its iterations."""
 
     def __init__(self, patterns: Patterns, literal: RunLiteral, choice: s.Choice | None) -> None:
-        self.patterns, self.reader, self.literal = patterns, patterns.reader, literal
-        self.choice = choice or s.Choice()
-        self.findings: Findings = patterns.findings
-        self.results: dict[str, Result] = {}
-        self.where: list[Condition] = []
-        self.key: tuple[str, ...] = ()
-        self.drafts: list[_Draft] = []
-        self.links: list[Link] = []
-        self.ok = self._read_parts()
-        if self.ok:
-            self._find_key()
-            self._find_own()
+        super().__init__(patterns, literal, choice)
+        self.results: dict[str, n.Result] = {}
+        self.where: list[n.Condition] = []
 
-    def _error(self, code: str, message: str, span: Span, *notes: Note, hint: str | None = None) -> None:
-        self.findings.add(code, message, span, *notes, hint=hint)
-        self.ok = False
-
-    # Parts
-
-    def _read_parts(self) -> bool:
-        node, operators = self.literal.chain, list[s.Binary]()
-        while isinstance(node, s.Binary) and node.op in s.RUN_OPS and (not operators or not node.parens):
-            operators.insert(0, node)
-            node = node.left
-        for operator in operators:
-            if operator.policy is not None:
-                self.findings.add("E229", f"{operator.op} takes no policy inside a run", operator.policy.span,
-                                  hint="what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST")  # fmt: skip
-        self.links = [cast(Link, operator.op) for operator in operators]
-        read = [self._read_part(operand) for operand in s.run_operands(self.literal.chain)]
-        self.drafts = [draft for draft in read if draft is not None]
-        return len(self.drafts) == len(read)
-
-    def _read_part(self, operand: s.Node) -> _Draft | None:
-        node, least, most = operand, 1, cast("int | None", 1)
-        if isinstance(operand, s.Quantified):
-            node, least, most = operand.pattern, operand.least, operand.most
-            if most is not None and (most == 0 or most < least):
-                message = "a part comes at least once" if most == 0 else f"a part cannot come {least} to {most} times"
-                self._error("E234", message, operand.span.part(r"\{[^{]*\}$"),
-                            hint="`*` is any number, `?` once or not at all, `{2,5}` two to five times")  # fmt: skip
-                return None
-        label: str | None = None
-        written: list[s.Node] = []
-        while isinstance(node, s.Labelled | s.Where):
-            if isinstance(node, s.Labelled):
-                label, node = node.label, node.body
-            else:
-                written.append(node.condition)
-                node = node.pattern
-        pattern = self._atoms(node)
-        if pattern is None:
-            return None
-        named = pattern if label is None else Label(label, pattern, operand.span)
-        return _Draft(named, label, least, most, written, operand.span)
-
-    def _atoms(self, node: s.Node) -> Node | None:
-        """An event, or several joined by OR."""
-        match node:
-            case s.Call() | s.Name():
-                return self.patterns.pattern(node)
-            case s.Binary(op="OR"):
-                sides = [self._branch(operand) for operand in s.joined(node)]
-                if None in sides:
-                    return None
-                whole, *others = [side for side in sides if side is not None]
-                for side in others:
-                    whole = Either(whole, side, node.span)
-                return whole
-            case s.Quantified():
-                self._error("E233", "a quantifier stands on another one", node.span,
-                            hint="one quantifier a part: `{2,5}`, `+`, `*` or `?`")  # fmt: skip
-            case s.Binary() if node.op in s.RUN_OPS:
-                self._error("E233", f"`{show_node(node)}` is a part of a run, and a part is an event", node.span,
-                            hint="write the chain without parentheses, or " + OWN_RULE.replace("the run", "it"))  # fmt: skip
-            case s.Binary() if not node.parens:
-                self._error("E233", f"{node.op} stands in a run", node.span,
-                            hint="a run is a chain of NEXT, THEN and SEQ; derive an event from the rest, by a rule of its own")  # fmt: skip
-            case _:
-                self._error("E233", f"`{show_node(node)}` cannot be a part of a run", node.span,
-                            hint="a part is an event, or several joined by OR in parentheses, with its conditions")  # fmt: skip
-        return None
-
-    def _branch(self, node: s.Node) -> Node | None:
-        """A branch of OR, with conditions on it alone."""
-        if isinstance(node, s.Call | s.Name) or (
-            isinstance(node, s.Where) and isinstance(node.pattern, s.Call | s.Name)
-        ):
-            self.reader.in_run, before = False, self.reader.in_run
-            found = self.patterns.pattern(node)
-            self.reader.in_run = before
-            return found
-        return self._atoms(node)
-
-    def _scans(self) -> list[Scan]:
-        return [n for draft in self.drafts for n in walk(draft.node) if isinstance(n, Scan)]
-
-    # Key and own variables
-
-    def _find_key(self) -> None:
-        has = [{a.name for a in scan.args if isinstance(a, Var)} for scan in self._scans()]
-        if self.choice.per is not None:
-            self.key = tuple(dict.fromkeys(v.name for v in self.choice.per))
-            for variable in self.choice.per:
-                lacking = next((scan for scan, own in zip(self._scans(), has, strict=True) if variable.name not in own), None)  # fmt: skip
-                if lacking is not None:
-                    self._error("E235", f"`{variable.name}` is no argument of `{show_scan(lacking)}`, so it cannot be the key", variable.span,
-                                Note("this part", lacking.span),
-                                hint="every event of a run has the key as an argument of its own; `PER ()` is no key")  # fmt: skip
-                    return
-            return
-        self.key = tuple(sorted(set.intersection(*has)))
-        if len(self.drafts) == 1:
-            names = [a.name for a in self._scans()[0].args if isinstance(a, Var) and a.name in self.key]
-            some = f"`PER ({names[0]})`, or " if names else ""
-            self._error("E235", "a run of one part says what it is a run of", self.literal.chain.span,
-                        hint=f"end the rule with {some}`PER ()` for all events together")  # fmt: skip
-
-    def _find_own(self) -> None:
-        seen = set(self.key)
-        for number, draft in enumerate(self.drafts):
-            for before in self.drafts[:number]:
-                self._no_arguments(before, _scans_of(draft.node), "another part")
-            if draft.repeats:
-                draft.own = draft.vars - seen
-            seen |= draft.vars
-
-    def _no_arguments(self, draft: _Draft, scans: Iterable[Scan], where: str) -> None:
-        """The own variables of a part are no arguments elsewhere."""
-        for scan in scans:
-            for name in sorted(variables(*scan.args) & draft.own):
-                span = next(v.span for a in scan.args for v in walk_terms(a) if isinstance(v, Var) and v.name == name)
-                self._error("E236", f"`{name}` has a value in each iteration of {draft.span.quoted}, and cannot be an argument of {where}", span,
-                            hint=f"give the argument a variable of its own, and compare it: `{name}2 = last({name})`")  # fmt: skip
-
-    # Conditions
-
-    def assign(self, others: list[Condition], foreign: set[str] | None) -> list[Condition]:
+    def assign(self, others: list[n.Condition], foreign: set[str] | None) -> list[n.Condition]:
         """Gives every condition of the run its place; of the `others` in the body, those that it does not take.
 
         `foreign` are the variables of other events of the body, None where there is none. Beside other events, facts are
         seen at the end of all of them, so only what needs the iterations, or a part that may be left out, is taken.
         """
-        self.reader.in_run = True
-        mine = [(draft, self._conditions_of(draft.written)) for draft in self.drafts]
-        whole = self._conditions_of(self.literal.conditions)
-        self.reader.in_run = False
-        every = [*((draft, c) for draft, found in mine for c in found), *((None, c) for c in whole)]
+        reader = replace(self.reader, in_run=True)
+        written = [*((draft, draft.written) for draft in self.drafts), (None, self.literal.conditions)]
+        every = [(draft, c) for draft, nodes in written for node in nodes for c in reader.conditions(node)]
         left = list(others)
         while True:
             taken = [c for c in left if self._takes(c, foreign)]
@@ -263,49 +54,46 @@ class Runs:
             if not self._bind_own([c for _, c in every]) and not taken:
                 break
         if self.choice.per is None and len(self.drafts) > 1:
-            for term in (t for _, c in every for t in condition_terms(c)):
+            for term in (t for _, c in every for t in n.condition_terms(c)):
                 self.check_implicit_key(term)
         for draft, condition in every:
             self._place(draft, condition)
         return [self._resolved_condition(c) for c in left if self._fits(c)]
 
-    def _conditions_of(self, written: Iterable[s.Node]) -> list[Condition]:
-        return [c for node in written for c in self.reader.conditions(node)]
-
-    def _takes(self, condition: Condition, foreign: set[str] | None) -> bool:
-        if isinstance(condition, Relative | NoneInside):
+    def _takes(self, condition: n.Condition, foreign: set[str] | None) -> bool:
+        if isinstance(condition, n.Relative | n.NoneInside):
             return False
-        others = condition_labels(condition) - {d.label for d in self.drafts}
+        others = n.condition_labels(condition) - {d.label for d in self.drafts}
         if foreign is None:
             return not others
-        optional = {v for d in self.drafts if d.least == 0 for v in d.vars - self._certain()}
-        optional_labels = {d.label for d in self.drafts if d.least == 0}
-        takes = (
-            self._owners(condition) or condition_vars(condition) & optional or condition_labels(condition) & optional_labels
-        )  # fmt: skip
-        if takes and (others or condition_vars(condition) & foreign):
-            self._error("E236", "a condition on each iteration, or on a part that may be left out, cannot have variables of other events", condition.span,
-                        hint=OWN_RULE)  # fmt: skip
-        return bool(takes)
+        names, labels = n.condition_vars(condition), n.condition_labels(condition)
+        optional = [d for d in self.drafts if d.least == 0]
+        takes = bool(self._owners(condition)) or any(
+            names & (d.vars - self._certain()) or d.label in labels for d in optional
+        )
+        if takes and (others or names & foreign):
+            each = "a condition on each iteration, or on a part that may be left out"
+            self._error("E236", f"{each}, cannot have variables of other events", condition.span, hint=OWN_RULE)
+        return takes
 
     def _certain(self) -> set[str]:
         """The variables of parts that no match leaves out."""
         return {v for d in self.drafts if d.least > 0 and not d.repeats for v in d.vars} | set(self.key)
 
-    def _owners(self, condition: Condition) -> set[int]:
+    def _owners(self, condition: n.Condition) -> set[int]:
         """The repeated parts whose own variables or times a condition has outside aggregates."""
-        names = set().union(*(plain_variables(t) for t in condition_terms(condition)), set())
-        if isinstance(condition, NoneInside):
-            names |= condition_vars(condition)
-        labels = {m.label for t in condition_terms(condition) for m in _plain_moments(t)}
-        return {n for n, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)}
+        names = plain_variables(*n.condition_terms(condition))
+        if isinstance(condition, n.NoneInside):
+            names |= n.condition_vars(condition)
+        labels = {m.label for t in n.condition_terms(condition) for m in _plain_moments(t)}
+        return {i for i, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)}
 
-    def _bind_own(self, conditions: list[Condition]) -> bool:
+    def _bind_own(self, conditions: list[n.Condition]) -> bool:
         """What a condition on one iteration binds is that iteration's own; whether there was something new."""
         taken = set().union(*(d.vars | d.own for d in self.drafts))
         for condition in conditions:
             owners = self._owners(condition)
-            if len(owners) == 1 and isinstance(condition, Compare | Holds):
+            if len(owners) == 1 and isinstance(condition, n.Compare | n.Holds):
                 (number,) = owners
                 draft = self.drafts[number]
                 new = binds(condition, taken) - taken
@@ -317,8 +105,9 @@ class Runs:
     def check_implicit_key(self, term: Expr) -> None:
         """A key that was not said is no variable of which earlier values, or aggregates, are asked for."""
         for part in walk_terms(term):
-            inside = variables(part.of) if isinstance(part, Prev) else variables(part) if isinstance(part, Aggregate) else set[str]()  # fmt: skip
-            wrong = sorted(inside & set(self.key))
+            if not isinstance(part, Prev | Aggregate):
+                continue
+            wrong = sorted(variables(part.of if isinstance(part, Prev) else part) & set(self.key))
             if wrong and self.choice.per is None and self.ok:
                 rest = ", ".join(v for v in self.key if v not in wrong)
                 hint = (
@@ -326,67 +115,74 @@ class Runs:
                     if rest
                     else "a key is the same in all iterations"
                 )
-                self._error("E235", f"`{wrong[0]}` is an argument of every part, so it is part of the key and the same in all of them", part.span,
-                            hint=hint)  # fmt: skip
+                message = (
+                    f"`{wrong[0]}` is an argument of every part, so it is part of the key and the same in all of them"
+                )
+                self._error("E235", message, part.span, hint=hint)
 
-    def _place(self, draft: _Draft | None, condition: Condition) -> None:
+    def _place(self, draft: Draft | None, condition: n.Condition) -> None:
         if not self.findings.sound(condition.span):
             self.ok = False
         if not self.ok or not self._fits(condition):
             return
         owners = self._owners(condition)
         if len(owners) > 1:
-            first, second = (self.drafts[n].span.quoted for n in sorted(owners)[:2])
-            self._error("E236", f"the condition is asked of every iteration of {first} and of {second}", condition.span,
-                        hint="one of the two goes into an aggregate: `min(…)`, `last(…)`")  # fmt: skip
+            first, second = (self.drafts[i].span.quoted for i in sorted(owners)[:2])
+            message = f"the condition is asked of every iteration of {first} and of {second}"
+            hint = "one of the two goes into an aggregate: `min(…)`, `last(…)`"
+            self._error("E236", message, condition.span, hint=hint)
             return
         here = None if draft is None else self.drafts.index(draft)
         if owners and draft is not None and here not in owners:
-            self._error("E236", f"a condition of {draft.span.quoted} has variables of each iteration of another part", condition.span,
-                        hint="they go into an aggregate: `min(…)`, `last(…)`")  # fmt: skip
+            message = f"a condition of {draft.span.quoted} has variables of each iteration of another part"
+            hint = "they go into an aggregate: `min(…)`, `last(…)`"
+            self._error("E236", message, condition.span, hint=hint)
             return
         if owners:
             (number,) = owners
             self._check_prev(condition, number)
             self.drafts[number].where.append(self._resolved_condition(condition, number))
             return
-        if any(isinstance(p, Prev) for t in condition_terms(condition) for p in walk_terms(t)):
+        if _prevs(condition):
             self._no_prev(condition)
             return
         resolved = self._resolved_condition(condition)
         if here is None:
             self.where.append(resolved)
-        elif condition_vars(resolved) & {r.name for r in self.results.values() if r.part == here}:
+        elif n.condition_vars(resolved) & {r.name for r in self.results.values() if r.part == here}:
             self.drafts[here].after.append(resolved)
         else:
             self.drafts[here].where.append(resolved)
 
-    def _fits(self, condition: Condition) -> bool:
+    def _fits(self, condition: n.Condition) -> bool:
         """No relation, window or absence rests on the label of a part that repeats."""
         wrong = {d.label for d in self.drafts if d.repeats and d.label is not None}
-        if isinstance(condition, Relates | Spans | Relative | NoneInside):
-            for label in sorted(condition_labels(condition) & wrong):
-                self._error("E236", f"`{label}` names each iteration of a part, and has no interval of its own", condition.span,
-                            hint=f"its times stand in conditions and aggregates: `first(start({label}))`, `last(end({label}))`")  # fmt: skip
+        if isinstance(condition, n.Relates | n.Spans | n.Relative | n.NoneInside):
+            for label in sorted(n.condition_labels(condition) & wrong):
+                message = f"`{label}` names each iteration of a part, and has no interval of its own"
+                hint = f"its times stand in conditions and aggregates: `first(start({label}))`, `last(end({label}))`"
+                self._error("E236", message, condition.span, hint=hint)
                 return False
         return True
 
-    def check_anchor(self, relative: Relative) -> None:
+    def check_anchor(self, relative: n.Relative) -> None:
         """An interval is counted from a part that is always there, and once."""
         if self._fits(relative):
             for draft in self.drafts:
                 if draft.label == relative.anchor and draft.least == 0:
-                    self._error("E236", f"`{draft.label}` may be left out, so nothing can be counted from it", relative.span,
-                                hint="count from a part that is always there")  # fmt: skip
+                    message = f"`{draft.label}` may be left out, so nothing can be counted from it"
+                    hint = "count from a part that is always there"
+                    self._error("E236", message, relative.span, hint=hint)
 
-    def _no_prev(self, condition: Condition) -> None:
-        prev = next(p for t in condition_terms(condition) for p in walk_terms(t) if isinstance(p, Prev))
-        self._error("E237", f"`{show(prev)}` is the same in all iterations, or of a part that does not repeat", prev.span,
-                    hint="`prev` takes a variable that is first bound in a part with `+`, `*` or `{n}`")  # fmt: skip
+    def _no_prev(self, condition: n.Condition) -> None:
+        prev = _prevs(condition)[0]
+        message = f"`{show(prev)}` is the same in all iterations, or of a part that does not repeat"
+        hint = "`prev` takes a variable that is first bound in a part with `+`, `*` or `{n}`"
+        self._error("E237", message, prev.span, hint=hint)
 
-    def _check_prev(self, condition: Condition, number: int) -> None:
+    def _check_prev(self, condition: n.Condition, number: int) -> None:
         draft = self.drafts[number]
-        prevs = [p for t in condition_terms(condition) for p in walk_terms(t) if isinstance(p, Prev)]
+        prevs = _prevs(condition)
         for prev in prevs:
             own = variables(prev.of) & draft.own or any(m.label == draft.label for m in _plain_moments(prev.of))
             if not own:
@@ -396,12 +192,12 @@ class Runs:
         new = binds(condition, taken | self._bound_without(condition, draft)) & draft.own
         if new and any(p.default is None for p in prevs):
             name = sorted(new)[0]
-            self._error("E237", f"`{name}` would have no value in the first iteration", condition.span,
-                        hint="give `prev` a default: `prev(X, X)`, or put the expression where the variable stands")  # fmt: skip
+            hint = "give `prev` a default: `prev(X, X)`, or put the expression where the variable stands"
+            self._error("E237", f"`{name}` would have no value in the first iteration", condition.span, hint=hint)
 
-    def _bound_without(self, condition: Condition, draft: _Draft) -> set[str]:
+    def _bound_without(self, condition: n.Condition, draft: Draft) -> set[str]:
         """The own variables of a part that other conditions bind."""
-        return {v for c in draft.where if c is not condition for v in condition_vars(c)}
+        return {v for c in draft.where if c is not condition for v in n.condition_vars(c)}
 
     # Aggregates
 
@@ -410,40 +206,37 @@ class Runs:
 
         Where the rule also collects, an aggregate without variables of an iteration ranges over what is collected.
         """
-        match expr:
-            case Aggregate():
-                return expr if collects and not self.ranges(expr) else self._aggregate(expr, running)
-            case Apply() | Build():
-                return replace(expr, args=tuple(self.resolved(a, running, collects) for a in expr.args))
-            case Prev():
-                default = None if expr.default is None else self.resolved(expr.default, running)
-                return replace(expr, default=default)
-        return expr
+        if isinstance(expr, Aggregate):
+            return expr if collects and not self.ranges(expr) else self._aggregate(expr, running)
+        return mapped_term(expr, lambda part: self.resolved(part, running, collects))
 
     def _aggregate(self, expr: Aggregate, running: int | None) -> Expr:
         part = self.owner(expr)
         if part is None:
             return expr
-        counts = len(expr.args) == 1 and isinstance(expr.args[0], Moment) and expr.args[0].span is expr.span
-        label = expr.args[0].label if counts and isinstance(expr.args[0], Moment) else ""
-        plain = replace(expr, args=()) if counts else expr
+        label = counted_label(expr)
+        plain = expr if label is None else replace(expr, args=())
         if running == part:
             return plain
         if running is not None and part > running:
-            self._error("E239", f"`{show(expr)}` is known only after {self.drafts[running].span.quoted}, whose iterations ask for it", expr.span,
-                        hint="compare two aggregates instead: `max(X) < min(Y)`")  # fmt: skip
+            message = (
+                f"`{show(expr)}` is known only after {self.drafts[running].span.quoted}, whose iterations ask for it"
+            )
+            hint = "compare two aggregates instead: `max(X) < min(Y)`"
+            self._error("E239", message, expr.span, hint=hint)
             return expr
-        name = f"{expr.function}({label})" if counts else show(expr)
-        self.results.setdefault(name, Result(name, part, plain))
+        name = show(expr) if label is None else f"count({label})"
+        self.results.setdefault(name, n.Result(name, part, plain))
         return Var(name, expr.span)
 
     def owner(self, expr: Aggregate) -> int | None:
         """The part over whose iterations an aggregate ranges."""
-        found = self.ranges(expr) if expr.args else [n for n, d in enumerate(self.drafts) if d.repeats]
+        found = self.ranges(expr) if expr.args else [i for i, d in enumerate(self.drafts) if d.repeats]
         if len(found) == 1:
             return found[0]
         if self.ok:
-            what = "has nothing that differs from one iteration to the next" if not found else "could range over the iterations of several parts"  # fmt: skip
+            several = "could range over the iterations of several parts"
+            what = several if found else "has nothing that differs from one iteration to the next"
             hint = "an aggregate takes variables that are first bound in one repeated part; `count(u)` counts those of a label"
             self._error("E238", f"`{show(expr)}` {what}", expr.span, hint=hint)
         return None
@@ -452,135 +245,112 @@ class Runs:
         """The parts whose own variables or times an aggregate has."""
         labels = {m.label for a in expr.args for m in walk_terms(a) if isinstance(m, Moment)}
         names = variables(*expr.args)
-        return [n for n, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)]
+        return [i for i, d in enumerate(self.drafts) if d.own & names or (d.repeats and d.label in labels)]
 
-    def _resolved_condition(self, condition: Condition, running: int | None = None) -> Condition:
-        match condition:
-            case Compare():
-                left, right = self.resolved(condition.left, running), self.resolved(condition.right, running)
-                return replace(condition, left=left, right=right)
-            case Holds() | Unless():
-                return replace(condition, args=tuple(self.resolved(a, running) for a in condition.args))
-            case AnyOf():
-                options = tuple(tuple(self._resolved_condition(c, running) for c in o) for o in condition.options)
-                return replace(condition, options=options)
-            case NoneInside() | Relates() | Relative() | Spans():
-                pass
-            case _:
-                assert_never(condition)
-        return condition
+    def _resolved_condition(self, condition: n.Condition, running: int | None = None) -> n.Condition:
+        return n.mapped_condition(condition, lambda term: self.resolved(term, running))
 
     # The whole
 
-    def node(self) -> Node | None:
+    def node(self) -> n.Node | None:
         """The run, once all its conditions have their places."""
         if not self.ok:
             return None
         parts = []
         for number, draft in enumerate(self.drafts):
             link = self.links[number - 1] if number else self.links[0] if self.links else "NEXT"
-            own = tuple(sorted(draft.own))
-            parts.append(Part(draft.node, link, link, draft.least, draft.most, own, tuple(draft.where), tuple(draft.after), draft.span))  # fmt: skip
+            own, where, after = tuple(sorted(draft.own)), tuple(draft.where), tuple(draft.after)
+            parts.append(n.Part(draft.node, link, link, draft.least, draft.most, own, where, after, draft.span))
         windows = tuple(self.reader.length(w.length) for w in self.literal.windows)
         which = cast(Literal["ALL", "LONGEST", "SHORTEST"], self.choice.which or "ALL")
-        run = Run(tuple(parts), self.key, (), tuple(self.results.values()), windows, which, self._skip(), tuple(self.where), self.literal.chain.span)  # fmt: skip
+        results, where, skip = tuple(self.results.values()), tuple(self.where), self._skip()
+        run = n.Run(tuple(parts), self.key, (), results, windows, which, skip, where, self.literal.chain.span)
         self._check_choice(run)
         self._check_later(run)
         if not self.ok:
             return None
         run = replace(run, among=events_of(run))
-        return run if self.literal.label is None else Label(self.literal.label, run, self.literal.span)
+        return run if self.literal.label is None else n.Label(self.literal.label, run, self.literal.span)
 
     def _skip(self) -> Literal["PAST END"] | int | None:
         if self.choice.skip is None:
             return None
         if not self.choice.skip:
-            return PAST_END
+            return n.PAST_END
         for number, draft in enumerate(self.drafts):
             if draft.label == self.choice.skip:
                 return number
         if self.reader.known_label(self.choice.skip, self.choice.span):
-            self._error("E240", f"`{self.choice.skip}` is no label of a part of the run", self.choice.span,
-                        hint="a label stands inside the part: `(u: b(I))+`")  # fmt: skip
+            hint = "a label stands inside the part: `(u: b(I))+`"
+            self._error("E240", f"`{self.choice.skip}` is no label of a part of the run", self.choice.span, hint=hint)
         self.ok = False
         return None
 
-    def _check_choice(self, run: Run) -> None:
+    def _check_choice(self, run: n.Run) -> None:
         used = [*self.links, *(part.between for part in run.parts if part.repeats)]
         span = self.choice.span
         if run.which != "ALL" and "SEQ" in used:
-            self._error("E240", f"{run.which} chooses among runs of NEXT and THEN, and this one has SEQ", span,
-                        hint="after SEQ any later event may follow; THEN takes the next one that fits")  # fmt: skip
+            message = f"{run.which} chooses among runs of NEXT and THEN, and this one has SEQ"
+            hint = "after SEQ any later event may follow; THEN takes the next one that fits"
+            self._error("E240", message, span, hint=hint)
         if self.choice.skip is not None and run.which == "ALL":
-            self._error("E240", "SKIP follows LONGEST or SHORTEST", span,
-                        hint="write `LONGEST SKIP PAST END`")  # fmt: skip
+            self._error("E240", "SKIP follows LONGEST or SHORTEST", span, hint="write `LONGEST SKIP PAST END`")
         if isinstance(run.skip, int) and run.parts[run.skip].optional:
-            self._error("E240", f"the part `{self.choice.skip}` may be left out, so there may be nothing to skip to", span,
-                        Note("this part", run.parts[run.skip].span), hint="skip to a part that is always there, or PAST END")  # fmt: skip
+            message = f"the part `{self.choice.skip}` may be left out, so there may be nothing to skip to"
+            hint = "skip to a part that is always there, or PAST END"
+            self._error("E240", message, span, Note("this part", run.parts[run.skip].span), hint=hint)
         for part in run.parts:
             if part.most is None and part.between == "SEQ" and not run.windows:
-                self._error("E241", f"{part.span.quoted} may repeat without end, and after SEQ every choice of events is a match", part.span,
-                            hint="give the run a window, `(…).10min`, or relate its events by NEXT or THEN")  # fmt: skip
+                message = f"{part.span.quoted} may repeat without end, and after SEQ every choice of events is a match"
+                hint = "give the run a window, `(…).10min`, or relate its events by NEXT or THEN"
+                self._error("E241", message, part.span, hint=hint)
 
-    def _check_later(self, run: Run) -> None:
+    def _check_later(self, run: n.Run) -> None:
         """What every iteration asks for is known when it comes."""
-        later = set().union(*(bound_vars(p.input) | set(p.own) for p in run.parts)) | {r.name for r in run.results}
+        later = part_variables(run).union(*(part.own for part in run.parts))
         known = set(run.key)
         for number, part in enumerate(run.parts):
-            known |= bound_vars(part.input)
+            known |= n.bound_vars(part.input)
             known |= set(part.own)
             self._close(known, (*run.where, *part.where))
             for condition in part.where:
-                for name in sorted((condition_vars(condition) & later) - known):
-                    self._error("E239", f"`{name}` is known only after {part.span.quoted}, which asks for it", condition.span,
-                                hint="put it into a condition on aggregates, `max(X) < Y`, which is asked when both are known")  # fmt: skip
+                for name in sorted((n.condition_vars(condition) & later) - known):
+                    message = f"`{name}` is known only after {part.span.quoted}, which asks for it"
+                    hint = "put it into a condition on aggregates, `max(X) < Y`, which is asked when both are known"
+                    self._error("E239", message, condition.span, hint=hint)
             known -= set(part.own)
             known |= {r.name for r in run.results if r.part == number}
 
-    def _close(self, known: set[str], where: Iterable[Condition]) -> None:
+    def _close(self, known: set[str], where: Iterable[n.Condition]) -> None:
         """Adds what conditions bind of what is known."""
-        open_ = [c for c in where if isinstance(c, Holds) or (isinstance(c, Compare) and c.op == "=")]
-        while new := set().union(*(binds(c, known) for c in open_ if isinstance(c, Compare)), set()) - known:
+        open_ = [c for c in where if isinstance(c, n.Holds) or (isinstance(c, n.Compare) and c.op == "=")]
+        while new := set().union(*(binds(c, known) for c in open_ if isinstance(c, n.Compare)), set()) - known:
             known |= new
 
     def check_bare(self, terms: Iterable[Expr], where: str) -> None:
         """No variable or time of an iteration stands bare outside its part."""
         for term in terms:
-            for part in _outside_aggregates(term):
+            for part in outside_aggregates(term):
                 for draft in self.drafts:
-                    name = part.name if isinstance(part, Var) else part.label
-                    if name in draft.own if isinstance(part, Var) else draft.repeats and name == draft.label:
+                    of_label = isinstance(part, Moment) and draft.repeats and part.label == draft.label
+                    if of_label or (isinstance(part, Var) and part.name in draft.own):
                         shown = show(part)
-                        self._error("E236", f"`{shown}` has a value in each iteration of {draft.span.quoted}, and {where} needs one", part.span,
-                                    hint=f"say which: `first({shown})`, `last({shown})`, `max({shown})`, `count({shown})` …")  # fmt: skip
+                        message = (
+                            f"`{shown}` has a value in each iteration of {draft.span.quoted}, and {where} needs one"
+                        )
+                        hint = f"say which: `first({shown})`, `last({shown})`, `max({shown})`, `count({shown})` …"
+                        self._error("E236", message, part.span, hint=hint)
 
-    def check_others(self, patterns: Iterable[Node]) -> None:
+    def check_others(self, patterns: Iterable[n.Node]) -> None:
         """No other event has a variable of an iteration as an argument."""
         for pattern in patterns:
             for draft in self.drafts:
-                self._no_arguments(draft, _scans_of(pattern), "another event")
-
-
-def _scans_of(node: Node) -> list[Scan]:
-    return [n for n in walk(node) if isinstance(n, Scan)]
-
-
-def show_scan(scan: Scan) -> str:
-    return f"{scan.type}({', '.join(show(a) for a in scan.args)})" if scan.args else scan.type
-
-
-def _outside_aggregates(expr: Expr) -> Iterator[Var | Moment]:
-    match expr:
-        case Var() | Moment():
-            yield expr
-        case Apply() | Build():
-            for arg in expr.args:
-                yield from _outside_aggregates(arg)
-        case Prev():
-            yield from _outside_aggregates(expr.of)
-            if expr.default is not None:
-                yield from _outside_aggregates(expr.default)
+                self._no_arguments(draft, n.scans(pattern), "another event")
 
 
 def _plain_moments(expr: Expr) -> list[Moment]:
-    return [part for part in _outside_aggregates(expr) if isinstance(part, Moment)]
+    return [part for part in outside_aggregates(expr) if isinstance(part, Moment)]
+
+
+def _prevs(condition: n.Condition) -> list[Prev]:
+    return [part for part in asked_of(condition) if isinstance(part, Prev)]

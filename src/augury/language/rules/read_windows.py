@@ -10,7 +10,6 @@ from augury.errors import Findings, misspelt
 from augury.language.rules import syntax as s
 from augury.language.rules.show import show_node
 
-NAME = "every"
 _UNITS = ("day", "week", "month", "quarter", "year")
 _FORM = "write `w: every(1h)`, `every(1h, 5min)`, `every(month, zone = 'Europe/Berlin')`"
 ELSEWHERE = {"tumble", "tumbling", "hop", "hopping", "slide", "sliding", "window", "time_window"}
@@ -26,7 +25,8 @@ class WindowReader:
         places = [a for a in self.call.args if not _named(a)]
         named = {a.operands[0].text: a.operands[1] for a in self.call.args if _named(a)}  # type: ignore[union-attr]
         for name in named.keys() - {"from", "zone"}:
-            return self._wrong(f"`every` has no argument `{name}`", self.call, "it takes a size, a hop, `from = T` and `zone = '…'`")  # fmt: skip
+            hint = "it takes a size, a hop, `from = T` and `zone = '…'`"
+            return self._wrong(f"`every` has no argument `{name}`", self.call, hint)
         if len(places) not in (1, 2):
             return self._wrong("`every` takes a size and, if need be, a hop", self.call)
         zone = self._zone(named.get("zone"))
@@ -52,8 +52,9 @@ class WindowReader:
         if size <= 0 or hop <= 0:
             return self._wrong("windows have a length, and begin one after the other", self.call)
         if zone is not None and unit != "month" and (size % DAY or hop % DAY):
-            return self._wrong("in a time zone windows are whole days, weeks, months, quarters or years", self.call,
-                               "leave the zone out: hours and shorter go by elapsed time")  # fmt: skip
+            message = "in a time zone windows are whole days, weeks, months, quarters or years"
+            hint = "leave the zone out: hours and shorter go by elapsed time"
+            return self._wrong(message, self.call, hint)
         if self.tick is not None and (unit != "us" or size % self.tick or hop % self.tick):
             return self._wrong("on a logical clock windows are whole numbers of ticks", self.call)
         match origin:
@@ -62,8 +63,8 @@ class WindowReader:
             case Const(value=Timestamp() | int() as begins) if not isinstance(begins, bool):
                 pass
             case _:
-                return self._wrong(f"`{show_node(origin)}` is no time to count windows from", origin,
-                                   "write `from = @'2026-01-31 06:00'`")  # fmt: skip
+                hint = "write `from = @'2026-01-31 06:00'`"
+                return self._wrong(f"`{show_node(origin)}` is no time to count windows from", origin, hint)
         return Windows(unit, size, hop, begins, zone)  # type: ignore[arg-type]
 
     def _zone(self, node: s.Node | None) -> str | bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
+from augury.algebra.relations import OPERATORS, RELATIONS
 from augury.algebra.terms import Const, Var, Wild
 from augury.language.rules import syntax as s
 from augury.language.rules.read import KNOWN_PREFIXES
@@ -14,17 +15,7 @@ WIDTH = 100
 # Binding strength, loosest first; a looser part inside a tighter place gets parentheses.
 _EXPR, _PATTERN, _COMPARISON, _SUM, _PRODUCT, _UNARY, _POWER, _POSTFIX = range(8)
 _ARITH = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "//": _PRODUCT, "mod": _PRODUCT, "**": _POWER}
-_LABEL_RELATIONS = {
-    "BEFORE",
-    "AFTER",
-    "MET_BY",
-    "OVERLAPS",
-    "OVERLAPPED_BY",
-    "STARTED_BY",
-    "CONTAINS",
-    "FINISHED_BY",
-    "INSIDE",
-}
+_LABEL_RELATIONS = {relation.upper() for relation in RELATIONS} - OPERATORS.keys()
 
 # Behind a sign these words go on with a run: `X + (seq(Y))` adds what a function gives, `X + seq (Y)` is a repetition.
 _GOES_ON = re.compile(r"(next|then|seq|where|or|and|not|par|per)\b", re.IGNORECASE)
@@ -181,7 +172,7 @@ class Printer:
             case s.Where():
                 return _EXPR, f"{self.node(node.pattern, _PATTERN)} WHERE {self.node(node.condition)}"
             case s.Window():
-                return _POSTFIX, f"({self.node(node.pattern)}).{self._length(node.length)}"
+                return _POSTFIX, f"({self.node(node.pattern)}).{self.node(node.length)}"
             case s.Power():
                 tail = " CONSECUTIVE" if node.consecutive else ""
                 return _POWER, f"{self.node(node.pattern, _POSTFIX)} ^ {node.count}{tail}"
@@ -199,7 +190,7 @@ class Printer:
             case s.Group():
                 return _POSTFIX, "{" + self._args(node.items) + "}"
             case s.WithinSet():
-                return _COMPARISON, f"{self.node(node.labels, _SUM)} within {self._length(node.length)}"
+                return _COMPARISON, f"{self.node(node.labels, _SUM)} within {self.node(node.length)}"
             case s.Labelled():
                 return _EXPR, f"{node.label}: {self.node(node.body)}"
             case s.While(collect=False):
@@ -232,13 +223,11 @@ class Printer:
 
     def _run(self, node: s.Binary) -> str:
         """A chain of NEXT, THEN and SEQ: it needs no parentheses, mixed or not."""
-        texts: list[str] = []
-        part: s.Node = node
-        while isinstance(part, s.Binary) and part.op in s.RUN_OPS and (part is node or not part.parens):
+        texts = [self.node(s.run_operands(node)[0], _COMPARISON)]
+        for part in s.run_operators(node):
             policy = f"[{self.policy(part.policy)}]" if part.policy else ""
-            texts.insert(0, f"{part.op}{policy} {self.node(part.right, _COMPARISON)}")
-            part = part.left
-        return " ".join([self.node(part, _COMPARISON), *texts])
+            texts.append(f"{part.op}{policy} {self.node(part.right, _COMPARISON)}")
+        return " ".join(texts)
 
     def _binary(self, node: s.Binary) -> str:
         if s.is_run(node):
@@ -256,9 +245,6 @@ class Printer:
         if self.explicit:  # every step but the last stands in parentheses
             return f"{'(' * (len(operands) - 1)}{first} {') '.join(operands)}"
         return " ".join([first, *operands])
-
-    def _length(self, length: Const) -> str:
-        return self.node(length)
 
 
 def _sign(node: s.Quantified) -> str:

@@ -45,14 +45,20 @@ class Symbols:
     def is_event(self, name: str) -> bool:
         return name in self.heads or name in self.events
 
+    def is_test(self, name: str) -> bool:
+        """Whether a name is a function that is true or false."""
+        function = self.functions.get(name)
+        return function is not None and (
+            function.result == "bool" or (function.registered and function.result == "any")
+        )
+
     def unknown(self, what: str, name: str, span: Span, known: Iterable[str], hint: str) -> None:
         """Reports a name that nothing defines, with the nearest one that something does."""
         if name in self.findings.unread:
             self.findings.doubt(span)
             return
         close = nearest(name, known)
-        self.findings.add("E201", f"unknown {what} `{name}`", span,
-                          hint=f"did you mean `{close}`?" if close else hint)  # fmt: skip
+        self.findings.add("E201", f"unknown {what} `{name}`", span, hint=f"did you mean `{close}`?" if close else hint)
 
 
 def collect_symbols(
@@ -95,16 +101,17 @@ def _add_queries(queries: Iterable[GraphQuery], symbols: Symbols) -> None:
     for query in queries:
         name, span = query.predicate[0], query.span.part(r"\b(?P<it>SELECT|CONSTRUCT)\b")
         if name in symbols.heads:
-            symbols.findings.add("E203", f"a rule and a query derive `{name}`", symbols.heads[name], Note("the query", span),
-                                 hint="give one of them another name; a query is called as its file")  # fmt: skip
+            message = f"a rule and a query derive `{name}`"
+            hint = "give one of them another name; a query is called as its file"
+            symbols.findings.add("E203", message, symbols.heads[name], Note("the query", span), hint=hint)
         symbols.heads[name] = span
 
 
 def _declare_prefix(prefix: s.Prefix, seen: dict[str, s.Prefix], symbols: Symbols) -> None:
     previous = seen.setdefault(prefix.name, prefix)
     if previous.iri != prefix.iri:
-        symbols.findings.add("E203", f"the prefix `{prefix.name}` is declared twice, differently", prefix.span,
-                             Note("declared here first", previous.span))  # fmt: skip
+        message = f"the prefix `{prefix.name}` is declared twice, differently"
+        symbols.findings.add("E203", message, prefix.span, Note("declared here first", previous.span))
     symbols.prefixes[prefix.name] = prefix.iri
 
 
@@ -127,10 +134,8 @@ def _both(name: str, event: Span, symbols: Symbols) -> None:
         note = Note("its facts are made here", symbols.made[name])
     else:
         note = Note("its facts are given from outside")
-    symbols.findings.add(
-        "E202", f"`{name}` is both an event and a static predicate", event, note,
-        hint="event rules are written with `<-`, static rules with `:-`, facts with neither; give one of the two another name",
-    )  # fmt: skip
+    hint = "event rules are written with `<-`, static rules with `:-`, facts with neither; give one of the two another name"
+    symbols.findings.add("E202", f"`{name}` is both an event and a static predicate", event, note, hint=hint)
 
 
 def _declare(
@@ -139,8 +144,8 @@ def _declare(
     _check_attributes(decl.attributes, symbols)
     previous = table.get(decl.name)
     if previous is not None and previous.attributes != decl.attributes:
-        symbols.findings.add("E203", f"`{decl.name}` is declared twice, differently", name_of(decl),
-                             Note("declared here first", name_of(previous)))  # fmt: skip
+        message = f"`{decl.name}` is declared twice, differently"
+        symbols.findings.add("E203", message, name_of(decl), Note("declared here first", name_of(previous)))
     table.setdefault(decl.name, decl)  # type: ignore[arg-type]
 
 
@@ -148,8 +153,10 @@ def _check_attributes(attributes: tuple[s.Attribute, ...], symbols: Symbols) -> 
     seen: dict[str, Span] = {}
     for attribute in attributes:
         if attribute.name in seen:
-            symbols.findings.add("E203", f"two attributes are called `{attribute.name}`", attribute.span.part(r"\w+"),
-                                 Note("the other one", seen[attribute.name]))  # fmt: skip
+            message = f"two attributes are called `{attribute.name}`"
+            symbols.findings.add(
+                "E203", message, attribute.span.part(r"\w+"), Note("the other one", seen[attribute.name])
+            )
         seen[attribute.name] = attribute.span.part(r"\w+")
         if attribute.type not in TYPES:
             symbols.unknown("type", attribute.type, attribute.type_span, TYPES, "the types are " + ", ".join(TYPES))
@@ -160,12 +167,13 @@ def _declare_function(decl: s.FunctionDecl, symbols: Symbols) -> None:
     if decl.result not in TYPES:
         symbols.unknown("type", decl.result, decl.span.part(r"\w+$"), TYPES, "the types are " + ", ".join(TYPES))
     types = tuple(known_type(a.type) for a in decl.attributes)
-    given = symbols.functions.get(decl.name)
-    if given is not None and not given.registered:
+    known = symbols.functions.get(decl.name)
+    if known is not None and not known.registered:
         symbols.findings.add("E203", f"`{decl.name}` is a built-in function", name_of(decl), hint="choose another name")
-    elif given is not None and given.call is not unregistered and not given.takes(len(types)):
-        symbols.findings.add("E206", f"`{decl.name}` is declared with {counted(len(types), 'argument')}, but Python registered it with {given.arity}", name_of(decl))  # fmt: skip
-    elif given is None or given.call is unregistered:
+    elif known is not None and known.call is not unregistered and not known.takes(len(types)):
+        message = f"`{decl.name}` is declared with {counted(len(types), 'argument')}, but Python registered it with {known.arity}"
+        symbols.findings.add("E206", message, name_of(decl))
+    elif known is None or known.call is unregistered:
         symbols.functions[decl.name] = Function(
             decl.name, types, known_type(decl.result), unregistered, registered=True
         )

@@ -7,8 +7,8 @@ two patterns; which it is depends on the rule, so the tree keeps the shape and `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeAlias, get_args
 
 from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.terms import Const, Var, Wild
@@ -252,19 +252,21 @@ class Comments:
     blank: bool = False
 
 
-@dataclass(frozen=True)
-class Include:
-    path: str
+@dataclass(frozen=True, kw_only=True)
+class _Statement:
     comments: Comments = Comments()
-    span: Span = _SPAN
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
-class Prefix:
+class Include(_Statement):
+    path: str
+
+
+@dataclass(frozen=True)
+class Prefix(_Statement):
     name: str
     iri: str
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 @dataclass(frozen=True)
@@ -276,55 +278,43 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class EventDecl:
+class EventDecl(_Statement):
     """`event wind(loc: string, speed: float).`"""
 
     name: str
     attributes: tuple[Attribute, ...]
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 @dataclass(frozen=True)
-class StaticDecl:
+class StaticDecl(_Statement):
     """`static store(id: string, region: string).`: a static predicate whose facts come from outside."""
 
     name: str
     attributes: tuple[Attribute, ...]
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 @dataclass(frozen=True)
-class FunctionDecl:
+class FunctionDecl(_Statement):
     """`function index(t: float, h: float): float.`: a name that Python registers."""
 
     name: str
     attributes: tuple[Attribute, ...]
     result: str
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 @dataclass(frozen=True)
-class PolicyDecl:
+class PolicyDecl(_Statement):
     policy: Policy
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 @dataclass(frozen=True)
-class Tick:
+class Tick(_Statement):
     length: Const
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 @dataclass(frozen=True)
-class Output:
+class Output(_Statement):
     names: tuple[Name, ...]
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 Makes: TypeAlias = Literal["event", "fact", "no fact"]
@@ -356,7 +346,7 @@ class Top:
 
 
 @dataclass(frozen=True)
-class EventRule:
+class EventRule(_Statement):
     """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e.`; `SINCE END` is END. `fact head <- …` makes facts, `fact not head <- …` ends them."""
 
     head: Node
@@ -367,19 +357,15 @@ class EventRule:
     choice: Choice | None = None
     since: Node | Literal["END"] | None = None
     top: Top | None = None
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 @dataclass(frozen=True)
-class StaticRule:
+class StaticRule(_Statement):
     """`head :- literal, literal.`; a fact has no body."""
 
     head: Node
     body: tuple[Node, ...]
     label: str | None = None
-    comments: Comments = Comments()
-    span: Span = _SPAN
 
 
 Statement: TypeAlias = (
@@ -396,40 +382,18 @@ class Module:
     span: Span = _SPAN
 
 
+# The fields of each kind of nodes that hold nodes.
+_INNER = {kind: tuple(f.name for f in fields(kind) if "Node" in str(f.type)) for kind in (*get_args(Node), GraphCall)}
+
+
 def children(node: Node) -> Iterator[Node]:
     """The parts of a node, from left to right."""
-    match node:
-        case Call() | Arith():
-            yield from node.args
-        case Chain():
-            yield from node.operands
-        case Among():
-            yield node.value
-            yield from node.options
-        case Between():
-            yield node.value
-            yield node.low
-            yield node.high
-        case Binary():
-            yield node.left
-            yield node.right
-        case Where():
-            yield node.pattern
-            yield node.condition
-        case Window() | Power() | Quantified():
-            yield node.pattern
-        case Not():
-            yield node.negated
-            if node.between:
-                yield from node.between
-        case Group():
-            yield from node.items
-        case Was():
-            yield node.atom
-        case WithinSet():
-            yield node.labels
-        case Labelled() | While() | Last():
-            yield node.body
+    for name in _INNER[type(node)]:
+        inside = getattr(node, name)
+        if isinstance(inside, tuple):
+            yield from inside
+        elif inside is not None:
+            yield inside
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -454,14 +418,19 @@ def joined(node: Binary) -> list[Node]:
 RUN_OPS = ("NEXT", "THEN", "SEQ")
 
 
-def run_operands(node: Node) -> list[Node]:
-    """The parts of a chain of NEXT, THEN and SEQ without parentheses; anything else is one part."""
-    operands: list[Node] = []
-    first = node
-    while isinstance(node, Binary) and node.op in RUN_OPS and (node is first or not node.parens):
-        operands.insert(0, node.right)
+def run_operators(node: Node) -> list[Binary]:
+    """The operators of a chain of NEXT, THEN and SEQ without parentheses, from left to right."""
+    found: list[Binary] = []
+    while isinstance(node, Binary) and node.op in RUN_OPS and not (found and node.parens):
+        found.append(node)
         node = node.left
-    return [node, *operands]
+    return found[::-1]
+
+
+def run_operands(node: Node) -> list[Node]:
+    """The parts of such a chain; anything else is one part."""
+    operators = run_operators(node)
+    return [operators[0].left, *(operator.right for operator in operators)] if operators else [node]
 
 
 def is_run(node: Node) -> bool:

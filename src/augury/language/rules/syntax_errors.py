@@ -106,6 +106,9 @@ class Spot:
     def operator_expected(self) -> bool:
         return "SEQ" in self.expected or "COMMA" in self.expected
 
+    def unexpected(self, hint: str) -> Cause:
+        return Cause(f"unexpected `{self.found}`", self.at, self.end, hint)
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -174,8 +177,8 @@ def open_string(spot: Spot) -> Cause | None:
     """`'smoke).`"""
     for piece in PIECES.finditer(spot.text):
         if piece.group() in ("'", '"'):
-            return Cause("the string is never closed", piece.start(), piece.end(),
-                         "a string ends on the line it begins on, with the quote it began with")  # fmt: skip
+            hint = "a string ends on the line it begins on, with the quote it began with"
+            return Cause("the string is never closed", piece.start(), piece.end(), hint)
     return None
 
 
@@ -191,8 +194,8 @@ def unbalanced(spot: Spot) -> Cause | None:
                 return Cause(f"`{char}` closes nothing", at, at + 1)
             opener, opened = stack.pop()
             if _CLOSERS[opener] != char:
-                return Cause(f"`{char}` cannot close `{opener}`", at, at + 1, f"close it with `{_CLOSERS[opener]}`",
-                             other=("opened here", opened))  # fmt: skip
+                hint = f"close it with `{_CLOSERS[opener]}`"
+                return Cause(f"`{char}` cannot close `{opener}`", at, at + 1, hint, other=("opened here", opened))
     if not stack:
         return None
     opener, opened = stack[-1]
@@ -210,8 +213,8 @@ def wrong_arrow(spot: Spot) -> Cause | None:
 def second_arrow(spot: Spot) -> Cause | None:
     """`a(X) <- b(X), c(X) <- d(X).`"""
     if spot.found in ("<-", "←", ":-") and re.search(r"<-|←|:-", spot.before):
-        return Cause(f"a second `{spot.found}` in one statement", spot.at, spot.end,
-                     "a statement ends with `.`; is the one before missing its full stop?")  # fmt: skip
+        hint = "a statement ends with `.`; is the one before missing its full stop?"
+        return Cause(f"a second `{spot.found}` in one statement", spot.at, spot.end, hint)
     return None
 
 
@@ -220,7 +223,7 @@ def foreign(spot: Spot) -> Cause | None:
     if spot.previous == "!" and spot.is_word:
         return Cause("unexpected `!`", len(spot.before) - 1, len(spot.before), _FOREIGN["!"])
     if spot.found in _FOREIGN and not (spot.found == "[" and not spot.operand_expected):
-        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end, _FOREIGN[spot.found])
+        return spot.unexpected(_FOREIGN[spot.found])
     return None
 
 
@@ -231,19 +234,19 @@ def label_or_prefix(spot: Spot) -> Cause | None:
         return None
     name = word.group().strip()
     if name[:1].isupper():
-        return Cause(f"`{name}` cannot be a label: a label begins with a small letter", word.start(), spot.at,
-                     f"write `{name[0].lower()}{name[1:]}: …`, here and where it is used")  # fmt: skip
+        hint = f"write `{name[0].lower()}{name[1:]}: …`, here and where it is used"
+        return Cause(f"`{name}` cannot be a label: a label begins with a small letter", word.start(), spot.at, hint)
     if _WORD.match(spot.text, spot.end):
-        return Cause(f"`{name}` is not a declared prefix", word.start(), spot.at,
-                     f"declare it: `prefix {name}: <http://…>.`; a label stands before a literal of its own")  # fmt: skip
+        hint = f"declare it: `prefix {name}: <http://…>.`; a label stands before a literal of its own"
+        return Cause(f"`{name}` is not a declared prefix", word.start(), spot.at, hint)
     if not spot.text[: word.start()].strip():
-        return Cause(f"`{name}:` stands before a head", word.start(), spot.end,
-                     f"a rule is named so: `rule {name}: head <- body.`")  # fmt: skip
+        hint = f"a rule is named so: `rule {name}: head <- body.`"
+        return Cause(f"`{name}:` stands before a head", word.start(), spot.end, hint)
     if re.search(r"\b(next|then)\s+$", spot.text[: word.start()], re.IGNORECASE):
-        return Cause("in a run, a label stands inside parentheses", word.start(), spot.end,
-                     f"write `({name}: …)`, and likewise for the other parts that have one")  # fmt: skip
-    return Cause("a label names a literal of its own, not a part of a pattern", word.start(), spot.end,
-                 "write `o: order(N), s: shipped(N), o before s`")  # fmt: skip
+        hint = f"write `({name}: …)`, and likewise for the other parts that have one"
+        return Cause("in a run, a label stands inside parentheses", word.start(), spot.end, hint)
+    hint = "write `o: order(N), s: shipped(N), o before s`"
+    return Cause("a label names a literal of its own, not a part of a pattern", word.start(), spot.end, hint)
 
 
 def unknown_unit(spot: Spot) -> Cause | None:
@@ -259,20 +262,19 @@ def unknown_unit(spot: Spot) -> Cause | None:
 def loose_window(spot: Spot) -> Cause | None:
     """`(a SEQ b) 10min`, `(a SEQ b).W`, `wind.speed`."""
     if spot.found[:1].isdigit() and spot.previous == ")" and spot.operator_expected:
-        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end, f"a window is written `(…).{spot.found}`")
+        return spot.unexpected(f"a window is written `(…).{spot.found}`")
     if spot.adjacent == "." and spot.text[spot.at - 2 : spot.at - 1] == ")":
         return Cause("the length of a window is a number or a duration", spot.at, spot.end, "write `(…).10min`")
     if spot.adjacent == "." and spot.is_word:
-        return Cause("a full stop stands inside a statement", spot.at - 1, spot.at,
-                     "a name has no full stop; a statement ends with one and a space")  # fmt: skip
+        hint = "a name has no full stop; a statement ends with one and a space"
+        return Cause("a full stop stands inside a statement", spot.at - 1, spot.at, hint)
     return None
 
 
 def nothing_before(spot: Spot) -> Cause | None:
     """`SEQ b(X)`, `a(X) SEQ AND b(X)`: the word was read as a name, because no operator could stand there."""
-    if spot.previous.upper() not in {o.upper() for o in OPERATORS} or not (spot.is_word or spot.found == "("):
-        return None
-    if not spot.operator_expected:
+    after_operator = spot.previous.upper() in {o.upper() for o in OPERATORS}
+    if not (after_operator and spot.operator_expected and (spot.is_word or spot.found == "(")):
         return None
     start = len(spot.before) - len(spot.previous)
     return Cause(f"something is missing before `{spot.previous}`", start, len(spot.before))
@@ -283,25 +285,21 @@ def nothing_after(spot: Spot) -> Cause | None:
     if spot.found not in (")", "]", "}", ",", ".", "") or not spot.operand_expected or not spot.previous:
         return None
     end = len(spot.before)
-    hint = None
-    if spot.previous == "," and spot.found == ".":
-        hint = "the last literal is followed by `.` alone"
+    hint = "the last literal is followed by `.` alone" if (spot.previous, spot.found) == (",", ".") else None
     return Cause(f"something is missing after `{spot.previous}`", end - len(spot.previous), end, hint)
 
 
 def statement_form(spot: Spot) -> Cause | None:
     """`prefix wt <http://…>.`, `event wind(loc, speed).`, `while not b(X)`."""
     words = re.match(r"\s*([a-z]+)\s+[\w'\"<]", spot.text, re.IGNORECASE)
-    if words and words[1].lower() in _STATEMENTS and "_ARROW" not in spot.expected - {"_END"}:
-        return _expecting(spot, f"it is written `{_STATEMENTS[words[1].lower()]}`")
-    if words and words[1].lower() in _STATEMENTS and spot.before.strip().lower() == words[1].lower():
-        return Cause(f"unexpected `{spot.found}`", spot.at, spot.end,
-                     f"it is written `{_STATEMENTS[words[1].lower()]}`")  # fmt: skip
+    word = words[1].lower() if words else ""
+    if word in _STATEMENTS and "_ARROW" not in spot.expected - {"_END"}:
+        return _expecting(spot, f"it is written `{_STATEMENTS[word]}`")
+    if word in _STATEMENTS and spot.before.strip().lower() == word:
+        return spot.unexpected(f"it is written `{_STATEMENTS[word]}`")
     literal = re.match(r"\s*([a-z]+)\b", re.split(r",|<-|←", spot.text[: spot.at])[-1], re.IGNORECASE)
     if literal and literal[1].lower() in _LITERALS and not spot.before.endswith(")"):
-        return Cause(
-            f"unexpected `{spot.found}`", spot.at, spot.end, f"it is written `{_LITERALS[literal[1].lower()]}`"
-        )
+        return spot.unexpected(f"it is written `{_LITERALS[literal[1].lower()]}`")
     return None
 
 
@@ -333,8 +331,8 @@ def side_by_side(spot: Spot) -> Cause | None:
         return Cause(f"unexpected `{spot.found}` after the head", spot.at, spot.end, RULE_FORM)
     if "RPAR" in spot.expected and _in_call(spot):
         return Cause(f"a comma is missing before `{spot.found}`", spot.at, spot.end)
-    return Cause(f"an operator or a comma is missing before `{spot.found}`", spot.at, spot.end,
-                 "patterns are joined by an operator such as SEQ or AND, literals by `,`")  # fmt: skip
+    hint = "patterns are joined by an operator such as SEQ or AND, literals by `,`"
+    return Cause(f"an operator or a comma is missing before `{spot.found}`", spot.at, spot.end, hint)
 
 
 def _in_call(spot: Spot) -> bool:

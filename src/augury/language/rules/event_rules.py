@@ -1,0 +1,292 @@
+"""Event rules to the algebra: body, run, collects and head, whichever of the two styles a rule is written in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from augury.algebra import nodes as n
+from augury.algebra.terms import Const, Expr, Var, plain_variables
+from augury.clock import Duration
+from augury.errors import Note
+from augury.language.rules import syntax as s
+from augury.language.rules.collecting import Draft, Groups, aggregates_in, used_plainly
+from augury.language.rules.expressions import Expressions
+from augury.language.rules.named_arguments import by_place
+from augury.language.rules.patterns import Patterns, read_policy
+from augury.language.rules.read_runs import Runs
+from augury.language.rules.rule_bodies import THE_RUN, Body, BodyReader
+from augury.language.rules.run_parts import part_labels, run_literal
+from augury.language.rules.show import show_node
+from augury.language.rules.symbols import Symbols
+
+
+def read_head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node, ...]] | None:
+    """The name and the arguments; what cannot be a head is reported."""
+    message = f"`{show_node(node)}` cannot be a head"
+    match node:
+        case s.Call():
+            return node.name, node.args
+        case s.Name():
+            return node.text, ()
+        case Var():
+            message = f"`{node.name}` is a variable; a head is an event"
+            hint = f"write `{node.name}()` or begin it with a small letter"
+        case Const(value=Duration() | int() | float() | bool()):
+            message = f"`{show_node(node)}` stands alone"
+            hint = f"a window follows its full stop directly: `(…).{show_node(node)}`"
+        case s.Binary(op="AND" | "OR"):
+            hint = "a rule derives one event; write one rule for each"
+        case s.Chain(operands=(s.Call() | s.Name(), *_), ops=("<=",)):
+            hint = "the arrow of a rule is `<-`; `<=` compares"
+        case _:
+            hint = f"a rule is written `name(arguments) {arrow} body.`"
+    symbols.findings.add("E217", message, node.span, hint=hint)
+    return None
+
+
+class EventRule:
+    """Reads one event rule."""
+
+    def __init__(self, symbols: Symbols, statement: s.EventRule, default: n.Policy) -> None:
+        self.symbols, self.statement = symbols, statement
+        self.findings = symbols.findings
+        self.policy = read_policy(statement.policy) if statement.policy else _fitting(default, statement)
+        self.reader = Expressions(symbols)
+        self.patterns = Patterns(self.reader, self.policy)
+
+    def translate(self, counts: dict[str, int]) -> n.Rule | None:
+        """The rule; `counts` says how many of its name there have been, by which it is labelled."""
+        statement = self.statement
+        head = read_head(self.symbols, statement.head, "<-")
+        literals = BodyReader(self.patterns, statement.body)
+        run = self._run(statement)
+        body = literals.read()
+        having = self._having(body, run)
+        if run is not None:
+            self._finish_run(run, body)
+        elif statement.choice is not None and self.findings.sound(statement.span):
+            message = "PER, ALL, LONGEST, SHORTEST and SKIP belong to a run, and the rule has none"
+            hint = "a run is a chain with NEXT, THEN or a quantifier: `a(I) NEXT b(I)+`"
+            self.findings.add("E240", message, statement.choice.span, hint=hint)
+        self._check_anchors(body.relatives)
+        body.relatives = _in_order(body.relatives)
+        if not body.patterns and self.findings.sound(statement.span):
+            self._no_event(statement)
+        if not body.patterns or head is None:
+            self.findings.unread.add(head[0] if head else "")
+            return None
+        node = self._with_windows(body)
+        groups = self._groups(body, node, having)
+        where = (*body.relatives, *body.conditions)
+        if where:
+            node = n.Select(node, where, statement.span)
+        name = head[0]
+        counts[name] = counts.get(name, 0) + 1
+        label = statement.label or (name if counts[name] == 1 else f"{name}#{counts[name]}")
+        covers = tuple(r.label for r in body.relatives)
+        makes = statement.makes if statement.makes != "event" else ""
+        type, of = (n.made_type(name, makes), name) if makes else (name, "")
+        reader = replace(self.reader, may_aggregate=bool(body.collects) or run is not None)
+        args = self._arguments(reader, *head)
+        since = statement.since if statement.since in (None, "END") else reader.value(statement.since)  # type: ignore[arg-type]
+        by = reader.value(statement.top.by) if statement.top else None
+        if run is not None:
+            args, node = self._head_of_run(run, args, node, bool(body.collects))
+        rule = n.Rule(label, type, args, node, covers, (), statement.span, of, (), self._top(by), since)
+        return rule if groups is None else self._grouped(rule, groups)
+
+    def _arguments(self, reader: Expressions, name: str, args: tuple[s.Node, ...]) -> tuple[Expr, ...]:
+        """The arguments of the head, each of its declared type."""
+        makes_facts = self.statement.makes != "event"
+        declared = self.symbols.static.get(name) if makes_facts else self.symbols.events.get(name)
+        args = by_place(name, args, declared, self.findings, in_head=True)
+        types = [a.type for a in declared.attributes] if declared else []
+        types += ["any"] * len(args)
+        return tuple(reader.head_argument(a, t) for a, t in zip(args, types, strict=False))
+
+    def _grouped(self, rule: n.Rule, groups: Groups) -> n.Rule:
+        """The rule with what it collects, and variables for the aggregates over that."""
+        plain, asked = plain_variables(*rule.args), {v for c in groups.having for v in used_plainly(c)}
+        used = plain_variables(*rule.values) | asked | set(rule.top.per if rule.top else ())
+        since = rule.since if rule.since is None or rule.since == "END" else groups.resolved(rule.since)
+        resolved = replace(
+            rule,
+            args=tuple(groups.resolved(a) for a in rule.args),
+            since=since,
+            top=rule.top and replace(rule.top, by=groups.resolved(rule.top.by)),
+            having=tuple(n.mapped_condition(c, groups.resolved) for c in groups.having),
+        )
+        sound = self.findings.sound(self.statement.head.span)
+        return replace(resolved, collects=groups.collects(used, used - (asked - plain), sound))
+
+    def _top(self, by: Expr | None) -> n.Top | None:
+        top = self.statement.top
+        if top is None or by is None:
+            return None
+        if top.count == 0:
+            self.findings.add("E225", "the first 0 are none", top.span.part(r"\d+"), hint="take at least one")
+        place = top.place.name if top.place else None
+        return n.Top(top.count, by, top.ascending, tuple(v.name for v in top.per), place, top.span)
+
+    def _run(self, statement: s.EventRule) -> Runs | None:
+        """The run of the rule, its parts read."""
+        found = [run for literal in statement.body if (run := run_literal(literal)) is not None]
+        for other in found[1:]:
+            hint = "give each a rule of its own, and join their events"
+            self.findings.add("E232", "a rule has one run", other.span, Note("the other one", found[0].span), hint=hint)
+        if len(found) != 1:
+            return None
+        self.reader.counted_labels.update(labelled.label for labelled in part_labels(found[0]))
+        return Runs(self.patterns, found[0], statement.choice)
+
+    def _finish_run(self, run: Runs, body: Body) -> None:
+        """Puts the run where its literal stands, with its conditions, and checks what stands beside it."""
+        at = next((i for i, p in enumerate(body.patterns) if p is THE_RUN), None)
+        if at is None or not run.ok:
+            body.patterns.clear()
+            return
+        others = [p for p in body.patterns if p is not THE_RUN]
+        choice = self.statement.choice
+        beside = (
+            others or body.relatives or body.collects or [c for c in body.conditions if isinstance(c, n.NoneInside)]
+        )
+        if choice is not None and (choice.which in ("LONGEST", "SHORTEST") or choice.skip is not None) and beside:
+            message = "a run with LONGEST, SHORTEST or SKIP stands alone in its rule, with conditions"
+            hint = "give the run a rule of its own, and use its event here"
+            self.findings.add("E232", message, choice.span, hint=hint)
+        if self.statement.policy is not None and not others:
+            hint = "what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST"
+            self.findings.add("E229", "POLICY does not apply to a run", self.statement.policy.span, hint=hint)
+        foreign = {v for p in others for v in n.bound_vars(p)} if others else None
+        body.conditions = run.assign(body.conditions, foreign)
+        if choice is not None and choice.which in ("LONGEST", "SHORTEST") and not beside:
+            for condition in body.conditions:
+                message = f"the condition is on the whole run, which {choice.which} chooses first"
+                hint = "give the run a window, or use the times of its parts: `last(end(u)) - start(a)`"
+                self.findings.add("E240", message, condition.span, hint=hint)
+        run.check_others([*others, *(c.pattern for c in body.conditions if isinstance(c, n.NoneInside))])
+        for relative in body.relatives:
+            run.check_anchor(relative)
+        node = run.node()
+        if node is None:
+            body.patterns.clear()
+        else:
+            body.patterns[at] = node
+
+    def _head_of_run(
+        self, run: Runs, args: tuple[Expr, ...], node: n.Node, collects: bool
+    ) -> tuple[tuple[Expr, ...], n.Node]:
+        """The head with variables for the aggregates over iterations, and the body that binds them."""
+        known = len(run.results)
+        if self.statement.choice is None or self.statement.choice.per is None:
+            for arg in args if not collects else ():
+                run.check_implicit_key(arg)
+        args = tuple(run.resolved(arg, collects=collects) for arg in args)
+        run.check_bare(args, "the head")
+        return args, _with_results(node, tuple(run.results.values())) if len(run.results) > known else node
+
+    def _no_event(self, statement: s.EventRule) -> None:
+        if any(isinstance(x, s.While | s.Last) for x in statement.body):
+            hint = "`collect` looks back from a labelled event: `o: order(N), last 5: collect …`"
+        elif tests := [x.name for x in statement.body if isinstance(x, s.Call) and self.symbols.is_test(x.name)]:
+            hint = f"`{tests[0]}` is a function; if it is an event of yours, declare it: `event {tests[0]}(…).`"
+        elif any(isinstance(x, s.Call | s.Name) for x in statement.body):
+            hint = "a rule over static predicates is written with `:-`"
+        else:
+            hint = "name the event that the rule waits for"
+        self.findings.add("E221", "the body of an event rule has no event", statement.head.span, hint=hint)
+
+    def _check_anchors(self, relatives: list[n.Relative]) -> None:
+        """Intervals counted from one another have no first one."""
+        anchors = {r.label: r.anchor for r in relatives}
+        for relative in relatives:
+            way = [relative.label]
+            while way[-1] in anchors and anchors[way[-1]] not in way:
+                way.append(anchors[way[-1]])
+            if anchors.get(way[-1]) == relative.label and self.findings.sound(relative.span):
+                message = f"the interval `{relative.label}` is counted from itself"
+                hint = "count from the label of an event"
+                self.findings.add(
+                    "E224", message, relative.span, Note("the cycle: " + " → ".join([*way, relative.label])), hint=hint
+                )
+                return
+
+    def _having(self, body: Body, run: Runs | None) -> list[n.Condition]:
+        """The conditions on what is collected as a whole; those with an aggregate over iterations belong to the run."""
+        if not body.collects:
+            return []
+        found = [c for c in body.conditions if any(run is None or not run.ranges(a) for a in aggregates_in(c))]
+        body.conditions = [c for c in body.conditions if c not in found]
+        return found
+
+    def _groups(self, body: Body, positive: n.Node, having: list[n.Condition]) -> Groups | None:
+        """What the rule collects; conditions on it are taken from those of the body."""
+        drafts: list[Draft] = []
+        for literal in body.collects:
+            if isinstance(literal, s.While):
+                self.reader.known_label(literal.window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
+            elif literal.count == 0:
+                self.findings.add("E225", "the last 0 are none", literal.span.part(r"\d+"), hint="collect at least one")
+            pattern = self.patterns.pattern(literal.body)
+            if pattern is not None:
+                drafts.append(Draft(literal, pattern))
+        if not drafts:
+            return None
+        return Groups(drafts, positive, body.conditions, having, self.findings)
+
+    def _with_windows(self, body: Body) -> n.Node:
+        """The patterns joined. Facts beside windows by the clock are asked at the end of the events, if there are any."""
+        events = [p for p in body.patterns if not _is_window(p)]
+        if not body.windows or not events:
+            return self._join(body.patterns)
+        node = self._join(events)
+        of_windows = set(body.windows) | {r.label for r in body.relatives}
+        late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
+        named = {v for c in late for v in n.condition_vars(c)} - n.bound_vars(node)
+        first = [c for c in body.conditions if c not in late and not n.condition_vars(c) & named and not body.collects]
+        if first:
+            node = n.Select(node, tuple(first), self.statement.span)
+            body.conditions = [c for c in body.conditions if c not in first]
+        for window in (p for p in body.patterns if _is_window(p)):
+            node = n.Join("AND", node, window, span=self.statement.span)
+        return node
+
+    def _join(self, patterns: list[n.Node]) -> n.Node:
+        """Literals side by side are an AND: the interval covers them all."""
+        node = patterns[0]
+        for pattern in patterns[1:]:
+            node = n.Join("AND", node, pattern, policy=self.policy, span=self.statement.span)
+        return node
+
+
+def _in_order(relatives: list[n.Relative]) -> list[n.Relative]:
+    """Each after the one that it is counted from."""
+    left, done = list(relatives), []
+    while left:
+        waiting = {r.label for r in left}
+        ready = [r for r in left if r.anchor not in waiting] or left
+        done += ready
+        left = [r for r in left if r not in ready]
+    return done
+
+
+def _with_results(node: n.Node, results: tuple[n.Result, ...]) -> n.Node:
+    """The body with all aggregates that its run is asked for."""
+    below = n.mapped(node, lambda part: _with_results(part, results))
+    return replace(below, results=results) if isinstance(below, n.Run) else below
+
+
+def _is_window(pattern: n.Node) -> bool:
+    return isinstance(pattern, n.Label) and isinstance(pattern.input, n.Every)
+
+
+def _fitting(policy: n.Policy, statement: s.EventRule) -> n.Policy:
+    """The program's policy; variables that the rule does not have say nothing about it."""
+    names = {part.name for literal in statement.body for part in s.walk(literal) if isinstance(part, Var)}
+    by = policy.by if policy.by in names else None
+    return replace(
+        policy,
+        by=by,
+        ties=policy.ties if by == policy.by else "longest",
+        per=tuple(v for v in policy.per if v in names),
+    )

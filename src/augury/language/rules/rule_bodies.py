@@ -1,0 +1,208 @@
+"""The literals of an event rule: what is a pattern, a condition, a window or an interval is told by the program's names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from augury.algebra import nodes as n
+from augury.algebra.clock_windows import Windows
+from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE
+from augury.algebra.terms import Const
+from augury.clock import Duration, show_duration
+from augury.errors import Note, Span, misspelt
+from augury.language.rules import syntax as s
+from augury.language.rules.patterns import Patterns
+from augury.language.rules.read_windows import ELSEWHERE, WindowReader
+from augury.language.rules.run_parts import part_labels, run_literal
+from augury.language.rules.show import show_node
+
+THE_RUN = n.Run(())  # stands for the run of a rule until all its conditions are read
+
+
+@dataclass
+class Body:
+    """What the literals of a rule come to."""
+
+    patterns: list[n.Node] = field(default_factory=list)
+    conditions: list[n.Condition] = field(default_factory=list)
+    relatives: list[n.Relative] = field(default_factory=list)
+    collects: list[s.While | s.Last] = field(default_factory=list)
+    windows: dict[str, Windows] = field(default_factory=dict)  # those by the clock, by their labels
+    previous: list[n.Relative] = field(default_factory=list)
+
+
+def collecting(literal: s.Node) -> s.While | s.Last | None:
+    """The literal, where it collects."""
+    match literal:
+        case s.Last() | s.While(collect=True):
+            return literal
+    return None
+
+
+class BodyReader:
+    """Reads the literals of one event rule, and defines the labels of its reader."""
+
+    def __init__(self, patterns: Patterns, literals: tuple[s.Node, ...]) -> None:
+        self.patterns, self.reader, self.literals = patterns, patterns.reader, literals
+        self.symbols, self.findings = patterns.symbols, patterns.findings
+        self._has_run = any(run_literal(literal) is not None for literal in literals)
+        self._collects = any(collecting(literal) is not None for literal in literals)
+        for literal in literals:
+            run, collected = run_literal(literal), collecting(literal)
+            if isinstance(literal, s.Labelled):
+                self._define_label(literal.label, literal.span, literal.body)
+            for part in part_labels(run) if run else ():
+                self._define_label(part.label, part.span, part.body)
+            if collected and collected.label:
+                self._define_label(collected.label, collected.span, collected.body)
+                self.reader.counted_labels.add(collected.label)
+
+    def read(self) -> Body:
+        body = Body()
+        for literal in self.literals:
+            self._literal(literal, body)
+        self._counted_back(body)
+        return body
+
+    def _define_label(self, label: str, span: Span, body: s.Node) -> None:
+        previous, here = self.reader.labels.get(label), span.part(r"\w+")
+        if previous is not None:
+            self.findings.add("E222", f"the label `{label}` is used twice", here, Note("used here first", previous))
+        self.reader.labels.setdefault(label, here)
+        if isinstance(body, s.Name | s.Call):
+            self.reader.labelled.setdefault(label, body.text if isinstance(body, s.Name) else body.name)
+
+    def _literal(self, literal: s.Node, body: Body) -> None:
+        if run_literal(literal) is not None:
+            body.patterns.append(THE_RUN)
+            return
+        match literal:
+            case s.Labelled(body=s.Call() as call) if call.name in RELATIVE:
+                relative = self._relative(literal, call)
+                if relative is not None:
+                    body.relatives.append(relative)
+            case s.Labelled(body=s.Call(name="every") as call) if not self.symbols.is_event("every"):
+                windows = WindowReader(call, self.symbols.tick, self.findings).windows()
+                if windows is not None:
+                    body.windows[literal.label] = windows
+                    body.patterns.append(n.Label(literal.label, n.Every(windows, call.span), literal.span))
+            case s.Labelled(body=s.Call(name="previous") as call) if not self.symbols.is_event("previous"):
+                self._previous(literal, call, body)
+            case s.Labelled(body=s.Call() as call) if call.name.lower() in ELSEWHERE and self._a_length(call):
+                message = f"`{call.name}` is not a word of the language"
+                hint = "windows by the clock are `w: every(1h)`, and `w: every(1h, 5min)` where they hop"
+                self.findings.add("E268", message, call.span.part(r"\w+"), hint=hint)
+            case s.Labelled(body=s.Call() as call) if self._meant_relative(call):
+                close = misspelt(call.name, RELATIVE)
+                message = f"unknown relative temporal event `{call.name}`"
+                hint = f"did you mean `{close}`?"
+                self.findings.add("E201", message, call.span.part(r"\w+"), hint=hint)
+            case s.Labelled():
+                pattern = self.patterns.pattern(literal.body)
+                if pattern is not None:
+                    body.patterns.append(n.Label(literal.label, pattern, literal.span))
+            case s.While(collect=False):
+                self.reader.known_label(literal.window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
+                pattern = self.patterns.pattern(literal.body)
+                if pattern is not None:
+                    body.conditions.append(n.NoneInside(literal.window, pattern, span=literal.span))
+            case s.While() | s.Last():
+                body.collects.append(literal)
+            case s.Cut():
+                hint = "to take one of several events, use a policy: `a SEQ[recent] b`"
+                self.findings.add("E218", "a cut belongs to a static rule", literal.span, hint=hint)
+            case s.Group() if not all(self._is_condition(item) for item in literal.items):
+                hint = "write the literals without parentheses, or join patterns with AND"
+                self.findings.add("E228", "a list of literals stands where one is expected", literal.span, hint=hint)
+            case _ if self._is_condition(literal):
+                reader = replace(self.reader, in_run=self._has_run, may_aggregate=self._collects)
+                body.conditions.extend(reader.conditions(literal))
+            case _:
+                pattern = self.patterns.pattern(literal)
+                if pattern is not None:
+                    body.patterns.append(pattern)
+
+    def _is_condition(self, node: s.Node) -> bool:
+        """Whether a literal tests or binds rather than matches events."""
+        symbols, labels = self.symbols, self.reader.labels
+        match node:
+            case s.Chain() | s.Among() | s.Between() | s.WithinSet() | s.Group() | s.Not(between=None) | s.Was():
+                return True
+            case s.Binary(left=s.Name(text=left), right=s.Name(text=right)) if node.op.lower() in RELATIONS:
+                return node.op not in OPERATORS or (left in labels and right in labels)
+            case s.Binary(op="AND" | "OR"):
+                return self._is_condition(node.left) and self._is_condition(node.right)
+            case s.Call(name=name, args=args):
+                if name == "sparql" and not symbols.is_event(name):
+                    return True
+                if symbols.is_property(name) and len(args) == 2:  # an event with such a name is declared, or derived
+                    return True
+                aggregate = symbols.aggregates.get(name) if self._collects or self._has_run else None
+                tests = symbols.is_test(name) or (aggregate is not None and aggregate.result == "bool")
+                return symbols.is_static(name) or (tests and not symbols.is_event(name))
+            case s.Name(text=name):
+                return symbols.is_static(name)
+            case Const(value=bool()):
+                return True
+        return False
+
+    def _a_length(self, call: s.Call) -> bool:
+        lengths = any(isinstance(a, Const) and isinstance(a.value, Duration) for a in call.args)
+        return lengths and not self.symbols.is_event(call.name)
+
+    def _previous(self, literal: s.Labelled, call: s.Call, body: Body) -> None:
+        """`v: previous(w)`, once all windows are read."""
+        match call.args:
+            case (s.Name() as anchor,) if self.reader.known_label(anchor.text, anchor.span):
+                body.previous.append(n.Relative(literal.label, "previous", anchor.text, 0, literal.span))
+            case (s.Name(),):
+                pass
+            case _:
+                hint = f"write `{literal.label}: previous(w)`"
+                self.findings.add("E268", "`previous` takes the label of a window by the clock", call.span, hint=hint)
+
+    def _counted_back(self, body: Body) -> None:
+        """The windows that `previous` counts in; of a window before that one, the same."""
+        for relative in body.previous:
+            chain = {r.label: r.anchor for r in body.previous}
+            anchor = relative.anchor
+            while anchor in chain and anchor not in body.windows:
+                anchor = chain[anchor] if chain[anchor] != relative.label else relative.label
+                if anchor == relative.label:
+                    break
+            if anchor in body.windows:
+                body.relatives.append(replace(relative, windows=body.windows[anchor]))
+            elif self.findings.sound(relative.span):
+                hint = "`previous` is the window before one of `every`"
+                self.findings.add("E268", f"`{relative.anchor}` is no window by the clock", relative.span, hint=hint)
+
+    def _meant_relative(self, call: s.Call) -> bool:
+        """Whether `extends(o, 6h)` looks like a relative temporal event."""
+        match call.args:
+            case (s.Name(text=anchor), Const(value=Duration())) if anchor in self.reader.labels:
+                return not self.symbols.is_event(call.name) and misspelt(call.name, RELATIVE) is not None
+        return False
+
+    def _relative(self, literal: s.Labelled, call: s.Call) -> n.Relative | None:
+        match call.args:
+            case (s.Name() as anchor, Const(value=Duration()) as length):
+                if not self.reader.known_label(anchor.text, anchor.span):
+                    return None
+                tick = self.symbols.tick
+                if tick is not None and self.reader.length(length) % tick:
+                    message = f"{length.span.quoted} is not a whole number of ticks of {show_duration(tick)}"
+                    hint = "declare a finer tick"
+                    self.findings.add("E224", message, length.span, hint=hint)
+                    return None
+                return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
+            case (s.Name() as anchor, Const(value=int() | float()) as length):
+                if self.symbols.tick is None:
+                    hint = f"write `{show_node(length)}s` or `{show_node(length)}min`; ticks count where the program declares `tick`"
+                    self.findings.add("E224", "a duration needs a unit", length.span, hint=hint)
+                    return None
+                if self.reader.known_label(anchor.text, anchor.span):
+                    return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
+                return None
+        hint = f"write `{literal.label}: {call.name}(o, 6h)`"
+        self.findings.add("E224", f"`{call.name}` takes a label and a duration", call.span, hint=hint)
+        return None

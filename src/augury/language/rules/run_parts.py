@@ -1,0 +1,213 @@
+"""The parts of a run (SEMANTICS 10): the literal that it is, each part, the key, and what each iteration has of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+from augury.algebra import nodes as n
+from augury.algebra.terms import Var, show, variables
+from augury.algebra.terms import walk as walk_terms
+from augury.errors import Findings, Note, Span
+from augury.language.rules import syntax as s
+from augury.language.rules.patterns import Patterns
+from augury.language.rules.show import show_node
+
+OWN_RULE = "give the run a rule of its own, and use its event here"
+
+
+@dataclass(frozen=True)
+class RunLiteral:
+    """A literal that is a run: the chain, and what stands around it."""
+
+    chain: s.Node
+    conditions: tuple[s.Node, ...]
+    windows: tuple[s.Window, ...]
+    label: str | None
+    span: Span
+
+
+def run_literal(literal: s.Node) -> RunLiteral | None:
+    """A literal as a run, if it is one: `r: (a NEXT b+).1h WHERE c`."""
+    label = literal.label if isinstance(literal, s.Labelled) else None
+    node = literal.body if isinstance(literal, s.Labelled) else literal
+    conditions: list[s.Node] = []
+    windows: list[s.Window] = []
+    while isinstance(node, s.Where | s.Window):
+        if isinstance(node, s.Where):
+            conditions.insert(0, node.condition)
+        else:
+            windows.append(node)
+        node = node.pattern
+    if not s.is_run(node):
+        return None
+    return RunLiteral(node, tuple(conditions), tuple(windows), label, literal.span)
+
+
+def part_labels(run: RunLiteral) -> Iterator[s.Labelled]:
+    """The labels inside a run."""
+    for operand in s.run_operands(run.chain):
+        node = operand.pattern if isinstance(operand, s.Quantified) else operand
+        while isinstance(node, s.Labelled | s.Where):
+            if isinstance(node, s.Labelled):
+                yield node
+            node = node.body if isinstance(node, s.Labelled) else node.pattern
+
+
+@dataclass
+class Draft:
+    """A part as it is read."""
+
+    node: n.Node
+    label: str | None
+    least: int
+    most: int | None
+    written: list[s.Node]
+    span: Span
+    own: set[str] = field(default_factory=set)
+    where: list[n.Condition] = field(default_factory=list)
+    after: list[n.Condition] = field(default_factory=list)
+
+    @property
+    def repeats(self) -> bool:
+        return self.most is None or self.most > 1
+
+    @property
+    def vars(self) -> set[str]:
+        return n.bound_vars(self.node)
+
+
+class RunParts:
+    """The parts of the run of a rule. `ok` is false once something was reported that the rest rests on."""
+
+    def __init__(self, patterns: Patterns, literal: RunLiteral, choice: s.Choice | None) -> None:
+        self.patterns, self.reader, self.literal = patterns, patterns.reader, literal
+        self.choice = choice or s.Choice()
+        self.findings: Findings = patterns.findings
+        self.key: tuple[str, ...] = ()
+        self.drafts: list[Draft] = []
+        self.links: list[n.Link] = []
+        self.ok = self._read_parts()
+        if self.ok:
+            self._find_key()
+            self._find_own()
+
+    def _error(self, code: str, message: str, span: Span, *notes: Note, hint: str | None = None) -> None:
+        self.findings.add(code, message, span, *notes, hint=hint)
+        self.ok = False
+
+    def _read_parts(self) -> bool:
+        operators = s.run_operators(self.literal.chain)
+        for operator in operators:
+            if operator.policy is not None:
+                message = f"{operator.op} takes no policy inside a run"
+                hint = "what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST"
+                self.findings.add("E229", message, operator.policy.span, hint=hint)
+        self.links = [cast(n.Link, operator.op) for operator in operators]
+        read = [self._read_part(operand) for operand in s.run_operands(self.literal.chain)]
+        self.drafts = [draft for draft in read if draft is not None]
+        return len(self.drafts) == len(read)
+
+    def _read_part(self, operand: s.Node) -> Draft | None:
+        node, least, most = operand, 1, cast("int | None", 1)
+        if isinstance(operand, s.Quantified):
+            node, least, most = operand.pattern, operand.least, operand.most
+            if most is not None and (most == 0 or most < least):
+                message = "a part comes at least once" if most == 0 else f"a part cannot come {least} to {most} times"
+                hint = "`*` is any number, `?` once or not at all, `{2,5}` two to five times"
+                self._error("E234", message, operand.span.part(r"\{[^{]*\}$"), hint=hint)
+                return None
+        label: str | None = None
+        written: list[s.Node] = []
+        while isinstance(node, s.Labelled | s.Where):
+            if isinstance(node, s.Labelled):
+                label, node = node.label, node.body
+            else:
+                written.append(node.condition)
+                node = node.pattern
+        pattern = self._atoms(node)
+        if pattern is None:
+            return None
+        named = pattern if label is None else n.Label(label, pattern, operand.span)
+        return Draft(named, label, least, most, written, operand.span)
+
+    def _atoms(self, node: s.Node) -> n.Node | None:
+        """An event, or several joined by OR."""
+        match node:
+            case s.Call() | s.Name():
+                return self.patterns.pattern(node)
+            case s.Binary(op="OR"):
+                sides = [self._branch(operand) for operand in s.joined(node)]
+                if None in sides:
+                    return None
+                whole, *others = [side for side in sides if side is not None]
+                for side in others:
+                    whole = n.Either(whole, side, node.span)
+                return whole
+            case s.Quantified():
+                hint = "one quantifier a part: `{2,5}`, `+`, `*` or `?`"
+                self._error("E233", "a quantifier stands on another one", node.span, hint=hint)
+            case s.Binary() if node.op in s.RUN_OPS:
+                message = f"`{show_node(node)}` is a part of a run, and a part is an event"
+                hint = "write the chain without parentheses, or " + OWN_RULE.replace("the run", "it")
+                self._error("E233", message, node.span, hint=hint)
+            case s.Binary() if not node.parens:
+                hint = "a run is a chain of NEXT, THEN and SEQ; derive an event from the rest, by a rule of its own"
+                self._error("E233", f"{node.op} stands in a run", node.span, hint=hint)
+            case _:
+                hint = "a part is an event, or several joined by OR in parentheses, with its conditions"
+                self._error("E233", f"`{show_node(node)}` cannot be a part of a run", node.span, hint=hint)
+        return None
+
+    def _branch(self, node: s.Node) -> n.Node | None:
+        """A branch of OR, with conditions on it alone."""
+        if isinstance(node, s.Call | s.Name) or (
+            isinstance(node, s.Where) and isinstance(node.pattern, s.Call | s.Name)
+        ):
+            return self.patterns.pattern(node)
+        return self._atoms(node)
+
+    def _scans(self) -> list[n.Scan]:
+        return [scan for draft in self.drafts for scan in n.scans(draft.node)]
+
+    def _find_key(self) -> None:
+        if self.choice.per is not None:
+            self.key = tuple(dict.fromkeys(v.name for v in self.choice.per))
+            for variable in self.choice.per:
+                lacking = next((scan for scan in self._scans() if variable not in scan.args), None)
+                if lacking is not None:
+                    message = f"`{variable.name}` is no argument of `{show_scan(lacking)}`, so it cannot be the key"
+                    hint = "every event of a run has the key as an argument of its own; `PER ()` is no key"
+                    self._error("E235", message, variable.span, Note("this part", lacking.span), hint=hint)
+                    return
+            return
+        has = [{a.name for a in scan.args if isinstance(a, Var)} for scan in self._scans()]
+        self.key = tuple(sorted(set.intersection(*has)))
+        if len(self.drafts) == 1:
+            names = [a.name for a in self._scans()[0].args if isinstance(a, Var) and a.name in self.key]
+            some = f"`PER ({names[0]})`, or " if names else ""
+            hint = f"end the rule with {some}`PER ()` for all events together"
+            self._error("E235", "a run of one part says what it is a run of", self.literal.chain.span, hint=hint)
+
+    def _find_own(self) -> None:
+        seen = set(self.key)
+        for number, draft in enumerate(self.drafts):
+            for before in self.drafts[:number]:
+                self._no_arguments(before, n.scans(draft.node), "another part")
+            if draft.repeats:
+                draft.own = draft.vars - seen
+            seen |= draft.vars
+
+    def _no_arguments(self, draft: Draft, scans: Iterable[n.Scan], where: str) -> None:
+        """The own variables of a part are no arguments elsewhere."""
+        for scan in scans:
+            for name in sorted(variables(*scan.args) & draft.own):
+                span = next(v.span for a in scan.args for v in walk_terms(a) if isinstance(v, Var) and v.name == name)
+                message = f"`{name}` has a value in each iteration of {draft.span.quoted}, and cannot be an argument of {where}"
+                hint = f"give the argument a variable of its own, and compare it: `{name}2 = last({name})`"
+                self._error("E236", message, span, hint=hint)
+
+
+def show_scan(scan: n.Scan) -> str:
+    return f"{scan.type}({', '.join(show(a) for a in scan.args)})" if scan.args else scan.type
