@@ -197,6 +197,17 @@ def test_an_annotation_that_cannot_be_read_is_any_or_told() -> None:
         type_of({"not": "a type"}, "the function `f`", declared=True)
 
 
+@pytest.mark.parametrize("engine", ["embedded", "reference"])
+def test_a_function_that_raises_inside_an_aggregate_is_named(engine: str) -> None:
+    def bad(x: int) -> int:
+        raise ValueError("no")
+
+    program = augury.compile("total(sum(bad(X))) <- i: b, last 3: collect a(X).", functions=[function(bad)])
+    with pytest.raises(RunError) as failure:
+        augury.run(program, [Event("a", (1,), 1), Event("b", (), 2)], clock="logical", engine=engine)
+    assert str(failure.value) == "the function `bad` raised ValueError: no\n  in rule `total`, called as bad(1)"
+
+
 # Aggregates
 
 
