@@ -184,11 +184,7 @@ class Stream(Outputs):
         found = [pipeline.checked(s).withColumn(_TIME, now if s.tells_time else never) for s in pipeline.sources]
         delay = self.lateness // 1000 if calendar else self.lateness
         events = reduce(DataFrame.unionByName, found).withWatermark(_TIME, f"{delay} milliseconds")
-        usable = F.lit(False)
-        for type in types:
-            own = F.col("type") == pipeline.layout.codes[type]
-            where = None if type in spread.plan.derived else pipeline.where(type, spread.plan, stage)
-            usable = usable | (own if where is None else own & where)
+        usable = pipeline.usable(types, spread.plan, stage)
         if pipeline.ops:
             usable = usable | F.col("revoke")
         # The condition mentions the time: one that does not would be moved below the watermark, which all events tell.
