@@ -317,25 +317,22 @@ class _Scope:
 
 
 def _any_of(*parts: Truth) -> Truth:
-    columns = [p for p in parts if not isinstance(p, bool)]
-    return (
-        True
-        if True in [p for p in parts if isinstance(p, bool)]
-        else reduce(operator.or_, columns)
-        if columns
-        else False
-    )
+    return _combined(parts, True, operator.or_)
 
 
 def _all_of(*parts: Truth) -> Truth:
-    columns = [p for p in parts if not isinstance(p, bool)]
-    return (
-        False
-        if False in [p for p in parts if isinstance(p, bool)]
-        else reduce(operator.and_, columns)
-        if columns
-        else True
-    )
+    return _combined(parts, False, operator.and_)
+
+
+def _combined(parts: Iterable[Truth], decides: bool, combine: Callable[[Any, Any], Column]) -> Truth:
+    """All parts as one; one that `decides` is the whole, the opposite of it is left out."""
+    columns: list[Column] = []
+    for part in parts:
+        if not isinstance(part, bool):
+            columns.append(part)
+        elif part == decides:
+            return decides
+    return reduce(combine, columns) if columns else not decides
 
 
 def _in_order(tests: Iterable[_Test]) -> _Test:
