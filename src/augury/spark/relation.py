@@ -6,7 +6,8 @@ is of kind `json`, where equal values are one text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from augury.algebra.plan import Attribute
+from augury.algebra.terms import Const, Expr, Var
 from augury.clock import Duration, Timestamp
 from augury.columns.column import column_of
 from augury.knowledge.fact_table import FactTable
@@ -54,6 +56,22 @@ class Relation:
         """The facts with wider kinds."""
         made = zip(self.columns, self.kinds, kinds, strict=True)
         return self.frame.select(*(canonical(F.col(c), k, t).cast(sql_type(t)).alias(c) for c, k, t in made))
+
+    def asked(
+        self, args: Sequence[Expr], wanted: Collection[str], prefix: str
+    ) -> tuple[DataFrame, dict[str, tuple[Column, str]]]:
+        """The facts that an atom asks for; of its variables that are wanted the column, under a new name, and the kind."""
+        where, places = list[Column](), dict[str, int]()
+        for i, (arg, column, kind) in enumerate(zip(args, map(F.col, self.columns), self.kinds, strict=True)):
+            if isinstance(arg, Const):
+                where.append(same(column, kind, *constant(arg.value)) if arg.value is not None else F.lit(False))
+            elif isinstance(arg, Var):
+                first = places.setdefault(arg.name, i)
+                where += [same(column, kind, F.col(f"c{first}"), self.kinds[first])] if first < i else []
+        kept = {v: i for v, i in places.items() if v in wanted}
+        picked = [F.col(f"c{i}").alias(f"{prefix}{i}") for i in kept.values()] or [F.lit(1).alias(prefix)]
+        values = {v: (F.col(f"`{prefix}{i}`"), self.kinds[i]) for v, i in kept.items()}
+        return self.frame.where(all_of(where)).select(*picked), values
 
     def table(self, name: str) -> FactTable:
         """The facts fetched."""
@@ -162,6 +180,11 @@ def constant(value: Value) -> tuple[Column, str]:
     if kind == "json" or (kind == "int" and not MIN_INT <= int(value) <= MAX_INT):  # type: ignore[arg-type]
         raise NotJoined("a rule has a nested term, which Spark cannot compare")
     return F.lit(raw_value(value)).cast(sql_type(kind)), kind
+
+
+def all_of(conditions: Iterable[Column]) -> Column:
+    found = list(conditions)
+    return reduce(operator.and_, found) if found else F.lit(True)
 
 
 def same(left: Column, one: str, right: Column, other: str) -> Column:
