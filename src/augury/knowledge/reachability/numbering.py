@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.jit import Array, Kernel, count_work, helper
+from augury.columns.kernels.hashing import mixed
+from augury.jit import Array, Kernel, count_work
 
 
 def grown(array: Array, size: int, fill: int) -> Array:
@@ -18,21 +19,13 @@ def grown(array: Array, size: int, fill: int) -> Array:
     return larger
 
 
-@helper
-def hashed(x: int, y: int) -> int:
-    """A hash of two numbers of 31 bits. No product exceeds 63 bits, so that it is the same uncompiled."""
-    h = (x * 668265263) & 0x3FFFFFFFFFFFFFFF
-    h = (((h ^ (h >> 29)) & 0x7FFFFFFF) ^ y) * 374761393 & 0x3FFFFFFFFFFFFFFF
-    return (h ^ (h >> 27)) & 0x7FFFFFFF
-
-
 @Kernel
 def number(codes: Array, table: Array, n: int, known: Array, ids: Array) -> int:
     """The number of each code; new ones are added from `n` on while `known` has room, else -1. How many there are then."""
     mask = len(table) - 1
     for i in range(len(codes)):
         code = codes[i]
-        b = hashed(code & 0x7FFFFFFF, (code >> 31) & 0x7FFFFFFF) & mask
+        b = mixed(0, code) & mask
         while table[b, 1] >= 0 and table[b, 0] != code:
             b = (b + 1) & mask
         if table[b, 1] < 0 and n < len(known):

@@ -18,7 +18,7 @@ from augury.knowledge.reachability.edges import (
     remove,
     with_room,
 )
-from augury.knowledge.reachability.indexing import STEPS, Changes, Scratch, indexed, no_index, with_room_for
+from augury.knowledge.reachability.indexing import STEPS, Changes, Scratch, indexed, no_index
 from augury.knowledge.reachability.numbering import Numbering, grown
 from augury.knowledge.reachability.searches import shortest, spread, still, walk
 
@@ -182,7 +182,8 @@ class Reach:
         """Adds edges between nodes; the numbers of those that were not there."""
         numbers, n = self._numbers.add(_pair(us, vs)), self._nodes.n
         seen, queue, count = self._scratch
-        self._edges, self._index = with_room(self._edges, self._numbers.n, n), with_room_for(self._index, n)
+        self._edges = with_room(self._edges, self._numbers.n, n)
+        self._index = self._index._replace(component=grown(self._index.component, n, -1))  # what is new is in none
         self._scratch = Scratch(grown(seen, n, 0), grown(queue, n, 0), count)
         added = np.empty(len(us), np.int64)
         return added[: add(numbers, us, vs, self._edges, added)]
