@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -39,24 +40,21 @@ def places(clause: Clause) -> list[tuple[int, Predicate]]:
 
 
 def kinds_of(
-    clauses: Mapping[Predicate, Sequence[Clause]], given: Mapping[Predicate, Relation], goal: Predicate
+    clauses: Mapping[Predicate, Sequence[Clause]], base: Mapping[Predicate, Relation], goal: Predicate
 ) -> dict[Predicate, tuple[str, ...]]:
-    """The kinds of all arguments: of facts as given, of answers what clauses put into their heads."""
-    listed = [c for own in clauses.values() for c in own]
-    everything = {goal, *clauses, *given, *(call for c in listed for call in calls(c))}
+    """The kinds of all arguments: of facts those of their columns, of answers what clauses put into their heads."""
+    listed = list(chain.from_iterable(clauses.values()))
+    everything = {goal, *clauses, *base, *(call for c in listed for call in calls(c))}
     found: dict[Predicate, list[str | None]] = {
-        p: list(given[p].kinds) if p in given else [None] * p[1] for p in everything
+        p: list(base[p].kinds) if p in base else [None] * p[1] for p in everything
     }
     changed = True
     while changed:
         changed = False
         for clause in listed:
-            own = _variable_kinds(clause, found)
-            mine = found[clause.name, len(clause.args)]
-            for i, arg in enumerate(clause.args):
-                new = common_kind(mine[i], _kind(arg, own))
-                if new != mine[i]:
-                    mine[i], changed = new, True
+            known, head = _variable_kinds(clause, found), (clause.name, len(clause.args))
+            wider = [common_kind(kind, _kind(arg, known)) for kind, arg in zip(found[head], clause.args, strict=True)]
+            changed, found[head] = changed or wider != found[head], wider
     return {p: tuple(kind or "json" for kind in kinds) for p, kinds in found.items()}
 
 
@@ -109,17 +107,17 @@ class Body:
 
     def check(self) -> None:
         """Comparisons of an order are of values that have one."""
-        own = _variable_kinds(self.clause, self.kinds)
+        known = _variable_kinds(self.clause, self.kinds)
         for condition in self.clause.body:
             if isinstance(condition, Compare):
-                one, other = (_kind(side, own) or "json" for side in (condition.left, condition.right))
-                if "duration" in (one, other) and ({one, other} & (NUMBERS | {"json"})):
+                left, right = (_kind(side, known) or "json" for side in (condition.left, condition.right))
+                if "duration" in (left, right) and ({left, right} & (NUMBERS | {"json"})):
                     raise NotJoined("a rule compares a duration with a number")
                 if condition.op in _ORDER:
-                    comparable(F.lit(0), one, F.lit(0), other)
+                    comparable(F.lit(0), left, F.lit(0), right)
             elif isinstance(condition, Holds | Unless):
                 for arg in condition.args:
-                    _kind(arg, own)
+                    _kind(arg, known)
 
     def answers(self, read: Callable[[int, Predicate], Relation], first: int | None = None) -> DataFrame:
         """The answers; `read` gives the facts for the condition at a place, the one at `first` begins."""

@@ -23,12 +23,13 @@ from augury.algebra.transitive import transitive
 
 Clauses = Mapping[Predicate, Sequence[Clause]]
 Mode = tuple[bool, ...]  # which arguments are bound
+_SEEDS = "asked by events"  # a name that no predicate of a program has
 _X, _Y, _Z = Var("X"), Var("Y"), Var("Z")
 
 
 @dataclass(frozen=True)
 class Demand:
-    """Clauses that answer `goal`, from facts and what is in `asked`: values of its arguments at `places`.
+    """Clauses that answer `goal`, from facts and what is in `seeds`: values of its arguments at `places`.
 
     Of transitive closures, `closures` has the edges by which one goes on from what is asked for; None for a whole one.
     """
@@ -36,7 +37,7 @@ class Demand:
     goal: Predicate
     clauses: dict[Predicate, list[Clause]]
     closures: dict[Predicate, Predicate | None]
-    asked: Predicate | None = None
+    seeds: Predicate | None = None
     places: tuple[int, ...] = ()
 
 
@@ -51,7 +52,9 @@ def demand(clauses: Clauses, predicate: Predicate, bound: Iterable[int] = ()) ->
     call = rewriting.call(predicate, mode)
     rewriting.rewrite()
     at = tuple(i for i, bound in enumerate(call.mode) if bound)
-    return Demand(call.answers, rewriting.made, rewriting.closures, call.asked, at)
+    values = tuple(Var(f"X{i}") for i in at)
+    rewriting.made.setdefault(call.asked, []).append(Clause(call.asked[0], values, (Holds(_SEEDS, values),)))
+    return Demand(call.answers, rewriting.made, rewriting.closures, (_SEEDS, len(at)), at)
 
 
 def recursive(clauses: Clauses) -> set[Predicate]:

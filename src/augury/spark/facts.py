@@ -141,7 +141,7 @@ class _ManyFacts:
     """Facts that are many: joined where every condition that rests on them can be, else sent."""
 
     def __init__(self, known: FactPlan, big: Mapping[str, DataFrame | Relation], beside: Facts, many: int) -> None:
-        self.given, self.plan, self.big, self.many = known, known.plan, big, many
+        self.known, self.plan, self.big, self.many = known, known.plan, big, many
         self.sent: dict[str, str] = {}  # and why
         frames: dict[Predicate, DataFrame | Relation] = {}
         for name, frame in big.items():
@@ -163,7 +163,7 @@ class _ManyFacts:
                 self.sent |= dict.fromkeys(self._below(refused.predicate) - self.sent.keys(), refused.reason)
         sources = self._enriched(uses)
         left = self._asked(plan)
-        facts = self.given.facts
+        facts = self.known.facts
         for name in [n for n in self.big if n in {p[0] for p in left}]:
             facts += self._send(name, clock)
         if uses:
@@ -171,7 +171,7 @@ class _ManyFacts:
         joined = tuple(
             n for n in self.big if any(n in self._below(use.predicate) for use in uses) and n not in self.sent
         )
-        return FactPlan(plan, sources, facts, joined, self.given.streams)
+        return FactPlan(plan, sources, facts, joined, self.known.streams)
 
     def _below(self, predicate: Predicate) -> set[str]:
         return {name for name, _ in self.rules.reads(predicate)} & self.big.keys()
@@ -231,12 +231,12 @@ class _ManyFacts:
         """Whether all events of a scan are those of a DataFrame."""
         type = (scan.type, len(scan.args))
         return type not in self.plan.derived and not any(
-            s.facts_of and any(p.type == type for p in s.parts) for s in self.given.sources
+            s.facts_of and any(p.type == type for p in s.parts) for s in self.known.sources
         )
 
     def _check_kinds(self, uses: Sequence[_Use], kinds: Mapping[Predicate, tuple[str, ...]]) -> None:
         """Columns that are compared have values that can be."""
-        parts = {p.type: p.kinds for s in self.given.sources for p in s.parts}
+        parts = {p.type: p.kinds for s in self.known.sources for p in s.parts}
         for use in uses:
             own, asked = parts.get(use.type), kinds[use.predicate]
             if own is None:  # there are no events of the type
@@ -261,7 +261,7 @@ class _ManyFacts:
     # Joins
 
     def _enriched(self, uses: Sequence[_Use]) -> list[Source]:
-        sources = list(self.given.sources)
+        sources = list(self.known.sources)
         found: dict[Predicate, Relation] = {}  # by the type of the events that have them
         for use in uses:
             source = _source_of(use, sources)
@@ -269,17 +269,17 @@ class _ManyFacts:
                 continue
             if use.alias not in found:
                 alike = [u for u in uses if u.predicate == use.predicate and u.places == use.places]
-                given = [(u, s) for u in alike if (s := _source_of(u, sources)) is not None and u.alias not in found]
-                found |= dict.fromkeys([u.alias for u, _ in given], self._answers(use, given))
+                asking = [(u, s) for u in alike if (s := _source_of(u, sources)) is not None and u.alias not in found]
+                found |= dict.fromkeys([u.alias for u, _ in asking], self._answers(use, asking))
             sources.append(_joined(source, use, found[use.alias], self.plan.static.get(use.predicate[0], ())))
         return sources
 
-    def _answers(self, use: _Use, given: Sequence[tuple[_Use, Source]]) -> Relation:
+    def _answers(self, use: _Use, asking: Sequence[tuple[_Use, Source]]) -> Relation:
         """The answers that some uses ask for: of a predicate that recurs, those for the values that events have."""
         deep = use.predicate in recursive(self.rules.clauses)
-        if not deep or any(s.frame.isStreaming for _, s in given):
+        if not deep or any(s.frame.isStreaming for _, s in asking):
             return self.rules.answers(use.predicate)
-        return self.rules.answers(use.predicate, Seeds(use.places, united([_values(u, s) for u, s in given])))
+        return self.rules.answers(use.predicate, Seeds(use.places, united([_values(u, s) for u, s in asking])))
 
 
 class _Refused(Exception):
@@ -429,9 +429,9 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     kinds = _joined_kinds(use, facts.kinds, declared)
     names = {v: f"augury {use.alias[0]} {i}" for v, i in use.fresh.items()}
     asks, events = _asks(source, use), _events(source, use.type)
-    table, said = facts.asked(use.condition.args, {*asks, *names}, "augury fact ")
-    made = [_as_event(*said[v], kinds[v]).alias(name) for v, name in names.items()]
-    frame = events.join(table, all_of(same(*asks[v], *said[v]) for v in asks))
+    table, answers = facts.asked(use.condition.args, {*asks, *names}, "augury fact ")
+    made = [_as_event(*answers[v], kinds[v]).alias(name) for v, name in names.items()]
+    frame = events.join(table, all_of(same(*asks[v], *answers[v]) for v in asks))
     frame = frame.select(*(f"`{c}`" for c in events.columns), *made)
     own = frozenset(part.columns) if part.own is None else part.own
     more = Part(use.alias, (*part.columns, *names.values()), (*part.kinds, *kinds.values()), own=own)

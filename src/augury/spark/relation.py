@@ -187,25 +187,25 @@ def all_of(conditions: Iterable[Column]) -> Column:
     return reduce(operator.and_, found) if found else F.lit(True)
 
 
-def same(left: Column, one: str, right: Column, other: str) -> Column:
+def same(left: Column, left_kind: str, right: Column, right_kind: str) -> Column:
     """Where two values are equal; null or false where they are not."""
-    if one == other or {one, other} <= _DOUBLES:
+    if left_kind == right_kind or {left_kind, right_kind} <= _DOUBLES:
         return left == right
-    if {one, other} <= NUMBERS:
-        return (left if one == "int" else whole(left)) == (right if other == "int" else whole(right))
-    if "json" in (one, other):
-        return canonical(left, one, "json") == canonical(right, other, "json")
+    if {left_kind, right_kind} <= NUMBERS:
+        return (left if left_kind == "int" else whole(left)) == (right if right_kind == "int" else whole(right))
+    if "json" in (left_kind, right_kind):
+        return canonical(left, left_kind, "json") == canonical(right, right_kind, "json")
     return F.lit(False)
 
 
-def differ(left: Column, one: str, right: Column, other: str) -> Column:
-    return left.isNotNull() & right.isNotNull() & ~F.coalesce(same(left, one, right, other), F.lit(False))
+def differ(left: Column, left_kind: str, right: Column, right_kind: str) -> Column:
+    return left.isNotNull() & right.isNotNull() & ~F.coalesce(same(left, left_kind, right, right_kind), F.lit(False))
 
 
-def comparable(left: Column, one: str, right: Column, other: str) -> tuple[Column, Column]:
+def comparable(left: Column, left_kind: str, right: Column, right_kind: str) -> tuple[Column, Column]:
     """Two values of kinds that have an order."""
-    if one == other and one != "json":
+    if left_kind == right_kind and left_kind != "json":
         return left, right
-    if {one, other} <= NUMBERS:
-        return double(left, one), double(right, other)
+    if {left_kind, right_kind} <= NUMBERS:
+        return double(left, left_kind), double(right, right_kind)
     raise NotJoined("a rule asks for the order of values of different types")

@@ -31,7 +31,7 @@ from augury.spark.bodies import Body, calls, kinds_of, places
 from augury.spark.demand import Demand, demand
 from augury.spark.relation import NotJoined, Relation, empty, of_facts, of_frame, same, united
 
-_FACTS = "facts of "  # before the name of a predicate that has rules as well: what is given of it
+_FACTS = "facts of "  # before the name of a predicate that has rules as well: its facts
 _FEW = 10_000  # rows that may go through the driver from one round to the next
 _PARTS = 8  # rounds after which what is known is put together
 _STRIDE = 8  # rounds after which steps become longer
@@ -61,17 +61,19 @@ class StaticRules:
         self.plan, self.frames = plan, dict(frames)
         self.varying = {*varying, *small.timed, *(name for name, _ in plan.made)}
         clauses = [*plan.clauses, *entailing(small.predicates)]
-        rules, own = divided(clauses)
+        rules, ground = divided(clauses)
         self.small: dict[Predicate, list[FactTable]] = {}
-        for table in [*Facts.of(own).tables, *small.tables]:
+        for table in [*Facts.of(ground).tables, *small.tables]:
             self.small.setdefault((table.name, table.arity), []).append(table)
         called = set[Predicate]().union(*reads_of([clauses]).values())
-        self.clauses = {p: [one for clause in found for one in expanded(clause, called)] for p, found in rules.items()}
+        self.clauses = {
+            p: [option for clause in listed for option in expanded(clause, called)] for p, listed in rules.items()
+        }
         for name, arity in self.clauses.keys() & {*self.frames, *self.small}:
             args = tuple(Var(f"X{i}") for i in range(arity))
             self.clauses[name, arity].append(Clause(name, args, (Holds(_FACTS + name, args),)))
         self._reads = reads_of(self.clauses.values())
-        self._given: dict[Predicate, Relation | None] = {}
+        self._base: dict[Predicate, Relation | None] = {}
         self.rounds: list[tuple[Predicate, list[int]]] = []  # of the last evaluation: how many rows each round found
 
     @property
@@ -123,17 +125,17 @@ class StaticRules:
     def _evaluation(self, wanted: Demand, seeds: Seeds | None) -> _Evaluation:
         called = {call for listed in wanted.clauses.values() for c in listed for call in calls(c)}
         asked = {wanted.goal, *called} - wanted.clauses.keys()
-        given = {p: found for p in asked if (found := self._facts(p)) is not None}
-        if wanted.clauses and any(relation.opaque for relation in given.values()):
+        base = {p: facts for p in asked if (facts := self._facts(p)) is not None}
+        if wanted.clauses and any(relation.opaque for relation in base.values()):
             raise NotJoined("rules read nested terms or lists, which Spark cannot compare")
-        if wanted.asked is not None and seeds is not None:
-            given[wanted.asked] = _arranged(seeds, wanted.places)
-        return _Evaluation(self.spark, wanted, given)
+        if wanted.seeds is not None and seeds is not None:
+            base[wanted.seeds] = _arranged(seeds, wanted.places)
+        return _Evaluation(self.spark, wanted, base)
 
     def _facts(self, predicate: Predicate) -> Relation | None:
         """The facts of a predicate."""
         predicate = (predicate[0].removeprefix(_FACTS), predicate[1])
-        if predicate not in self._given:
+        if predicate not in self._base:
             parts: list[Relation] = []
             if predicate in self.frames:
                 frame, declared = self.frames[predicate], self.plan.static.get(predicate[0])
@@ -142,8 +144,8 @@ class StaticRules:
                 parts.append(frame)
             if predicate in self.small:
                 parts.append(of_facts(self.spark, self.small[predicate], predicate[1]))
-            self._given[predicate] = united(parts) if parts else None
-        return self._given[predicate]
+            self._base[predicate] = united(parts) if parts else None
+        return self._base[predicate]
 
 
 def _arranged(seeds: Seeds, places: Sequence[int]) -> Relation:
@@ -201,13 +203,13 @@ class _Evaluation:
 
     spark: SparkSession
     wanted: Demand
-    given: dict[Predicate, Relation]
+    base: dict[Predicate, Relation]  # facts, and what is asked for
     done: dict[Predicate, Relation] = field(default_factory=dict)
     kinds: dict[Predicate, tuple[str, ...]] = field(default_factory=dict)
     rounds: list[tuple[Predicate, list[int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.kinds = kinds_of(self.wanted.clauses, self.given, self.wanted.goal)
+        self.kinds = kinds_of(self.wanted.clauses, self.base, self.wanted.goal)
         for listed in self.wanted.clauses.values():
             for clause in listed:
                 self._body(clause).check()
@@ -238,21 +240,19 @@ class _Evaluation:
 
     def relation(self, predicate: Predicate) -> Relation:
         """The facts of a predicate that is complete."""
-        found = self.done.get(predicate) or self.given.get(predicate)
+        found = self.done.get(predicate) or self.base.get(predicate)
         return found or empty(self.spark, self.kinds[predicate])
 
     def _plain(self, predicate: Predicate) -> Relation:
         """All answers of a predicate that does not depend on itself."""
-        own = self.wanted.clauses.get(predicate)
-        if not own:
+        clauses = self.wanted.clauses.get(predicate)
+        if not clauses:
             return self.relation(predicate)
-        return Relation(self._exits(predicate, own), self.kinds[predicate])
+        return Relation(self._exits(predicate, clauses), self.kinds[predicate])
 
     def _exits(self, predicate: Predicate, clauses: Iterable[Clause]) -> DataFrame:
-        """What is given of a predicate, and follows by clauses from what is complete."""
+        """What follows by clauses from what is complete."""
         found = [self._body(c).answers(lambda _, call: self.relation(call)) for c in clauses]
-        if predicate in self.given:
-            found.append(self.given[predicate].cast(self.kinds[predicate]))
         return self._union(predicate, found).distinct()
 
     def _union(self, predicate: Predicate, parts: Sequence[DataFrame]) -> DataFrame:
@@ -286,7 +286,7 @@ class _Evaluation:
                 return grown[call].delta if place == new else grown[call].known
             return strides.all if strides is not None and call == edge else self.relation(call)
 
-        while any(one.grows for one in grown.values()):
+        while any(growing.grows for growing in grown.values()):
             if strides is not None and len(grown[group[0]].counts) % _STRIDE == 0:
                 strides.lengthen()
             fresh: dict[Predicate, tuple[DataFrame, int]] = {}
@@ -300,9 +300,9 @@ class _Evaluation:
                 fresh[predicate] = grown[predicate].new(made) if parts else (made, 0)
             for predicate, (frame, count) in fresh.items():
                 grown[predicate].add(frame, count)
-        for predicate, one in grown.items():
-            self.done[predicate] = one.known
-            self.rounds.append((predicate, one.counts))
+        for predicate, growing in grown.items():
+            self.done[predicate] = growing.known
+            self.rounds.append((predicate, growing.counts))
 
 
 @dataclass
