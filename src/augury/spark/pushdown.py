@@ -50,8 +50,9 @@ from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.scalar import FUNCTIONS, Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, computes, variables
-from augury.clock import Clock, Duration, Timestamp
-from augury.model import MAX_INT, MIN_INT, Iri, Value
+from augury.clock import Clock, Duration
+from augury.model import Value
+from augury.spark.relation import NotJoined, constant
 
 Truth: TypeAlias = Column | bool
 _Chain: TypeAlias = tuple[Scan, tuple[Label | Select | Within, ...]]
@@ -194,9 +195,9 @@ class _Scope:
             case Var():
                 return _Test(_same(self.values[arg.name], value))
             case Const():
-                constant = _literal(arg.value)
-                nested = constant is None and not isinstance(arg.value, int)
-                return _Test(not (nested and value is not None) and _same(value, constant))
+                literal = _literal(arg.value)
+                nested = literal is None and not isinstance(arg.value, int)
+                return _Test(not (nested and value is not None) and _same(value, literal))
             case Build():
                 self.values |= dict.fromkeys(variables(arg) - self.values.keys())
                 return _Test(value is None)
@@ -383,22 +384,11 @@ def _big(value: int) -> Column:
 
 def _literal(value: Value) -> _Value | None:
     """A constant; None of those that no column but a json one holds."""
-    match value:
-        case bool():
-            return _Value(_big(int(value)), "bool", value)
-        case int() if MIN_INT <= value <= MAX_INT:
-            return _Value(_big(value), "int", value)
-        case float():
-            return _Value(F.lit(value), "number", value)
-        case str():
-            return _Value(F.lit(value), "string", value)
-        case Iri():
-            return _Value(F.lit(value.text), "iri", value)
-        case Timestamp():
-            return _Value(_big(value.us), "timestamp", value)
-        case Duration():
-            return _Value(_big(value.us), "duration", value)
-    return None
+    try:
+        column, kind = constant(value)
+    except NotJoined:
+        return None
+    return _Value(column, "number" if kind == "float" else kind, value) if kind != "json" else None
 
 
 def _small(column: Column) -> Column:
