@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,20 +20,14 @@ from pyspark.sql import types as T
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
-    Either,
-    Every,
-    Graph,
     Holds,
-    Instant,
     Join,
     Label,
     Node,
     Repeat,
     Rule,
-    Run,
     Scan,
     Select,
-    Unfold,
     Within,
     bound_vars,
     conditions,
@@ -43,7 +37,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.plan import Attribute, Plan, Predicate, static_calls
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Moment, Prev, Var, Wild
+from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Clock, Timestamp
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts, facts_from
@@ -357,16 +351,11 @@ def _first_use(
 
 def _sure(node: Node) -> Iterator[Scan]:
     """The scans that every row of a pattern has."""
-    match node:
-        case Scan():
-            yield node
-        case Label() | Select() | Within() | Join():
-            for part in inputs(node):
-                yield from _sure(part)
-        case Either() | Every() | Graph() | Instant() | Repeat() | Run() | Unfold():
-            pass
-        case _:
-            assert_never(node)
+    if isinstance(node, Scan):
+        yield node
+    elif isinstance(node, Label | Select | Within | Join):
+        for part in inputs(node):
+            yield from _sure(part)
 
 
 def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: str) -> tuple[Rule, _Use] | None:
@@ -380,10 +369,8 @@ def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: 
                 fresh[arg.name] = i
             case Const() | Wild():
                 pass
-            case Var() | Build() | Apply() | Moment() | Aggregate() | Prev():
-                return None
             case _:
-                assert_never(arg)
+                return None
     added = [condition.args[i] for i in fresh.values()]
     wider = replace(scan, type=alias, args=(*scan.args, *added))
     rest = tuple(c for c in select.where if c is not condition)

@@ -23,23 +23,15 @@ from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
-    Either,
-    Every,
-    Graph,
     Holds,
-    Instant,
-    Join,
     Label,
     Node,
     NoneInside,
     Relates,
     Relative,
-    Repeat,
-    Run,
     Scan,
     Select,
     Spans,
-    Unfold,
     Unless,
     Within,
     absences,
@@ -115,16 +107,10 @@ def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iter
     """Every scan, absences included, with what stands directly above it, the nearest first."""
     for absent in absences(node):
         yield from _chains(absent)
-    match node:
-        case Scan():
-            yield node, above
-        case Label() | Select() | Within():
-            yield from _chains(node.input, (node, *above))
-        case Either() | Every() | Graph() | Instant() | Join() | Repeat() | Run() | Unfold():
-            for part in inputs(node):
-                yield from _chains(part)
-        case _:
-            assert_never(node)
+    if isinstance(node, Scan):
+        yield node, above
+    for part in inputs(node):
+        yield from _chains(part, (node, *above) if isinstance(node, Label | Select | Within) else ())
 
 
 @dataclass(frozen=True)
