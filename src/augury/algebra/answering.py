@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import assert_never
 
 from augury.algebra.nodes import AnyOf, Clause, Compare, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.place import binds, is_ready, reading, ready_order
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.strata import components, reads_of, recurs
+from augury.algebra.strata import components, recurs, static_reads
 from augury.algebra.terms import Const, Var, Wild, variables
 from augury.algebra.transitive import transitive
 from augury.model import Fact
@@ -66,6 +67,11 @@ def divided(clauses: Iterable[Clause]) -> tuple[dict[Predicate, list[Clause]], l
         else:
             facts.append(Fact(clause.name, values))
     return rules, facts
+
+
+def reads_of(clauses: Iterable[Iterable[Clause]]) -> dict[Predicate, set[Predicate]]:
+    """The predicates that clauses ask for, given predicate by predicate."""
+    return {head: set(found) for head, found in static_reads(chain.from_iterable(clauses)).items()}
 
 
 def answering(plan: Plan, modes: Mapping[Predicate, Sequence[Mode]]) -> list[Answering]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal, assert_never
 
 from augury.algebra.nodes import (
@@ -155,6 +154,21 @@ def components(nodes: Iterable[Predicate], reads: dict[Predicate, set[Predicate]
     return result
 
 
+def below(predicate: Predicate, reads: Mapping[Predicate, Iterable[Predicate]]) -> set[Predicate]:
+    """The predicates that a predicate rests on, itself included."""
+    found, open_ = {predicate}, [predicate]
+    while open_:
+        new = set(reads.get(open_.pop(), ())) - found
+        found |= new
+        open_ += new
+    return found
+
+
+def recurs(group: Sequence[Predicate], reads: Mapping[Predicate, Iterable[Predicate]]) -> bool:
+    """Whether a component depends on itself."""
+    return len(group) > 1 or group[0] in reads.get(group[0], ())
+
+
 @dataclass(frozen=True)
 class Stratum:
     """Rules that are answered together: one type, or several that depend on one another."""
@@ -223,26 +237,6 @@ def static_reads(clauses: Iterable[Clause]) -> dict[Predicate, dict[Predicate, t
                     if known is None or ((negated or guards) and not known[0]):
                         table[name] = (negated or guards, condition.span)
     return found
-
-
-def reads_of(clauses: Iterable[Iterable[Clause]]) -> dict[Predicate, set[Predicate]]:
-    """The predicates that clauses ask for, given predicate by predicate."""
-    return {head: set(found) for head, found in static_reads(chain.from_iterable(clauses)).items()}
-
-
-def below(predicate: Predicate, reads: Mapping[Predicate, Iterable[Predicate]]) -> set[Predicate]:
-    """The predicates that a predicate rests on, itself included."""
-    found, open_ = {predicate}, [predicate]
-    while open_:
-        new = set(reads.get(open_.pop(), ())) - found
-        found |= new
-        open_ += new
-    return found
-
-
-def recurs(group: Sequence[Predicate], reads: Mapping[Predicate, Iterable[Predicate]]) -> bool:
-    """Whether a component depends on itself."""
-    return len(group) > 1 or group[0] in reads.get(group[0], ())
 
 
 def calls(condition: Condition) -> list[tuple[Predicate, bool]]:

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from augury.algebra.answering import divided, is_plain
+from augury.algebra.answering import divided, is_plain, reads_of
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Clause, Compare, Condition
 from augury.algebra.plan import Predicate
-from augury.algebra.strata import below, components, reads_of
+from augury.algebra.strata import below, components
 from augury.columns.conditions import Context, Report
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import Frame

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from augury.algebra.answering import reads_of
 from augury.algebra.nodes import Clause, Condition, Holds, Unless
 from augury.algebra.place import binds, is_ready
 from augury.algebra.plan import Predicate
-from augury.algebra.strata import below, components, reads_of, recurs
+from augury.algebra.strata import below, components, recurs
 from augury.algebra.terms import Const, Expr, Var, variables
 from augury.algebra.transitive import transitive
 

@@ -17,10 +17,10 @@ from functools import partial, reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.answering import divided, is_plain
+from augury.algebra.answering import divided, is_plain, reads_of
 from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.strata import below, components, reads_of, recurs
+from augury.algebra.strata import below, components, recurs
 from augury.algebra.terms import Var
 from augury.errors import RunError
 from augury.knowledge.fact_table import FactTable
