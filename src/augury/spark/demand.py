@@ -1,8 +1,10 @@
 """Static rules that answer what is asked for, not all there is: magic sets.
 
+    reach(X, Y) :- linked(X, Y).
     reach(X, Z) :- linked(X, Y), reach(Y, Z).        asked for with X bound, becomes
 
-    reach^bf(X, Z) :- asked reach^bf(X), reach^bf(X, Y), linked(Y, Z).
+    reach^bf(X, Y) :- asked reach^bf(X), linked(X, Y).
+    reach^bf(X, Z) :- reach^bf(X, Y), linked(Y, Z).
 
 `asked` starts with the values that events have. A transitive closure goes from what is asked for, forwards or backwards, so
 that there is one row for each value asked and what it reaches; other recursive rules ask for what their bodies need.
