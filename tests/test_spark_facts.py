@@ -82,7 +82,7 @@ def test_what_decides_a_match_is_sent_all_the_same(name: str, spark: SparkSessio
 
 def test_a_column_that_is_missing(spark: SparkSession) -> None:
     events, stores = frames(spark)
-    with pytest.raises(DataError, match="`store` have no column `region`"):
+    with pytest.raises(DataError, match="`store` has no column `region`"):
         detect(DECLARED + JOINED["one event"], events, facts={"store": stores.withColumnRenamed("region", "area")})
 
 
@@ -170,7 +170,7 @@ def test_what_is_wrong_with_a_stream_of_facts(spark: SparkSession) -> None:
     events = spark.readStream.format("rate").load().selectExpr("cast(value as string) company", "value as time")
     for columns, message in (
         (("'a' supplier", "'b' customer"), "says no times"),
-        (("'a' supplier", "value as time"), "have no column `customer`"),
+        (("'a' supplier", "value as time"), "has no column `customer`"),
         (("'a' supplier", "'b' customer", "value as time", "value as valid_to"), "has `valid_to`"),
     ):
         facts = spark.readStream.format("rate").load().selectExpr(*columns)

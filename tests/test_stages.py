@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyspark", reason="the Spark executor is an extra")
@@ -23,10 +24,13 @@ import augury
 from augury.algebra.nodes import Every, Instant, Run, walk
 from augury.algebra.stages import Stages, needed, stages
 from augury.clock import Clock
+from augury.engine.decoding import columns_of
+from augury.engine.session import Session
 from augury.errors import Source
 from augury.meaning import evaluate, static_graphs
 from augury.model import Event, Fact, HistoryItem, OrderKey, Revocation, content_id, give_ids
 from augury.program import Program
+from augury.sources import Batch
 from augury.spark import state
 from augury.testing import Case, compare_answers, read_spec
 from tests import spaseq_programs
@@ -470,3 +474,15 @@ def test_events_that_several_buckets_may_make() -> None:
     """A head without the key, and a type of two stages: equal events of two buckets are one."""
     plan = augury.compile("z <- a(X) SEQ b(X). e(X) <- a(X) SEQ b(X). e(X) <- c(X) SEQ d(Y). f(X) <- a(X).").plan
     assert stages(plan).spread == {("z", 0), ("e", 1)}
+
+
+def test_an_event_under_two_names_is_once_in_a_trace() -> None:
+    """An event that facts were joined with is an event of another type, with the same id."""
+    text = "event order(s: int).\nevent joined(s: int, r: int).\nboth(S, R) <- (order(S) AND joined(_, R)).10."
+    plan = replace(augury.compile(text).plan, aliases={("joined", 2): ("order", 1)})
+    orders = Batch(np.array([3]), np.array([3]), [np.array([1])], ["x"])
+    joined = Batch(np.array([3, 4]), np.array([3, 4]), [np.array([1, 2]), np.array([7, 8])], ["x", "y"])
+    changes = Session(Program(plan)).take({("order", 1): orders, ("joined", 2): joined}, None)
+    [columns] = columns_of(changes)
+    assert columns.trace is not None
+    assert columns.trace.tuples() == [("x",), ("x", "y")]

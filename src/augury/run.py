@@ -71,26 +71,21 @@ class Result(sinks.Tabular):
     @overload
     def __getitem__(self, index: str) -> OneType: ...
     def __getitem__(self, index: int | slice | str) -> Event | list[Event] | OneType:
-        if not isinstance(index, str):
-            return self._found[index]
-        if isinstance(self._found, Detected):
-            return self._found[index]
-        type = self.as_answers().known(index)
-        return Listed([e for e in self.events if e.type == type], _only(self.program.plan, type), self.clock)
+        return self._found[index]
 
     def __len__(self) -> int:
         return len(self._found)
 
     @property
-    def _found(self) -> Detected | list[Event]:
+    def _found(self) -> OneType:
         """Columns, where the engine has them."""
-        return self.model.detected if isinstance(self.model, batch.Answer) else self.model.events
+        if isinstance(self.model, batch.Answer):
+            return self.model.detected
+        return Listed(self.model.events, self.program.plan, self.clock)
 
     def as_answers(self) -> sinks.Answers:
         """The answers as columns: what all formats are written from."""
-        if isinstance(self._found, Detected):
-            return self._found.as_answers()
-        return sinks.answers_of(self.events, self.program.plan, self.clock)
+        return self._found.as_answers()
 
     @property
     def events(self) -> list[Event]:
@@ -167,7 +162,7 @@ class Result(sinks.Tabular):
 
 @dataclass(frozen=True)
 class Listed(sinks.Tabular):
-    """Answers of one type that are there as events."""
+    """Answers that are there as events."""
 
     events: list[Event]
     plan: Plan
@@ -183,8 +178,13 @@ class Listed(sinks.Tabular):
     def __getitem__(self, index: int) -> Event: ...
     @overload
     def __getitem__(self, index: slice) -> list[Event]: ...
-    def __getitem__(self, index: int | slice) -> Event | list[Event]:
-        return self.events[index]
+    @overload
+    def __getitem__(self, index: str) -> Listed: ...
+    def __getitem__(self, index: int | slice | str) -> Event | list[Event] | Listed:
+        if not isinstance(index, str):
+            return self.events[index]
+        type = self.as_answers().known(index)
+        return Listed([e for e in self.events if e.type == type], replace(self.plan, outputs=(type,)), self.clock)
 
     def as_answers(self) -> sinks.Answers:
         return sinks.answers_of(self.events, self.plan, self.clock)
@@ -210,10 +210,6 @@ def _scene_of(model: Model, plan: Plan, clock: Clock, gone: list[Event]) -> Scen
 
     lanes = (*inputs, *between, *lanes_of("detected", model.events), *lanes_of("detected", gone, gone=True))
     return Scene(lanes, clock, parts, rule)
-
-
-def _only(plan: Plan, type: str) -> Plan:
-    return replace(plan, outputs=(type,))
 
 
 def run(

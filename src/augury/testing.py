@@ -42,24 +42,9 @@ from augury.settings import length
 from augury.sources import Skipped, item_from
 
 _KEYS = {
-    "name",
-    "about",
-    "program",
-    "query",
-    "queries",
-    "events",
-    "expected",
-    "changes",
-    "clock",
-    "policy",
-    "until",
-    "as_of",
-    "retention",
-    "facts",
-    "rdf",
-    "emit",
-    "lateness",
-}
+    "name", "about", "program", "query", "queries", "events", "expected", "changes", "clock", "policy", "until",
+    "as_of", "retention", "facts", "rdf", "emit", "lateness",
+}  # fmt: skip
 
 Functions: TypeAlias = tuple[Function | AggregateFunction, ...]
 

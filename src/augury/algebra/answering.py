@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import assert_never
 
 from augury.algebra.nodes import AnyOf, Clause, Compare, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.place import binds, is_ready, reading, ready_order
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.strata import components, static_reads
+from augury.algebra.strata import components, recurs, static_reads
 from augury.algebra.terms import Const, Var, Wild, variables
 from augury.algebra.transitive import transitive
+from augury.model import Fact
 
 Mode = tuple[bool, ...]
 
@@ -25,14 +27,17 @@ class Answering:
     how: str
 
 
-def is_plain(clause: Clause) -> bool:
-    """Whether a clause just joins facts: nothing that may fail, commit, or need an argument of a call."""
+def is_plain(clause: Clause, orders: bool = False) -> bool:
+    """Whether a clause just joins facts: nothing that may fail, commit, or need an argument of a call.
+
+    To compare by order may fail, so it is plain only where the caller looks at the types, `orders`.
+    """
     if clause.cut or not all(isinstance(a, Var | Const) for a in clause.args):
         return False
     known: set[str] = set()
     for condition in ready_order(clause.body, known):
         match condition:
-            case Compare(op="=" | "!="):
+            case Compare() if orders or condition.op in ("=", "!="):
                 if not all(isinstance(side, Var | Const) for side in (condition.left, condition.right)):
                     return False
             case Holds() | Unless():
@@ -48,23 +53,32 @@ def is_plain(clause: Clause) -> bool:
     return variables(*clause.args) <= known
 
 
-def by_predicate(clauses: Iterable[Clause]) -> dict[Predicate, list[Clause]]:
-    """Clauses by predicate; ground facts among them aside, but for those of predicates whose clauses are in order."""
+def divided(clauses: Iterable[Clause]) -> tuple[dict[Predicate, list[Clause]], list[Fact]]:
+    """The rules by predicate, and the ground facts, but for those of predicates whose clauses are in order."""
     clauses = list(clauses)
     ordered = {(c.name, len(c.args)) for c in clauses if c.cut}
-    found: dict[Predicate, list[Clause]] = {}
+    rules: dict[Predicate, list[Clause]] = {}
+    facts: list[Fact] = []
     for clause in clauses:
         predicate = (clause.name, len(clause.args))
-        if clause.body or predicate in ordered or not all(isinstance(a, Const) for a in clause.args):
-            found.setdefault(predicate, []).append(clause)
-    return found
+        values = tuple(a.value for a in clause.args if isinstance(a, Const))
+        if clause.body or predicate in ordered or len(values) < len(clause.args):
+            rules.setdefault(predicate, []).append(clause)
+        else:
+            facts.append(Fact(clause.name, values))
+    return rules, facts
+
+
+def reads_of(clauses: Iterable[Iterable[Clause]]) -> dict[Predicate, set[Predicate]]:
+    """The predicates that clauses ask for, given predicate by predicate."""
+    return {head: set(found) for head, found in static_reads(chain.from_iterable(clauses)).items()}
 
 
 def answering(plan: Plan, modes: Mapping[Predicate, Sequence[Mode]]) -> list[Answering]:
     """How each static predicate that the program asks for is answered."""
-    clauses = by_predicate(plan.clauses)
-    reads = {head: set(found) for head, found in static_reads(c for own in clauses.values() for c in own).items()}
-    recursive = {p for group in components(clauses, reads) for p in group if len(group) > 1 or p in reads.get(p, set())}
+    clauses, _ = divided(plan.clauses)
+    reads = reads_of(clauses.values())
+    recursive = {p for group in components(clauses, reads) if recurs(group, reads) for p in group}
     closures = transitive(clauses)
     changing = reading(plan, {name for name, _ in plan.made})
     found: list[Answering] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -72,18 +72,12 @@ def fact_edges(plan: Plan) -> list[Edge]:
     """Which rules ask for facts that other rules make, by themselves or through static rules."""
     if not plan.made:
         return []
-    reads = {head: set(found) for head, found in static_reads(plan.clauses).items()}
-    found: list[Edge] = []
+    reads, found = static_reads(plan.clauses), list[Edge]()
     for rule in plan.rules:
         asked = static_calls(Plan((rule,)), was=False)
         before = static_calls(Plan((rule,)), was=True)
         for call, kind in [(c, "facts") for c in sorted(asked)] + [(c, "was") for c in sorted(before)]:
-            below, open_ = {call}, [call]
-            while open_:
-                new = reads.get(open_.pop(), set()) - below
-                below |= new
-                open_ += new
-            for predicate in sorted(below & plan.made.keys()):
+            for predicate in sorted(below(call, reads) & plan.made.keys()):
                 types = [t for t in plan.made[predicate] if t in plan.derived]
                 found += [Edge(rule.predicate, type, kind, rule, rule.span) for type in types]  # type: ignore[arg-type]
     return found
@@ -138,6 +132,21 @@ def components(nodes: Iterable[Predicate], reads: dict[Predicate, set[Predicate]
     return result
 
 
+def below(predicate: Predicate, reads: Mapping[Predicate, Iterable[Predicate]]) -> set[Predicate]:
+    """The predicates that a predicate rests on, itself included."""
+    found, open_ = {predicate}, [predicate]
+    while open_:
+        new = set(reads.get(open_.pop(), ())) - found
+        found |= new
+        open_ += new
+    return found
+
+
+def recurs(group: Sequence[Predicate], reads: Mapping[Predicate, Iterable[Predicate]]) -> bool:
+    """Whether a component depends on itself."""
+    return len(group) > 1 or group[0] in reads.get(group[0], ())
+
+
 @dataclass(frozen=True)
 class Stratum:
     """Rules that are answered together: one type, or several that depend on one another."""
@@ -162,7 +171,7 @@ def strata(plan: Plan) -> list[Stratum]:
     result: list[Stratum] = []
     levels: dict[Predicate, int] = {}
     for types in components(derived, reads):
-        recursive = len(types) > 1 or types[0] in reads.get(types[0], ())
+        recursive = recurs(types, reads)
         # A stratum is one higher than what it negates, groups or counts from; as high as what it reads positively.
         level = 1
         for edge in (e for type in types for e in by_head[type]):

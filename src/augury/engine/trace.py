@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -165,7 +165,7 @@ def traces_of(circuit: Circuit, events: Derived, rows: Array, cache: StepCache[T
 
 
 def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[Array, Leaves]]) -> Traces:
-    names = _Names(circuit.inputs.values())
+    names = _Names(circuit)
     found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
     rest = np.ones(len(rows), bool)
     for some, leaves in groups:
@@ -198,11 +198,12 @@ def _one_by_one(circuit: Circuit, events: Derived, rows: Array) -> Many:
 class _Names:
     """Ids as numbers: as they are where all are made from contents, else their places in a pool."""
 
-    def __init__(self, inputs: Iterable[Events]) -> None:
-        given = list(inputs)
-        self.pool: list[str] | None = None if all(one.plain for one in given) else []
-        # An id names one event, so that events have numbers of their own, unless some come with traces.
-        self.single = not any(chunk.traces is not None for one in given for chunk in one.chunks)
+    def __init__(self, circuit: Circuit) -> None:
+        inputs = circuit.inputs.values()
+        self.pool: list[str] | None = None if all(events.plain for events in inputs) else []
+        # An id names one event, so that events have numbers of their own, unless some come with traces or under two names.
+        traced = any(chunk.traces is not None for events in inputs for chunk in events.chunks)
+        self.single = not (traced or circuit.plan.aliases)
         self.known: dict[int, Array] = {}  # the numbers of events, by row, -1 where there is none yet
         self.places: dict[str, int] = {}
 

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from augury.algebra.answering import by_predicate, is_plain
+from augury.algebra.answering import divided, is_plain, reads_of
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Clause, Compare, Condition
 from augury.algebra.plan import Predicate
-from augury.algebra.strata import components, static_reads
+from augury.algebra.strata import below, components
 from augury.columns.conditions import Context, Report
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import Frame
@@ -50,12 +50,8 @@ class Knowledge:
         self.words = Dictionary()
         self.context = Context(scalars, self, self.words, report)
         self.relations: dict[Predicate, Relation] = {}
-        clauses = list(clauses)
-        self.clauses = by_predicate(clauses)
-        rules = {id(clause) for listed in self.clauses.values() for clause in listed}
-        self.reads = {
-            head: set(found) for head, found in static_reads(c for cs in self.clauses.values() for c in cs).items()
-        }
+        self.clauses, own = divided(clauses)
+        self.reads = reads_of(self.clauses.values())
         self.component = {p: number for number, group in enumerate(components(self.clauses, self.reads)) for p in group}
         for predicate, listed in self.clauses.items():
             group = {p for p, number in self.component.items() if number == self.component[predicate]}
@@ -69,7 +65,6 @@ class Knowledge:
         self._below: dict[Predicate, set[Predicate]] = {}
         self.version = 0  # how often facts have changed
         self._kept_words = 0
-        own = [Fact(c.name, tuple(a.value for a in c.args)) for c in clauses if id(c) not in rules]  # type: ignore[union-attr]
         for table in tables_of(own):
             self.load(table)
         for statements in Facts.of(facts).statement_tables:
@@ -157,13 +152,7 @@ class Knowledge:
         """The predicates that a predicate rests on, itself included."""
         found = self._below.get(predicate)
         if found is None:
-            found, open_ = {predicate}, [predicate]
-            while open_:
-                for target in self.reads.get(open_.pop(), ()):
-                    if target not in found:
-                        found.add(target)
-                        open_.append(target)
-            self._below[predicate] = found
+            found = self._below[predicate] = below(predicate, self.reads)
         return found
 
     def facts_below(self, predicate: Predicate) -> int:

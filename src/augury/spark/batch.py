@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -128,11 +126,7 @@ class Detections(Outputs):
                 [F.col("slice")] if size is not None else []
             )
             frame = frame.repartition(self.partitions, *keys)
-
-        def run(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return host.run(work, given)
-
-        return frame.sortWithinPartitions("end").mapInArrow(run, pipeline.schema())
+        return frame.sortWithinPartitions("end").mapInArrow(partial(host.run, work), pipeline.schema())
 
     def _inputs(self, spread: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """What a stage is given: inputs, and what earlier stages have made."""

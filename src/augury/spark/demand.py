@@ -1,8 +1,10 @@
 """Static rules that answer what is asked for, not all there is: magic sets.
 
+    reach(X, Y) :- linked(X, Y).
     reach(X, Z) :- linked(X, Y), reach(Y, Z).        asked for with X bound, becomes
 
-    reach^bf(X, Z) :- asked reach^bf(X), reach^bf(X, Y), linked(Y, Z).
+    reach^bf(X, Y) :- asked reach^bf(X), linked(X, Y).
+    reach^bf(X, Z) :- reach^bf(X, Y), linked(Y, Z).
 
 `asked` starts with the values that events have. A transitive closure goes from what is asked for, forwards or backwards, so
 that there is one row for each value asked and what it reaches; other recursive rules ask for what their bodies need.
@@ -11,82 +13,60 @@ Negated conditions, and predicates with no recursion below them, are answered in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from augury.algebra.answering import reads_of
 from augury.algebra.nodes import Clause, Condition, Holds, Unless
 from augury.algebra.place import binds, is_ready
 from augury.algebra.plan import Predicate
-from augury.algebra.strata import components, static_reads
+from augury.algebra.strata import below, components, recurs
 from augury.algebra.terms import Const, Expr, Var, variables
 from augury.algebra.transitive import transitive
 
 Clauses = Mapping[Predicate, Sequence[Clause]]
 Mode = tuple[bool, ...]  # which arguments are bound
+_SEEDS = "asked by events"  # a name that no predicate of a program has
+_X, _Y, _Z = Var("X"), Var("Y"), Var("Z")
 
 
 @dataclass(frozen=True)
-class Reach:
-    """A transitive closure of edges: all of it, or what is reached from the values asked for."""
-
-    edge: Predicate
-    asked: Predicate | None = None
-    forwards: bool = True
-
-
-@dataclass
 class Demand:
-    """Clauses that answer `goal`, from facts and what is in `asked`: values of its arguments at `places`."""
+    """Clauses that answer `goal`, from facts and what is in `seeds`: values of its arguments at `places`.
+
+    Of transitive closures, `closures` has the edges by which one goes on from what is asked for; None for a whole one.
+    """
 
     goal: Predicate
-    asked: Predicate | None = None
+    clauses: dict[Predicate, list[Clause]]
+    closures: dict[Predicate, Predicate | None]
+    seeds: Predicate | None = None
     places: tuple[int, ...] = ()
-    clauses: dict[Predicate, list[Clause]] = field(default_factory=dict)
-    closures: dict[Predicate, Reach] = field(default_factory=dict)
-    facts: dict[Predicate, Predicate] = field(default_factory=dict)  # under another name, those of rules' predicates
 
 
-def demand(clauses: Clauses, given: Collection[Predicate], predicate: Predicate, bound: Iterable[int] = ()) -> Demand:
+def demand(clauses: Clauses, predicate: Predicate, bound: Iterable[int] = ()) -> Demand:
     """The clauses for all answers of a predicate, or for those with the values that `bound` arguments have."""
-    rewriting = _Rewriting(clauses, given)
+    rewriting = _Rewriting(clauses)
     places = set(bound)
     mode = tuple(i in places for i in range(predicate[1]))
     if not any(mode) or predicate not in rewriting.deep:
         rewriting.whole(predicate)
-        return Demand(predicate, clauses=rewriting.made, closures=rewriting.closures)
+        return Demand(predicate, rewriting.made, rewriting.closures)
     call = rewriting.call(predicate, mode)
     rewriting.rewrite()
     at = tuple(i for i, bound in enumerate(call.mode) if bound)
-    return Demand(call.answers, call.asked, at, rewriting.made, rewriting.closures, rewriting.facts)
-
-
-def below(clauses: Clauses, predicate: Predicate) -> set[Predicate]:
-    """The predicates that a predicate rests on, itself included."""
-    reads, found, open_ = reads_of(clauses), {predicate}, [predicate]
-    while open_:
-        new = reads.get(open_.pop(), set()) - found
-        found |= new
-        open_ += new
-    return found
+    values = tuple(Var(f"X{i}") for i in at)
+    rewriting.made.setdefault(call.asked, []).append(Clause(call.asked[0], values, (Holds(_SEEDS, values),)))
+    return Demand(call.answers, rewriting.made, rewriting.closures, (_SEEDS, len(at)), at)
 
 
 def recursive(clauses: Clauses) -> set[Predicate]:
     """The predicates that depend on themselves, and those that read them."""
-    reads, found = reads_of(clauses), set[Predicate]()
+    reads, found = reads_of(clauses.values()), set[Predicate]()
     for group in components(reads, reads):
         if recurs(group, reads) or any(reads.get(p, set()) & found for p in group):
             found.update(group)
     return found
-
-
-def reads_of(clauses: Clauses) -> dict[Predicate, set[Predicate]]:
-    """The predicates that the clauses of each ask for."""
-    return {head: set(found) for head, found in static_reads(c for own in clauses.values() for c in own).items()}
-
-
-def recurs(group: Sequence[Predicate], reads: Mapping[Predicate, set[Predicate]]) -> bool:
-    """Whether a component depends on itself."""
-    return len(group) > 1 or group[0] in reads.get(group[0], ())
 
 
 def in_order(body: Sequence[Condition], known: set[str], first: int | None = None) -> list[int]:
@@ -136,23 +116,26 @@ class _Call:
 class _Rewriting:
     """The clauses made so far, and the calls whose clauses are still to be made."""
 
-    def __init__(self, clauses: Clauses, given: Collection[Predicate]) -> None:
-        self.clauses, self.given = clauses, given
-        self.deep = recursive(clauses)
-        self.transitive = {p: e for p, e in transitive(clauses).items() if p not in given}
+    def __init__(self, clauses: Clauses) -> None:
+        self.clauses, self.reads = clauses, reads_of(clauses.values())
+        self.deep, self.transitive = recursive(clauses), transitive(clauses)
         self.made: dict[Predicate, list[Clause]] = {}
-        self.closures: dict[Predicate, Reach] = {}
-        self.facts: dict[Predicate, Predicate] = {}
+        self.closures: dict[Predicate, Predicate | None] = {}
         self.open: list[_Call] = []
         self.seen: set[_Call] = set()
 
     def whole(self, predicate: Predicate) -> None:
-        """All answers of a predicate, and of those below it."""
-        for one in below(self.clauses, predicate):
-            if one in self.clauses:
-                self.made[one] = list(self.clauses[one])
-                if one in self.transitive:
-                    self.closures[one] = Reach(self.transitive[one])
+        """All answers of a predicate, and of those below it. A path of a closure is made of two that are half as long."""
+        for name, arity in below(predicate, self.reads) & self.clauses.keys():
+            self.made[name, arity] = list(self.clauses[name, arity])
+            if (name, arity) in self.transitive:
+                edge, _ = self.transitive[name, arity]
+                doubled = (Holds(name, (_X, _Y)), Holds(name, (_Y, _Z)))
+                self.made[name, arity] = [
+                    Clause(name, (_X, _Y), (Holds(edge, (_X, _Y)),)),
+                    Clause(name, (_X, _Z), doubled),
+                ]
+                self.closures[name, arity] = None
 
     def call(self, predicate: Predicate, mode: Mode) -> _Call:
         """A call that will be answered; of a closure with both ends bound, one that goes forwards."""
@@ -167,25 +150,18 @@ class _Rewriting:
             call = self.open.pop()
             if call.predicate in self.transitive:
                 self._closure(call)
-                continue
-            name, arity = call.predicate
-            if call.predicate in self.given:
-                facts = (f"given {name}", arity)
-                self.facts[facts] = call.predicate
-                args = tuple(Var(f"X{i}") for i in range(arity))
-                self._add(call, args, (Holds(facts[0], args),))
-            for clause in self.clauses[call.predicate]:
-                self._clause(call, clause)
+            else:
+                for clause in self.clauses[call.predicate]:
+                    self._clause(call, clause)
 
     def _closure(self, call: _Call) -> None:
         """One row for each pair of what is asked for and what it reaches."""
-        edge, forwards = self.transitive[call.predicate], call.mode[0]
+        edge, name = self.transitive[call.predicate], call.answers[0]
         self.whole(edge)
-        x, y, z = Var("X"), Var("Y"), Var("Z")
-        first, then = (call.answers[0], edge[0]) if forwards else (edge[0], call.answers[0])
-        self._add(call, (x, y), (Holds(edge[0], (x, y)),))
-        self._add(call, (x, z), (Holds(first, (x, y)), Holds(then, (y, z))))
-        self.closures[call.answers] = Reach(edge, call.asked, forwards)
+        first, then = (name, edge[0]) if call.mode[0] else (edge[0], name)
+        self._add(call, (_X, _Y), (Holds(edge[0], (_X, _Y)),))
+        self.made[call.answers].append(Clause(name, (_X, _Z), (Holds(first, (_X, _Y)), Holds(then, (_Y, _Z)))))
+        self.closures[call.answers] = edge
 
     def _clause(self, call: _Call, clause: Clause) -> None:
         known = variables(*call.bound(clause.args))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,20 +20,14 @@ from pyspark.sql import types as T
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
-    Either,
-    Every,
-    Graph,
     Holds,
-    Instant,
     Join,
     Label,
     Node,
     Repeat,
     Rule,
-    Run,
     Scan,
     Select,
-    Unfold,
     Within,
     bound_vars,
     conditions,
@@ -43,7 +37,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.plan import Attribute, Plan, Predicate, static_calls
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Moment, Prev, Var, Wild
+from augury.algebra.terms import Const, Var, Wild
 from augury.clock import Clock, Timestamp
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts, facts_from
@@ -55,7 +49,7 @@ from augury.spark.conversions import from_column
 from augury.spark.demand import recursive
 from augury.spark.inputs import Part, Source, is_frame
 from augury.spark.layout import NUMBERS, common_kind, declared_kind, sql_type
-from augury.spark.relation import NotJoined, Relation, constant, same, united
+from augury.spark.relation import NotJoined, Relation, all_of, constant, same, united
 from augury.spark.rules import Seeds, StaticRules
 
 BROADCAST = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
@@ -141,7 +135,7 @@ class _ManyFacts:
     """Facts that are many: joined where every condition that rests on them can be, else sent."""
 
     def __init__(self, known: FactPlan, big: Mapping[str, DataFrame | Relation], beside: Facts, many: int) -> None:
-        self.given, self.plan, self.big, self.many = known, known.plan, big, many
+        self.known, self.plan, self.big, self.many = known, known.plan, big, many
         self.sent: dict[str, str] = {}  # and why
         frames: dict[Predicate, DataFrame | Relation] = {}
         for name, frame in big.items():
@@ -163,7 +157,7 @@ class _ManyFacts:
                 self.sent |= dict.fromkeys(self._below(refused.predicate) - self.sent.keys(), refused.reason)
         sources = self._enriched(uses)
         left = self._asked(plan)
-        facts = self.given.facts
+        facts = self.known.facts
         for name in [n for n in self.big if n in {p[0] for p in left}]:
             facts += self._send(name, clock)
         if uses:
@@ -171,7 +165,7 @@ class _ManyFacts:
         joined = tuple(
             n for n in self.big if any(n in self._below(use.predicate) for use in uses) and n not in self.sent
         )
-        return FactPlan(plan, sources, facts, joined, self.given.streams)
+        return FactPlan(plan, sources, facts, joined, self.known.streams)
 
     def _below(self, predicate: Predicate) -> set[str]:
         return {name for name, _ in self.rules.reads(predicate)} & self.big.keys()
@@ -231,58 +225,55 @@ class _ManyFacts:
         """Whether all events of a scan are those of a DataFrame."""
         type = (scan.type, len(scan.args))
         return type not in self.plan.derived and not any(
-            s.facts_of and any(p.type == type for p in s.parts) for s in self.given.sources
+            s.facts_of and any(p.type == type for p in s.parts) for s in self.known.sources
         )
 
     def _check_kinds(self, uses: Sequence[_Use], kinds: Mapping[Predicate, tuple[str, ...]]) -> None:
         """Columns that are compared have values that can be."""
-        parts = {p.type: p.kinds for s in self.given.sources for p in s.parts}
+        parts = {p.type: p.kinds for s in self.known.sources for p in s.parts}
         for use in uses:
             own, asked = parts.get(use.type), kinds[use.predicate]
             if own is None:  # there are no events of the type
                 continue
-            if self.rules.opaque(use.predicate) & set(use.places):
+            if self.rules.opaque(use.predicate) & {i for i, _ in use.bound}:
                 raise _Refused(use.predicate, "they have nested terms or lists there")
-            for at, i in use.on:
-                pair = {own[at], asked[i]}
-                if (
-                    len(pair) > 1
-                    and not pair <= NUMBERS
-                    and not (asked[i] == "json" and not own[at].startswith(("nested:", "json")))
-                ):
-                    raise _Refused(use.predicate, f"they have {asked[i]} where the events have {own[at]}")
-            if any(own[at].startswith(("nested:", "json")) for at, _ in use.on):
-                raise _Refused(use.predicate, "the events have nested terms or lists there")
-            for _, const in use.fixed:
-                try:
-                    constant(const.value)
-                except NotJoined as problem:
-                    raise _Refused(use.predicate, str(problem)) from None
-            declared = self.plan.static.get(use.predicate[0])
-            parts[use.alias] = (*own, *(_joined_kind(asked[i], declared[i] if declared else None) for i in use.fresh))
+            for i, arg in use.bound:
+                if isinstance(arg, Const):
+                    try:
+                        constant(arg.value)
+                    except NotJoined as problem:
+                        raise _Refused(use.predicate, str(problem)) from None
+                    continue
+                kind, nested = own[use.on[arg.name]], own[use.on[arg.name]].startswith(("nested:", "json"))
+                if kind != asked[i] and not {kind, asked[i]} <= NUMBERS and (nested or asked[i] != "json"):
+                    raise _Refused(use.predicate, f"they have {asked[i]} where the events have {kind}")
+                if nested:
+                    raise _Refused(use.predicate, "the events have nested terms or lists there")
+            declared = self.plan.static.get(use.predicate[0], ())
+            parts[use.alias] = (*own, *_joined_kinds(use, asked, declared).values())
 
     # Joins
 
     def _enriched(self, uses: Sequence[_Use]) -> list[Source]:
-        sources = list(self.given.sources)
+        sources = list(self.known.sources)
         found: dict[Predicate, Relation] = {}  # by the type of the events that have them
         for use in uses:
             source = _source_of(use, sources)
             if source is None:
                 continue
             if use.alias not in found:
-                alike = [u for u in uses if (u.predicate, u.places) == (use.predicate, use.places)]
-                given = [(u, s) for u in alike if (s := _source_of(u, sources)) is not None and u.alias not in found]
-                found |= dict.fromkeys([u.alias for u, _ in given], self._answers(use, given))
+                alike = [u for u in uses if u.predicate == use.predicate and u.places == use.places]
+                asking = [(u, s) for u in alike if (s := _source_of(u, sources)) is not None and u.alias not in found]
+                found |= dict.fromkeys([u.alias for u, _ in asking], self._answers(use, asking))
             sources.append(_joined(source, use, found[use.alias], self.plan.static.get(use.predicate[0], ())))
         return sources
 
-    def _answers(self, use: _Use, given: Sequence[tuple[_Use, Source]]) -> Relation:
+    def _answers(self, use: _Use, asking: Sequence[tuple[_Use, Source]]) -> Relation:
         """The answers that some uses ask for: of a predicate that recurs, those for the values that events have."""
         deep = use.predicate in recursive(self.rules.clauses)
-        if not deep or any(s.frame.isStreaming for _, s in given):
+        if not deep or any(s.frame.isStreaming for _, s in asking):
             return self.rules.answers(use.predicate)
-        return self.rules.answers(use.predicate, Seeds(use.places, united([_values(u, s) for u, s in given])))
+        return self.rules.answers(use.predicate, Seeds(use.places, united([_values(u, s) for u, s in asking])))
 
 
 class _Refused(Exception):
@@ -309,19 +300,30 @@ def _without_unasked(plan: Plan, facts: Facts, before: set[Predicate], after: se
 
 @dataclass(frozen=True)
 class _Use:
-    """A condition that can be joined: the type whose events ask, and what is asked of which argument of the predicate."""
+    """A condition that can be joined, and the type whose events ask: `on` says at which argument they bind a variable.
 
-    predicate: Predicate
+    `fresh` are the variables that facts bind, with their arguments of the predicate.
+    """
+
+    condition: Holds
     type: Predicate
     alias: Predicate
-    on: tuple[tuple[int, int], ...]
-    fixed: tuple[tuple[int, Const], ...]
-    fresh: tuple[int, ...]
+    on: Mapping[str, int]
+    fresh: Mapping[str, int]
+
+    @property
+    def predicate(self) -> Predicate:
+        return self.condition.name, len(self.condition.args)
+
+    @property
+    def bound(self) -> list[tuple[int, Var | Const]]:
+        """The arguments that are bound: by events, or constants."""
+        args = enumerate(self.condition.args)
+        return [(i, a) for i, a in args if isinstance(a, Const) or (isinstance(a, Var) and a.name in self.on)]
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The arguments that are bound."""
-        return (*(i for _, i in self.on), *(i for i, _ in self.fixed))
+        return tuple(i for i, _ in self.bound)
 
 
 def _first_use(
@@ -349,42 +351,32 @@ def _first_use(
 
 def _sure(node: Node) -> Iterator[Scan]:
     """The scans that every row of a pattern has."""
-    match node:
-        case Scan():
-            yield node
-        case Label() | Select() | Within() | Join():
-            for part in inputs(node):
-                yield from _sure(part)
-        case Either() | Every() | Graph() | Instant() | Repeat() | Run() | Unfold():
-            pass
-        case _:
-            assert_never(node)
+    if isinstance(node, Scan):
+        yield node
+    elif isinstance(node, Label | Select | Within | Join):
+        for part in inputs(node):
+            yield from _sure(part)
 
 
 def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: str) -> tuple[Rule, _Use] | None:
     places = {a.name: i for i, a in reversed(list(enumerate(scan.args))) if isinstance(a, Var)}
-    on, fixed, fresh, added = list[tuple[int, int]](), list[tuple[int, Const]](), list[int](), list[Var]()
+    on, fresh = dict[str, int](), dict[str, int]()
     for i, arg in enumerate(condition.args):
         match arg:
             case Var() if arg.name in places:
-                on.append((places[arg.name], i))
-            case Var() if arg not in added:
-                fresh.append(i)
-                added.append(arg)
-            case Const():
-                fixed.append((i, arg))
-            case Wild():
+                on[arg.name] = places[arg.name]
+            case Var() if arg.name not in fresh:
+                fresh[arg.name] = i
+            case Const() | Wild():
                 pass
-            case Var() | Build() | Apply() | Moment() | Aggregate() | Prev():
-                return None
             case _:
-                assert_never(arg)
+                return None
+    added = [condition.args[i] for i in fresh.values()]
     wider = replace(scan, type=alias, args=(*scan.args, *added))
     rest = tuple(c for c in select.where if c is not condition)
     inner = _replaced(select.input, scan, wider)
     body = _replaced(rule.body, select, replace(select, input=inner, where=rest) if rest else inner)
-    predicate = (condition.name, len(condition.args))
-    use = _Use(predicate, (scan.type, len(scan.args)), (alias, len(wider.args)), tuple(on), tuple(fixed), tuple(fresh))
+    use = _Use(condition, (scan.type, len(scan.args)), (alias, len(wider.args)), on, fresh)
     return replace(rule, body=body), use
 
 
@@ -401,52 +393,42 @@ def _events(source: Source, type: Predicate) -> DataFrame:
     return source.frame.where(F.col(f"`{source.names.type}`") == part.says) if source.mixed else source.frame
 
 
-def _asks(source: Source, use: _Use) -> list[tuple[Column, str]]:
-    """The columns of the events with which they ask, and their kinds."""
-    part = next(p for p in source.parts if p.type == use.type)
-    fields = source.fields
-    own = [(part.columns[at], part.kinds[at]) for at, _ in use.on]
-    return [(from_column(kind, F.col(f"`{c}`"), fields[c], source.prefixes), kind) for c, kind in own]
+def _asks(source: Source, use: _Use) -> dict[str, tuple[Column, str]]:
+    """The variables that events bind: their columns, and the kinds of these."""
+    part, found = next(p for p in source.parts if p.type == use.type), dict[str, tuple[Column, str]]()
+    for name, at in use.on.items():
+        column, kind = part.columns[at], part.kinds[at]
+        found[name] = (from_column(kind, F.col(f"`{column}`"), source.fields[column], source.prefixes), kind)
+    return found
 
 
 def _values(use: _Use, source: Source) -> Relation:
     """The values with which events ask, and the constants beside them."""
-    asks = [*_asks(source, use), *(constant(const.value) for _, const in use.fixed)]
-    made = [column.cast(sql_type(kind)).alias(f"c{n}") for n, (column, kind) in enumerate(asks)]
-    return Relation(_events(source, use.type).select(*made).distinct(), tuple(kind for _, kind in asks))
+    asks = _asks(source, use)
+    bound = [constant(arg.value) if isinstance(arg, Const) else asks[arg.name] for _, arg in use.bound]
+    made = [column.cast(sql_type(kind)).alias(f"c{n}") for n, (column, kind) in enumerate(bound)]
+    return Relation(_events(source, use.type).select(*made).distinct(), tuple(kind for _, kind in bound))
 
 
 def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attribute]) -> Source:
     """The events of a type with what the facts say of each, in columns of the same types as if they were not joined."""
     part = next(p for p in source.parts if p.type == use.type)
-    kinds = {i: _joined_kind(facts.kinds[i], declared[i] if declared else None) for i in use.fresh}
-    names = [f"augury {use.alias[0]} {i}" for i in range(len(facts.kinds))]
-    made = [
-        _as_event(F.col(c), k, kinds[i]) if i in kinds else F.col(c)
-        for i, (c, k) in enumerate(zip(facts.columns, facts.kinds, strict=True))
-    ]
-    table = facts.frame.select(*(column.alias(name) for column, name in zip(made, names, strict=True)))
-    where: Column = F.lit(True)
-    for (column, kind), (_, i) in zip(_asks(source, use), use.on, strict=True):
-        where &= same(column, kind, F.col(f"`{names[i]}`"), facts.kinds[i])
-    for i, const in use.fixed:
-        where &= (
-            same(F.col(f"`{names[i]}`"), facts.kinds[i], *constant(const.value))
-            if const.value is not None
-            else F.lit(False)
-        )
-    frame = _events(source, use.type).join(table, where)
-    frame = frame.drop(*(names[i] for i in range(len(names)) if i not in use.fresh))
-    fresh = tuple(names[i] for i in use.fresh)
+    kinds = _joined_kinds(use, facts.kinds, declared)
+    names = {v: f"augury {use.alias[0]} {i}" for v, i in use.fresh.items()}
+    asks, events = _asks(source, use), _events(source, use.type)
+    table, answers = facts.asked(use.condition.args, {*asks, *names}, "augury fact ")
+    made = [_as_event(*answers[v], kinds[v]).alias(name) for v, name in names.items()]
+    frame = events.join(table, all_of(same(*asks[v], *answers[v]) for v in asks))
+    frame = frame.select(*(f"`{c}`" for c in events.columns), *made)
     own = frozenset(part.columns) if part.own is None else part.own
-    more = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(kinds[i] for i in use.fresh)), own=own)
+    more = Part(use.alias, (*part.columns, *names.values()), (*part.kinds, *kinds.values()), own=own)
     return replace(source, frame=frame, parts=(more,), mixed=False)
 
 
-def _joined_kind(kind: str, declared: Attribute | None) -> str:
-    """The kind of a column that has what facts say: the declared one where it holds their values."""
-    target = declared_kind(declared.type) if declared else "json"
-    return target if common_kind(kind, target) == target else kind
+def _joined_kinds(use: _Use, kinds: Sequence[str], declared: Sequence[Attribute]) -> dict[str, str]:
+    """The kinds of columns that have what facts say: the declared ones where these hold their values."""
+    targets = {v: declared_kind(declared[i].type) if declared else "json" for v, i in use.fresh.items()}
+    return {v: t if common_kind(kinds[use.fresh[v]], t) == t else kinds[use.fresh[v]] for v, t in targets.items()}
 
 
 def _as_event(column: Column, kind: str, target: str) -> Column:

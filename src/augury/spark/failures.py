@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from pyspark.errors import PySparkException
 
@@ -36,6 +37,15 @@ def user_errors(places: Places | None = None) -> Iterator[None]:
         raise
     except Exception as error:
         raise user_error(error, places) from None
+
+
+@contextmanager
+def writing_to(place: str | Path) -> Iterator[None]:
+    """A disk that is full, or may not be written to, is an error that names the place."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", str(place)) from None
 
 
 def user_error(error: BaseException, places: Places | None) -> AuguryError:

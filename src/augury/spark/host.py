@@ -114,11 +114,11 @@ class Work:
             yield self.record(columns, len(rows))
 
 
-def run(work: Work, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run(work: Work, records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One partition of a history, in the order of ends: answers as soon as nothing can change them."""
     session: Session | None = None
     now: int | None = None  # where the clock stands, where somebody asks
-    for table in chunks(given, _CHUNK):
+    for table in chunks(records, _CHUNK):
         if session is None:
             session = work.session()
         if "now" in table.column_names:
@@ -154,11 +154,11 @@ def divided(table: pa.Table, work: Work) -> tuple[pa.Table, pa.Table]:
     return table.filter(passed), table.filter(pc.is_in(codes, pa.array(work.taken, pa.int32())))
 
 
-def chunks(given: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
+def chunks(records: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
     """The batches that Spark gives, put together to tables of some size."""
     held: list[pa.RecordBatch] = []
     rows = 0
-    for batch in given:
+    for batch in records:
         if batch.num_rows:
             held.append(batch)
             rows += batch.num_rows

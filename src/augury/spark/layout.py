@@ -275,11 +275,10 @@ def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[
         rows = np.flatnonzero(codes == code)
         part = table if len(rows) == len(codes) else table.take(pa.array(rows))
         name, arity = layout.types[code]
-        kinds = layout.kinds[name, arity]
-        columns = [
-            read_column(part.column(slot) if slot in names else pa.chunked_array([pa.nulls(len(rows), layout.arrow(slot))]), kind)
-            for slot, kind in zip(layout.slots[name, arity], kinds, strict=True)
-        ]  # fmt: skip
+        columns: list[Any] = []
+        for slot, kind in zip(layout.slots[name, arity], layout.kinds[name, arity], strict=True):
+            empty = pa.nulls(len(rows), layout.arrow(slot))
+            columns.append(read_column(part.column(slot) if slot in names else pa.chunked_array([empty]), kind))
         columns += [part.column(column).to_numpy() for column in extra]
         end = part.column("end").to_numpy()
         start = part.column("start").to_numpy() if "start" in names else end

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from augury.errors import DataError, RunError
+from augury.spark.failures import writing_to
 from augury.spark.starting import Log
 
 _PATIENCE = 60.0  # seconds that the JVM of a run that was killed may take to end
@@ -25,11 +26,9 @@ def held(checkpoint: Path, patience: float = _PATIENCE) -> Iterator[Log]:
     taken, another run is alive. That on the log, which is the JVM's standard error, is held until the JVM has ended: the
     one of a run that was killed may still be at the checkpoint for a moment.
     """
-    try:
+    with writing_to(checkpoint):
         checkpoint.mkdir(parents=True, exist_ok=True)
         lock = os.open(checkpoint / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror}", str(checkpoint)) from None
     try:
         if not _taken(lock, checkpoint):
             raise RunError(
@@ -54,12 +53,10 @@ def held(checkpoint: Path, patience: float = _PATIENCE) -> Iterator[Log]:
 
 def _open_log(checkpoint: Path, lock: int) -> int:
     """The log; the lock says from now on who we are."""
-    try:
+    with writing_to(checkpoint):
         os.ftruncate(lock, 0)
         os.pwrite(lock, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
         return os.open(checkpoint / "spark.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror}", str(checkpoint)) from None
 
 
 def _taken(file: int, checkpoint: Path) -> bool:

@@ -14,14 +14,14 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from augury.engine.saved import write_file
-from augury.errors import DataError, RunError
+from augury.errors import RunError
+from augury.spark.failures import writing_to
 
 Write = Callable[[str], None]  # writes a part of a batch to a folder, given as Spark takes it
 
@@ -54,11 +54,11 @@ class Outbox:
 
     def recover(self) -> None:
         """After a crash: what is whole goes to its place, and what is not is thrown away."""
-        with _writing_to(self.aside):
+        with writing_to(self.aside):
             self.aside.mkdir(parents=True, exist_ok=True)
         if self.note is not None:
             self._move(self.note)
-        with _writing_to(self.aside):
+        with writing_to(self.aside):
             for path in self.aside.iterdir():
                 if path.is_dir():
                     shutil.rmtree(path)
@@ -68,7 +68,7 @@ class Outbox:
         if self.note is not None and self.note.batch == batch:
             return
         home = self.aside / str(batch)
-        with _writing_to(self.aside):
+        with writing_to(self.aside):
             if home.exists():  # the last attempt at this batch failed
                 shutil.rmtree(home)
             home.mkdir()
@@ -78,15 +78,15 @@ class Outbox:
                 write(f"{self.places[name].rstrip('/')}/batch={batch}")
                 continue
             write(f"file://{home / name}")
-            with _writing_to(home / name):
+            with writing_to(home / name):
                 _seal(home / name)
-            with _writing_to(place):
+            with writing_to(place):
                 if (place / f"batch={batch}").exists():  # of a checkpoint that was put back to an earlier day
                     shutil.rmtree(place / f"batch={batch}")
         note = Note(batch, {name: self.places[name] for name in parts})
         self._keep(note)
         self._move(note)
-        with _writing_to(self.aside):
+        with writing_to(self.aside):
             shutil.rmtree(home)
 
     def _local(self, name: str) -> Path | None:
@@ -106,7 +106,7 @@ class Outbox:
             if not written.exists():
                 continue
             place = (self._local(name) if name in self.places else None) or Path(noted.removeprefix("file://"))
-            with _writing_to(place):
+            with writing_to(place):
                 place.mkdir(parents=True, exist_ok=True)
                 move(written, place / f"batch={note.batch}")
                 _sync(place)
@@ -164,12 +164,3 @@ def _sync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-@contextmanager
-def _writing_to(place: Path) -> Iterator[None]:
-    """A disk that is full, or may not be written to, is an error that names the place."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", str(place)) from None

@@ -48,9 +48,9 @@ def _murmur(value: int, seed: int = 42) -> int:
     return h - (1 << 32) if h >> 31 else h
 
 
-def pack(given: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iterator[pa.RecordBatch]:
+def pack(records: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iterator[pa.RecordBatch]:
     """The rows of a task, a package for each bucket. What is revoked goes to all; the bucket 0 always hears something."""
-    for table in host.chunks(given, 1 << 20):
+    for table in host.chunks(records, 1 << 20):
         names, packages, passed = [0], [b""], [False]
         if work.forward:
             codes = table.column("type")
@@ -76,8 +76,8 @@ def pack(given: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iterat
         yield pa.RecordBatch.from_arrays(columns, ["bucket", "payload", "passed"])
 
 
-def _among(codes: pa.ChunkedArray, some: list[int]) -> pa.ChunkedArray:
-    return pc.is_in(codes, pa.array(some, pa.int32()))
+def _among(codes: pa.ChunkedArray, wanted: list[int]) -> pa.ChunkedArray:
+    return pc.is_in(codes, pa.array(wanted, pa.int32()))
 
 
 def serialised(table: pa.Table) -> bytes:
@@ -88,16 +88,15 @@ def serialised(table: pa.Table) -> bytes:
         silent.add("start")
     if "op" in table.column_names and pc.all(pc.greater(table.column("op"), 0)).as_py():
         silent.add("op")
-    kept = [n for n in table.column_names if n not in silent]
-    said = table.select(kept).combine_chunks()
-    with pa.ipc.new_stream(sink, said.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        writer.write_table(said)
+    kept = table.select([n for n in table.column_names if n not in silent]).combine_chunks()
+    with pa.ipc.new_stream(sink, kept.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(kept)
     return bytes(sink.getvalue().to_pybytes())
 
 
-def unpack(given: Iterator[pa.RecordBatch], stage: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def unpack(records: Iterator[pa.RecordBatch], stage: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of packages, with where they were made."""
-    for batch in given:
+    for batch in records:
         for bucket, payload in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
             for rows in pa.ipc.open_stream(payload):
                 has = {name: rows.column(name) for name in rows.schema.names}

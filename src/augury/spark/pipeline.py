@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -32,6 +31,7 @@ from augury.spark.inputs import Reading, Source, clock_of, is_frame, key_hash, l
 from augury.spark.layout import JOINT
 from augury.spark.pushdown import keep
 from augury.spark.shipped import Shipped
+from augury.spark.starting import cores_of
 
 
 def _divided(rdf: Any) -> tuple[list[DataFrame], list[Any]]:
@@ -168,22 +168,23 @@ class Pipeline:
         return found
 
     def _filtered(self, source: Source, types: list[Predicate], plan: Plan, stage: Stage) -> DataFrame:
-        frame = self.checked(source)
-        where: Column | None = None
-        for type in types:
-            usable = None if type in plan.derived else self.where(type, plan, stage)
-            if source.mixed:
-                this = F.col("type") == self.layout.codes[type]
-                usable = this if usable is None else this & usable
-            where = usable if where is None or usable is None else where | usable
-        if not types:
-            where = F.col("type") == -1  # which Spark does not see through: rows that are wrong are still found
+        where = self.usable(types, plan, stage) if source.mixed or not types else self.where(types[0], plan, stage)
         if where is not None and self.ops:
             where = where | F.col("revoke")
-        return frame if where is None else frame.where(where)
+        return self.checked(source) if where is None else self.checked(source).where(where)
+
+    def usable(self, types: Iterable[Predicate], plan: Plan, stage: Stage) -> Column:
+        """The rows of some types that a rule of the stage can use."""
+        found = F.col("type") == -1  # which Spark does not see through: rows that are wrong are still found
+        for type in types:
+            this, where = F.col("type") == self.layout.codes[type], self.where(type, plan, stage)
+            found = found | (this if where is None else this & where)
+        return found
 
     def where(self, type: Predicate, plan: Plan, stage: Stage) -> Column | None:
-        """The rows that some rule of the stage can use."""
+        """The rows of a type that some rule of the stage can use; None where that may be all."""
+        if type in plan.derived:
+            return None
         unbounded = (
             {label for label, p in all_properties(plan).items() if p.horizon is None} if self.retention else set()
         )
@@ -412,10 +413,6 @@ def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, st
 
 
 def partitions_of(spark: SparkSession) -> int:
-    """A small multiple of the cores, where they are known; else what Spark shuffles into."""
-    master = spark.conf.get("spark.master", "") or ""
-    shuffle = int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-    if master.startswith("local["):
-        cores = master.removeprefix("local[").split("]")[0].split(",")[0]
-        return max(1, int(cores) if cores.isdigit() else os.cpu_count() or 1)
-    return shuffle
+    """As many as there are cores on one machine; in a cluster what Spark shuffles into."""
+    cores = cores_of(spark.conf.get("spark.master", "") or "")
+    return cores or int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)

@@ -23,23 +23,15 @@ from augury.algebra.nodes import (
     AnyOf,
     Compare,
     Condition,
-    Either,
-    Every,
-    Graph,
     Holds,
-    Instant,
-    Join,
     Label,
     Node,
     NoneInside,
     Relates,
     Relative,
-    Repeat,
-    Run,
     Scan,
     Select,
     Spans,
-    Unfold,
     Unless,
     Within,
     absences,
@@ -50,8 +42,9 @@ from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.scalar import FUNCTIONS, Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, computes, variables
-from augury.clock import Clock, Duration, Timestamp
-from augury.model import MAX_INT, MIN_INT, Iri, Value
+from augury.clock import Clock, Duration
+from augury.model import Value
+from augury.spark.relation import NotJoined, constant
 
 Truth: TypeAlias = Column | bool
 _Chain: TypeAlias = tuple[Scan, tuple[Label | Select | Within, ...]]
@@ -114,16 +107,10 @@ def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iter
     """Every scan, absences included, with what stands directly above it, the nearest first."""
     for absent in absences(node):
         yield from _chains(absent)
-    match node:
-        case Scan():
-            yield node, above
-        case Label() | Select() | Within():
-            yield from _chains(node.input, (node, *above))
-        case Either() | Every() | Graph() | Instant() | Join() | Repeat() | Run() | Unfold():
-            for part in inputs(node):
-                yield from _chains(part)
-        case _:
-            assert_never(node)
+    if isinstance(node, Scan):
+        yield node, above
+    for part in inputs(node):
+        yield from _chains(part, (node, *above) if isinstance(node, Label | Select | Within) else ())
 
 
 @dataclass(frozen=True)
@@ -194,9 +181,9 @@ class _Scope:
             case Var():
                 return _Test(_same(self.values[arg.name], value))
             case Const():
-                constant = _literal(arg.value)
-                nested = constant is None and not isinstance(arg.value, int)
-                return _Test(not (nested and value is not None) and _same(value, constant))
+                literal = _literal(arg.value)
+                nested = literal is None and not isinstance(arg.value, int)
+                return _Test(not (nested and value is not None) and _same(value, literal))
             case Build():
                 self.values |= dict.fromkeys(variables(arg) - self.values.keys())
                 return _Test(value is None)
@@ -317,25 +304,22 @@ class _Scope:
 
 
 def _any_of(*parts: Truth) -> Truth:
-    columns = [p for p in parts if not isinstance(p, bool)]
-    return (
-        True
-        if True in [p for p in parts if isinstance(p, bool)]
-        else reduce(operator.or_, columns)
-        if columns
-        else False
-    )
+    return _combined(parts, True, operator.or_)
 
 
 def _all_of(*parts: Truth) -> Truth:
-    columns = [p for p in parts if not isinstance(p, bool)]
-    return (
-        False
-        if False in [p for p in parts if isinstance(p, bool)]
-        else reduce(operator.and_, columns)
-        if columns
-        else True
-    )
+    return _combined(parts, False, operator.and_)
+
+
+def _combined(parts: Iterable[Truth], decides: bool, combine: Callable[[Any, Any], Column]) -> Truth:
+    """All parts as one; one that `decides` is the whole, the opposite of it is left out."""
+    columns: list[Column] = []
+    for part in parts:
+        if not isinstance(part, bool):
+            columns.append(part)
+        elif part == decides:
+            return decides
+    return reduce(combine, columns) if columns else not decides
 
 
 def _in_order(tests: Iterable[_Test]) -> _Test:
@@ -386,22 +370,11 @@ def _big(value: int) -> Column:
 
 def _literal(value: Value) -> _Value | None:
     """A constant; None of those that no column but a json one holds."""
-    match value:
-        case bool():
-            return _Value(_big(int(value)), "bool", value)
-        case int() if MIN_INT <= value <= MAX_INT:
-            return _Value(_big(value), "int", value)
-        case float():
-            return _Value(F.lit(value), "number", value)
-        case str():
-            return _Value(F.lit(value), "string", value)
-        case Iri():
-            return _Value(F.lit(value.text), "iri", value)
-        case Timestamp():
-            return _Value(_big(value.us), "timestamp", value)
-        case Duration():
-            return _Value(_big(value.us), "duration", value)
-    return None
+    try:
+        column, kind = constant(value)
+    except NotJoined:
+        return None
+    return _Value(column, "number" if kind == "float" else kind, value) if kind != "json" else None
 
 
 def _small(column: Column) -> Column:

@@ -6,7 +6,8 @@ is of kind `json`, where equal values are one text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from augury.algebra.plan import Attribute
+from augury.algebra.terms import Const, Expr, Var
 from augury.clock import Duration, Timestamp
 from augury.columns.column import column_of
 from augury.knowledge.fact_table import FactTable
@@ -54,6 +56,22 @@ class Relation:
         """The facts with wider kinds."""
         made = zip(self.columns, self.kinds, kinds, strict=True)
         return self.frame.select(*(canonical(F.col(c), k, t).cast(sql_type(t)).alias(c) for c, k, t in made))
+
+    def asked(
+        self, args: Sequence[Expr], wanted: Collection[str], prefix: str
+    ) -> tuple[DataFrame, dict[str, tuple[Column, str]]]:
+        """The facts that an atom asks for; of its variables that are wanted the column, under a new name, and the kind."""
+        where, places = list[Column](), dict[str, int]()
+        for i, (arg, column, kind) in enumerate(zip(args, map(F.col, self.columns), self.kinds, strict=True)):
+            if isinstance(arg, Const):
+                where.append(same(column, kind, *constant(arg.value)) if arg.value is not None else F.lit(False))
+            elif isinstance(arg, Var):
+                first = places.setdefault(arg.name, i)
+                where += [same(column, kind, F.col(f"c{first}"), self.kinds[first])] if first < i else []
+        kept = {v: i for v, i in places.items() if v in wanted}
+        picked = [F.col(f"c{i}").alias(f"{prefix}{i}") for i in kept.values()] or [F.lit(1).alias(prefix)]
+        values = {v: (F.col(f"`{prefix}{i}`"), self.kinds[i]) for v, i in kept.items()}
+        return self.frame.where(all_of(where)).select(*picked), values
 
     def table(self, name: str) -> FactTable:
         """The facts fetched."""
@@ -164,25 +182,30 @@ def constant(value: Value) -> tuple[Column, str]:
     return F.lit(raw_value(value)).cast(sql_type(kind)), kind
 
 
-def same(left: Column, one: str, right: Column, other: str) -> Column:
+def all_of(conditions: Iterable[Column]) -> Column:
+    found = list(conditions)
+    return reduce(operator.and_, found) if found else F.lit(True)
+
+
+def same(left: Column, left_kind: str, right: Column, right_kind: str) -> Column:
     """Where two values are equal; null or false where they are not."""
-    if one == other or {one, other} <= _DOUBLES:
+    if left_kind == right_kind or {left_kind, right_kind} <= _DOUBLES:
         return left == right
-    if {one, other} <= NUMBERS:
-        return (left if one == "int" else whole(left)) == (right if other == "int" else whole(right))
-    if "json" in (one, other):
-        return canonical(left, one, "json") == canonical(right, other, "json")
+    if {left_kind, right_kind} <= NUMBERS:
+        return (left if left_kind == "int" else whole(left)) == (right if right_kind == "int" else whole(right))
+    if "json" in (left_kind, right_kind):
+        return canonical(left, left_kind, "json") == canonical(right, right_kind, "json")
     return F.lit(False)
 
 
-def differ(left: Column, one: str, right: Column, other: str) -> Column:
-    return left.isNotNull() & right.isNotNull() & ~F.coalesce(same(left, one, right, other), F.lit(False))
+def differ(left: Column, left_kind: str, right: Column, right_kind: str) -> Column:
+    return left.isNotNull() & right.isNotNull() & ~F.coalesce(same(left, left_kind, right, right_kind), F.lit(False))
 
 
-def comparable(left: Column, one: str, right: Column, other: str) -> tuple[Column, Column]:
+def comparable(left: Column, left_kind: str, right: Column, right_kind: str) -> tuple[Column, Column]:
     """Two values of kinds that have an order."""
-    if one == other and one != "json":
+    if left_kind == right_kind and left_kind != "json":
         return left, right
-    if {one, other} <= NUMBERS:
-        return double(left, one), double(right, other)
+    if {left_kind, right_kind} <= NUMBERS:
+        return double(left, left_kind), double(right, right_kind)
     raise NotJoined("a rule asks for the order of values of different types")

@@ -10,37 +10,28 @@ step by step, and in longer and longer steps where edges are few.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import assert_never
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Holds, NoneInside, Relates, Relative, Spans, Unless
-from augury.algebra.place import binds, is_ready
+from augury.algebra.answering import divided, is_plain, reads_of
+from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.strata import components, static_reads
-from augury.algebra.terms import Const, Var, Wild, variables
+from augury.algebra.strata import below, components, recurs
+from augury.algebra.terms import Var
 from augury.errors import RunError
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.solving.expand import expanded
-from augury.model import Fact
 from augury.spark.bodies import Body, calls, kinds_of, places
-from augury.spark.demand import Demand, Reach, below, demand, in_order, reads_of, recurs
-from augury.spark.relation import (
-    NotJoined,
-    Relation,
-    empty,
-    of_facts,
-    of_frame,
-    same,
-    united,
-)
+from augury.spark.demand import Demand, demand
+from augury.spark.relation import NotJoined, Relation, empty, of_facts, of_frame, same, united
 
+_FACTS = "facts of "  # before the name of a predicate that has rules as well: its facts
 _FEW = 10_000  # rows that may go through the driver from one round to the next
 _PARTS = 8  # rounds after which what is known is put together
 _STRIDE = 8  # rounds after which steps become longer
@@ -67,14 +58,22 @@ class StaticRules:
         varying: Collection[str] = (),
     ) -> None:
         small = small or Facts()
-        self.plan = plan
+        self.plan, self.frames = plan, dict(frames)
         self.varying = {*varying, *small.timed, *(name for name, _ in plan.made)}
-        self.clauses, own = _split([*plan.clauses, *entailing(small.predicates)])
-        self.frames = dict(frames)
+        clauses = [*plan.clauses, *entailing(small.predicates)]
+        rules, ground = divided(clauses)
         self.small: dict[Predicate, list[FactTable]] = {}
-        for table in [*Facts.of(own).tables, *small.tables]:
+        for table in [*Facts.of(ground).tables, *small.tables]:
             self.small.setdefault((table.name, table.arity), []).append(table)
-        self._given: dict[Predicate, Relation] = {}
+        called = set[Predicate]().union(*reads_of([clauses]).values())
+        self.clauses = {
+            p: [option for clause in listed for option in expanded(clause, called)] for p, listed in rules.items()
+        }
+        for name, arity in self.clauses.keys() & {*self.frames, *self.small}:
+            args = tuple(Var(f"X{i}") for i in range(arity))
+            self.clauses[name, arity].append(Clause(name, args, (Holds(_FACTS + name, args),)))
+        self._reads = reads_of(self.clauses.values())
+        self._base: dict[Predicate, Relation | None] = {}
         self.rounds: list[tuple[Predicate, list[int]]] = []  # of the last evaluation: how many rows each round found
 
     @property
@@ -84,7 +83,7 @@ class StaticRules:
 
     def reads(self, predicate: Predicate) -> set[Predicate]:
         """The predicates that a predicate rests on, itself included."""
-        return below(self.clauses, predicate)
+        return below(predicate, self._reads)
 
     def check(self, predicate: Predicate) -> tuple[str, ...]:
         """The kinds of a predicate's arguments; raises NotJoined where joins cannot answer it."""
@@ -105,7 +104,7 @@ class StaticRules:
 
     def opaque(self, predicate: Predicate) -> frozenset[int]:
         """The arguments of facts that cannot be compared."""
-        found = self._relation(predicate)
+        found = self._facts(predicate)
         return frozenset() if found is None else found.opaque
 
     def _demand(self, predicate: Predicate, seeds: Seeds | None) -> Demand:
@@ -113,79 +112,40 @@ class StaticRules:
         changing = sorted({name for name, _ in rests_on} & self.varying)
         if changing:
             raise NotJoined(f"the facts `{changing[0]}` change in time")
-        for one in rests_on:
-            if one[1] == 0:
-                raise NotJoined(f"`{one[0]}` has no arguments")
-            for clause in self.clauses.get(one, ()):
-                _check(clause)
-        return demand(self.clauses, {*self.frames, *self.small}, predicate, seeds.places if seeds else ())
+        for name, arity in rests_on:
+            if arity == 0:
+                raise NotJoined(f"`{name}` has no arguments")
+            for clause in self.clauses.get((name, arity), ()):
+                if clause.cut:
+                    raise NotJoined(f"a clause of `{name}` ends in a cut")
+                if not is_plain(clause, orders=True):
+                    raise NotJoined(f"a clause of `{name}` does more than join facts")
+        return demand(self.clauses, predicate, seeds.places if seeds else ())
 
     def _evaluation(self, wanted: Demand, seeds: Seeds | None) -> _Evaluation:
         called = {call for listed in wanted.clauses.values() for c in listed for call in calls(c)}
-        known = [(p, wanted.facts.get(p, p)) for p in {wanted.goal, *wanted.clauses, *called}]
-        given = {p: found for p, name in known if (found := self._relation(name)) is not None}
-        if wanted.clauses and any(relation.opaque for relation in given.values()):
+        asked = {wanted.goal, *called} - wanted.clauses.keys()
+        base = {p: facts for p in asked if (facts := self._facts(p)) is not None}
+        if wanted.clauses and any(relation.opaque for relation in base.values()):
             raise NotJoined("rules read nested terms or lists, which Spark cannot compare")
-        if wanted.asked is not None and seeds is not None:
-            given[wanted.asked] = _arranged(seeds, wanted.places)
-        return _Evaluation(self.spark, wanted, given)
+        if wanted.seeds is not None and seeds is not None:
+            base[wanted.seeds] = _arranged(seeds, wanted.places)
+        return _Evaluation(self.spark, wanted, base)
 
-    def _relation(self, predicate: Predicate) -> Relation | None:
+    def _facts(self, predicate: Predicate) -> Relation | None:
         """The facts of a predicate."""
-        if predicate in self._given:
-            return self._given[predicate]
-        parts: list[Relation] = []
-        if predicate in self.frames:
-            frame = self.frames[predicate]
-            declared = self.plan.static.get(predicate[0])
-            parts.append(
-                frame if isinstance(frame, Relation) else of_frame(predicate[0], frame, declared, self.plan.prefixes)
-            )
-        if predicate in self.small:
-            parts.append(of_facts(self.spark, self.small[predicate], predicate[1]))
-        if not parts:
-            return None
-        self._given[predicate] = united(parts)
-        return self._given[predicate]
-
-
-def _split(clauses: Iterable[Clause]) -> tuple[dict[Predicate, list[Clause]], list[Fact]]:
-    """The rules by predicate, `or` as several of them, and the facts of the program."""
-    rules: dict[Predicate, list[Clause]] = {}
-    facts: list[Fact] = []
-    listed = list(clauses)
-    called = set[Predicate]().union(*static_reads(listed).values())
-    ordered = {(c.name, len(c.args)) for c in listed if c.cut}
-    for clause in listed:
-        predicate = (clause.name, len(clause.args))
-        if not clause.body and predicate not in ordered and all(isinstance(a, Const) for a in clause.args):
-            facts.append(Fact(clause.name, tuple(a.value for a in clause.args if isinstance(a, Const))))
-        else:
-            rules.setdefault(predicate, []).extend(expanded(clause, called))
-    return rules, facts
-
-
-def _check(clause: Clause) -> None:
-    """Whether a clause just joins facts, so that it needs no argument of a call and cannot fail."""
-    if clause.cut:
-        raise NotJoined(f"a clause of `{clause.name}` ends in a cut")
-    known: set[str] = set()
-    for i in in_order(clause.body, known):
-        condition = clause.body[i]
-        match condition:
-            case Compare():
-                simple = all(isinstance(side, Var | Const) for side in (condition.left, condition.right))
-            case Holds() | Unless():
-                simple = all(isinstance(a, Var | Const | Wild) for a in condition.args)
-            case AnyOf() | Relates() | Spans() | Relative() | NoneInside():
-                simple = False
-            case _:
-                assert_never(condition)
-        if not simple or not (isinstance(condition, Holds) or is_ready(condition, known)):
-            raise NotJoined(f"a clause of `{clause.name}` does more than join facts")
-        known |= binds(condition, known)
-    if not variables(*clause.args) <= known or not all(isinstance(a, Var | Const) for a in clause.args):
-        raise NotJoined(f"a clause of `{clause.name}` does more than join facts")
+        predicate = (predicate[0].removeprefix(_FACTS), predicate[1])
+        if predicate not in self._base:
+            parts: list[Relation] = []
+            if predicate in self.frames:
+                frame, declared = self.frames[predicate], self.plan.static.get(predicate[0])
+                if not isinstance(frame, Relation):
+                    frame = of_frame(predicate[0], frame, declared, self.plan.prefixes)
+                parts.append(frame)
+            if predicate in self.small:
+                parts.append(of_facts(self.spark, self.small[predicate], predicate[1]))
+            self._base[predicate] = united(parts) if parts else None
+        return self._base[predicate]
 
 
 def _arranged(seeds: Seeds, places: Sequence[int]) -> Relation:
@@ -243,13 +203,13 @@ class _Evaluation:
 
     spark: SparkSession
     wanted: Demand
-    given: dict[Predicate, Relation]
+    base: dict[Predicate, Relation]  # facts, and what is asked for
     done: dict[Predicate, Relation] = field(default_factory=dict)
     kinds: dict[Predicate, tuple[str, ...]] = field(default_factory=dict)
     rounds: list[tuple[Predicate, list[int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.kinds = kinds_of(self.wanted.clauses, self.given, self.wanted.goal)
+        self.kinds = kinds_of(self.wanted.clauses, self.base, self.wanted.goal)
         for listed in self.wanted.clauses.values():
             for clause in listed:
                 self._body(clause).check()
@@ -258,7 +218,7 @@ class _Evaluation:
         return Body(clause, self.kinds, self.spark)
 
     def answers(self, goal: Predicate) -> Relation:
-        reads = reads_of(self.wanted.clauses)
+        reads = reads_of(self.wanted.clauses.values())
         groups = components({goal, *self.wanted.clauses}, reads)
         rounds = [group for group in groups if recurs(group, reads)]
         shared = {p for group in rounds for head in group for p in reads.get(head, set()) - set(group)}
@@ -266,7 +226,7 @@ class _Evaluation:
         try:
             for group in groups:
                 if group in rounds:
-                    self._recursive(group)
+                    self._fixpoint(group)
                     continue
                 found = self._plain(group[0])
                 if group[0] in shared:  # every round reads it
@@ -280,122 +240,94 @@ class _Evaluation:
 
     def relation(self, predicate: Predicate) -> Relation:
         """The facts of a predicate that is complete."""
-        found = self.done.get(predicate) or self.given.get(predicate)
+        found = self.done.get(predicate) or self.base.get(predicate)
         return found or empty(self.spark, self.kinds[predicate])
 
     def _plain(self, predicate: Predicate) -> Relation:
         """All answers of a predicate that does not depend on itself."""
-        own = self.wanted.clauses.get(predicate)
-        if not own:
+        clauses = self.wanted.clauses.get(predicate)
+        if not clauses:
             return self.relation(predicate)
-        return Relation(self._exits(predicate, own).distinct(), self.kinds[predicate])
+        return Relation(self._exits(predicate, clauses), self.kinds[predicate])
 
     def _exits(self, predicate: Predicate, clauses: Iterable[Clause]) -> DataFrame:
-        """What is given of a predicate, and follows by clauses from what is complete."""
+        """What follows by clauses from what is complete."""
         found = [self._body(c).answers(lambda _, call: self.relation(call)) for c in clauses]
-        if predicate in self.given:
-            found.append(self.given[predicate].cast(self.kinds[predicate]))
-        return self._union(predicate, found)
+        return self._union(predicate, found).distinct()
 
     def _union(self, predicate: Predicate, parts: Sequence[DataFrame]) -> DataFrame:
         return reduce(DataFrame.union, parts) if parts else empty(self.spark, self.kinds[predicate]).frame
 
     # Recursion
 
-    def _recursive(self, group: Sequence[Predicate]) -> None:
-        reach = self.wanted.closures.get(group[0]) if len(group) == 1 else None
-        if reach is None:
-            grown = self._fixpoint(group)
-        else:
-            grown = {group[0]: (self._closed if reach.asked is None else self._reached)(group[0], reach)}
-        for predicate, one in grown.items():
-            self.done[predicate] = one.known
-            self.rounds.append((predicate, one.counts))
+    def _fixpoint(self, group: Sequence[Predicate]) -> None:
+        """Semi-naive: in each round, every call within the group is once what the last round found.
 
-    def _start(self, predicate: Predicate, frame: DataFrame, few: bool = True) -> _Growing:
-        first, count = _settled(frame.distinct(), few)
-        return _Growing(self.kinds[predicate], [first], first, [count])
-
-    def _fixpoint(self, group: Sequence[Predicate]) -> dict[Predicate, _Growing]:
-        """Semi-naive: in each round, every call within the group is once what the last round found."""
+        What is new of a whole closure after round k has a shortest path of more than 2^(k-1) and at most 2^k steps. The
+        paths that the next round finds begin with one of these, so that it is enough to go on from them.
+        """
+        closures = self.wanted.closures if len(group) == 1 else {}
+        edge = closures.get(group[0])
+        strides = None if edge is None else _Strides(self.relation(edge), self.relation(edge))
         grown: dict[Predicate, _Growing] = {}
         steps: dict[Predicate, list[tuple[Clause, int, Predicate]]] = {}
         for predicate in group:
-            own = [(c, at, call) for c in self.wanted.clauses[predicate] for at, call in places(c) if call in group]
-            inner = {id(clause) for clause, _, _ in own}
-            exits = [c for c in self.wanted.clauses[predicate] if id(c) not in inner]
-            steps[predicate] = own
-            grown[predicate] = self._start(predicate, self._exits(predicate, exits))
-        while any(one.grows for one in grown.values()):
+            clauses = self.wanted.clauses[predicate]
+            found = [(c, at, call) for c in clauses for at, call in places(c) if call in group]
+            inner = {id(clause) for clause, _, _ in found}
+            steps[predicate] = found[:1] if predicate in closures else found
+            first = self._exits(predicate, [c for c in clauses if id(c) not in inner])
+            few = edge is not None or predicate not in closures
+            frame, count = _settled(first, few)
+            grown[predicate] = _Growing(self.kinds[predicate], [frame], frame, [count])
+
+        def read(place: int, call: Predicate, new: int) -> Relation:
+            if call in grown:
+                return grown[call].delta if place == new else grown[call].known
+            return strides.all if strides is not None and call == edge else self.relation(call)
+
+        while any(growing.grows for growing in grown.values()):
+            if strides is not None and len(grown[group[0]].counts) % _STRIDE == 0:
+                strides.lengthen()
             fresh: dict[Predicate, tuple[DataFrame, int]] = {}
             for predicate in group:
                 parts = [
-                    self._body(clause).answers(self._reading(grown, at), at)
+                    self._body(clause).answers(partial(read, new=at), at)
                     for clause, at, call in steps[predicate]
                     if grown[call].grows
                 ]
-                found = self._union(predicate, parts)
-                fresh[predicate] = grown[predicate].new(found) if parts else (found, 0)
+                made = self._union(predicate, parts)
+                fresh[predicate] = grown[predicate].new(made) if parts else (made, 0)
             for predicate, (frame, count) in fresh.items():
                 grown[predicate].add(frame, count)
-        return grown
-
-    def _reading(self, grown: Mapping[Predicate, _Growing], at: int) -> Callable[[int, Predicate], Relation]:
-        def read(place: int, call: Predicate) -> Relation:
-            if call not in grown:
-                return self.relation(call)
-            return grown[call].delta if place == at else grown[call].known
-
-        return read
-
-    def _closed(self, predicate: Predicate, reach: Reach) -> _Growing:
-        """A whole closure. What is new after round k has a shortest path of more than 2^(k-1) and at most 2^k steps,
-
-        so that the next round's begin with it: it is joined with all that is known.
-        """
-        grown = self._start(predicate, self.relation(reach.edge).cast(self.kinds[predicate]), few=False)
-        while grown.grows:
-            grown.add(*grown.new(_composed(grown.delta, grown.known)))
-        return grown
-
-    def _reached(self, predicate: Predicate, reach: Reach) -> _Growing:
-        """What is reached from the values asked for. After some rounds there are steps of 2, 4, … edges at once as well."""
-        assert reach.asked is not None
-        edge, asked, end = self.relation(reach.edge), self.relation(reach.asked), 0 if reach.forwards else 1
-        first = asked.frame.select(F.col("c0").alias("a0"))
-        begins = same(F.col(f"c{end}"), edge.kinds[end], F.col("a0"), asked.kinds[0])
-        starts = Relation(edge.frame.join(first, begins, "left_semi"), edge.kinds)
-        grown = self._start(predicate, starts.cast(self.kinds[predicate]))
-        steps: list[Relation] = [edge]
-        longer: Relation | None = edge
-        while grown.grows:
-            if len(grown.counts) % _STRIDE == 0 and longer is not None:
-                longer = _longer(longer)
-                steps += [longer] if longer is not None else []
-            delta = grown.delta
-            found = [_composed(delta, e) if reach.forwards else _composed(e, delta) for e in steps]
-            grown.add(*grown.new(reduce(DataFrame.union, found)))
-        return grown
+        for predicate, growing in grown.items():
+            self.done[predicate] = growing.known
+            self.rounds.append((predicate, growing.counts))
 
 
-def _composed(left: Relation, right: Relation) -> DataFrame:
-    """The pairs that go from the left over what both have between."""
-    one = left.frame.select(F.col("c0").alias("x"), F.col("c1").alias("y"))
-    other = right.frame.select(F.col("c0").alias("z"), F.col("c1").alias("w"))
-    where = same(F.col("y"), left.kinds[1], F.col("z"), right.kinds[0])
-    return one.join(other, where).select(F.col("x").alias("c0"), F.col("w").alias("c1"))
+@dataclass
+class _Strides:
+    """The edges of a closure and, after some rounds, paths of 2, 4, … edges, so that one step goes further."""
 
+    all: Relation
+    longest: Relation | None  # None where twice the length would be many more
 
-def _longer(edges: Relation) -> Relation | None:
-    """Steps of twice the length; None where they would be many more."""
-    total = edges.frame.count()
-    ins = edges.frame.groupBy(F.col("c1").alias("y")).agg(F.count("*").alias("ins"))
-    outs = edges.frame.groupBy(F.col("c0").alias("z")).agg(F.count("*").alias("outs"))
-    pairs = ins.join(outs, same(F.col("y"), edges.kinds[1], F.col("z"), edges.kinds[0]))
-    size = pairs.agg(F.sum(F.col("ins") * F.col("outs"))).collect()[0][0] or 0
-    if not 0 < size <= _WIDEST * total:
-        return None
-    return Relation(_settled(_composed(edges, edges).distinct(), total <= _FEW)[0], edges.kinds)
+    def lengthen(self) -> None:
+        """Adds paths of twice the length, unless they would be many more."""
+        paths, self.longest = self.longest, None
+        if paths is None:
+            return
+        total = paths.frame.count()
+        left = paths.frame.select(F.col("c0").alias("x"), F.col("c1").alias("y"))
+        right = paths.frame.select(F.col("c0").alias("z"), F.col("c1").alias("w"))
+        meet = same(F.col("y"), paths.kinds[1], F.col("z"), paths.kinds[0])
+        ins = left.groupBy("y").agg(F.count("*").alias("ins"))
+        outs = right.groupBy("z").agg(F.count("*").alias("outs"))
+        size = ins.join(outs, meet).agg(F.sum(F.col("ins") * F.col("outs"))).collect()[0][0] or 0
+        if 0 < size <= _WIDEST * total:
+            twice = left.join(right, meet).select(F.col("x").alias("c0"), F.col("w").alias("c1"))
+            self.longest = Relation(_settled(twice.distinct(), total <= _FEW)[0], paths.kinds)
+            self.all = united([self.all, self.longest])
 
 
 def _settled(frame: DataFrame, few: bool = False) -> tuple[DataFrame, int]:

@@ -91,7 +91,7 @@ def open_session(
     """
     from pyspark.sql import SparkSession
 
-    cores = _cores(master)
+    cores = cores_of(master)
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -140,7 +140,7 @@ def usual_buckets(plan: Plan, master: str, partitions: int) -> int:
     where there is one bucket all rules are one stage.
     """
     several = len(stages(plan, slices=False, everywhere=True).stages) > 1
-    return 1 if several and _cores(master) is not None else 2 * partitions
+    return 1 if several and cores_of(master) is not None else 2 * partitions
 
 
 def _temporary_log() -> Log:
@@ -148,7 +148,7 @@ def _temporary_log() -> Log:
     return Log(path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
 
 
-def _cores(master: str) -> int | None:
+def cores_of(master: str) -> int | None:
     """The cores of a local master; None for a cluster."""
     asked = re.fullmatch(r"local(?:\[(\*|\d+)(?:,\d+)?\])?", master)
     if asked is None:

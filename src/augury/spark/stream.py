@@ -10,7 +10,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import pandas as pd
@@ -184,11 +184,7 @@ class Stream(Outputs):
         found = [pipeline.checked(s).withColumn(_TIME, now if s.tells_time else never) for s in pipeline.sources]
         delay = self.lateness // 1000 if calendar else self.lateness
         events = reduce(DataFrame.unionByName, found).withWatermark(_TIME, f"{delay} milliseconds")
-        usable = F.lit(False)
-        for type in types:
-            own = F.col("type") == pipeline.layout.codes[type]
-            where = None if type in spread.plan.derived else pipeline.where(type, spread.plan, stage)
-            usable = usable | (own if where is None else own & where)
+        usable = pipeline.usable(types, spread.plan, stage)
         if pipeline.ops:
             usable = usable | F.col("revoke")
         # The condition mentions the time: one that does not would be moved below the watermark, which all events tell.
@@ -197,8 +193,8 @@ class Stream(Outputs):
             used = used.unionByName(self._inputs(events))
         events = used
         if alone:
-            said = {"start": not pipeline.points, "id": pipeline.ids, "revoke": pipeline.ops}
-            return events.select("type", "end", *(c for c, there in said.items() if there), *pipeline.columns(stage))
+            present = {"start": not pipeline.points, "id": pipeline.ids, "revoke": pipeline.ops}
+            return events.select("type", "end", *(c for c, there in present.items() if there), *pipeline.columns(stage))
         revoke = F.col("revoke") if pipeline.ops else F.lit(False)
         return pipeline.like_answers(events, F.lit(0).alias("origin"), revoke.alias("revoke"))
 
@@ -207,21 +203,16 @@ class Stream(Outputs):
         layout = self.pipeline.layout
         changed = {c: F.lit(None).cast(layout.sql(c)) for c in layout.columns}
         changed |= {"type": F.lit(layout.codes[INPUT]), "start": F.col("end"), "id": F.concat(F.lit(JOINT), "id")}
-        told = F.col(_TIME).isNotNull() | F.col("revoke") if self.pipeline.ops else F.col(_TIME).isNotNull()
-        return events.where(told).select(*(changed.get(c, F.col(c)).alias(c) for c in events.columns))
+        timed = F.col(_TIME).isNotNull()
+        timed = timed | F.col("revoke") if self.pipeline.ops else timed
+        return events.where(timed).select(*(changed.get(c, F.col(c)).alias(c) for c in events.columns))
 
     def _hosted(
         self, frame: DataFrame, bucket: Column, work: Work, stage: Stage, silent: frozenset[Predicate]
     ) -> DataFrame:
         """A stage: packed by bucket, run by the stateful operator, and unpacked."""
-        keys, number = bucket_keys(self.buckets), stage.number
-
-        def packed(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return pack(given, keys, work)
-
-        def unpacked(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return unpack(given, number, work.schema)
-
+        packed = partial(pack, keys=bucket_keys(self.buckets), work=work)
+        unpacked = partial(unpack, stage=stage.number, schema=work.schema)
         processor = Processor(work, silent, self._fingerprint(work, stage), stage.everywhere)
         rows = frame.withColumn("bucket", bucket.cast("int")).mapInArrow(packed, _PACKED + ", passed boolean")
         changes = rows.groupBy("bucket").transformWithStateInPandas(processor, _PACKED, "Append", "EventTime")

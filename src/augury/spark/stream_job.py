@@ -21,7 +21,7 @@ from augury.errors import AuguryError, DataError, RunError
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
 from augury.spark.checkpoint import StreamOptions
-from augury.spark.failures import FULL, user_error, user_errors
+from augury.spark.failures import FULL, user_error, user_errors, writing_to
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
@@ -83,10 +83,8 @@ class StreamJob(FileRun):
         if source.path != "-":
             return source
         folder = self.options.checkpoint / "input"
-        try:
+        with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(f"cannot be written: {error.strerror}", str(folder)) from None
         self.spool = Spool(folder, sys.stdin)
         return replace(source, path=str(folder / "*.jsonl"), shown="standard input")
 

@@ -1,4 +1,4 @@
-"""The edges: in chains from each node, out of it and into it, and by their ends."""
+"""The edges, by number: in chains from each node, out of it and into it."""
 
 from __future__ import annotations
 
@@ -6,53 +6,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from augury.jit import Array, Kernel, helper
-from augury.knowledge.reachability.numbering import buckets_for, grown, hashed
+from augury.jit import Array, Kernel
+from augury.knowledge.reachability.numbering import grown
 
 SOURCE, TARGET, NEXT, PREV, KIND = 0, 1, 2, 4, 6  # of an edge; NEXT and PREV one each way: 0 is out, 1 is in
-BASE, BESIDE, EXTRA = 0, 1, 2  # kinds of edges
-SLOTS, FREE, EDGES = 0, 1, 2  # of the tally: how many slots were used, the first free one, how many edges there are
+GONE, BASE, BESIDE, EXTRA = -1, 0, 1, 2  # kinds of edges; one that is not there keeps its number
 
 
 class Edges(NamedTuple):
-    """Edges in chains from each node, out of it and into it, and by their ends."""
+    """Edges in chains from each node, out of it and into it."""
 
     rows: Array
     heads: Array
-    buckets: Array
-    tally: Array
-
-
-@helper
-def bucket_of(u: int, v: int, edges: Edges) -> int:
-    """The bucket of an edge, or the empty one for it."""
-    mask = len(edges.buckets) - 1
-    b = hashed(u, v) & mask
-    while edges.buckets[b] >= 0:
-        e = edges.buckets[b]
-        if edges.rows[e, SOURCE] == u and edges.rows[e, TARGET] == v:
-            break
-        b = (b + 1) & mask
-    return b  # type: ignore[no-any-return]
 
 
 @Kernel
-def add(us: Array, vs: Array, edges: Edges, added: Array) -> int:
-    """Adds edges; how many were not there, which `added` lists."""
-    rows, heads, tally = edges.rows, edges.heads, edges.tally
+def add(numbers: Array, us: Array, vs: Array, edges: Edges, added: Array) -> int:
+    """Adds edges, by their numbers; how many were not there, which `added` lists."""
+    rows, heads = edges.rows, edges.heads
     n = 0
     for i in range(len(us)):
-        b = bucket_of(us[i], vs[i], edges)
-        if edges.buckets[b] >= 0:
+        e = numbers[i]
+        if rows[e, KIND] != GONE:
             continue
-        e = tally[FREE]
-        if e >= 0:
-            tally[FREE] = rows[e, NEXT]
-        else:
-            e = tally[SLOTS]
-            tally[SLOTS] += 1
-        tally[EDGES] += 1
-        edges.buckets[b] = e
         rows[e, SOURCE], rows[e, TARGET], rows[e, KIND] = us[i], vs[i], BASE
         for way in range(2):
             head = heads[rows[e, way], way]
@@ -66,25 +42,12 @@ def add(us: Array, vs: Array, edges: Edges, added: Array) -> int:
 
 
 @Kernel
-def remove(u: int, v: int, edges: Edges) -> int:
-    """Removes an edge: its kind, -1 where there is none."""
-    rows, buckets, tally = edges.rows, edges.buckets, edges.tally
-    mask = len(buckets) - 1
-    hole = bucket_of(u, v, edges)
-    e = buckets[hole]
-    if e < 0:
-        return -1
-    b = hole
-    while True:  # what was pushed past the hole moves up
-        b = (b + 1) & mask
-        other = buckets[b]
-        if other < 0:
-            break
-        home = hashed(rows[other, SOURCE], rows[other, TARGET]) & mask
-        if ((b - home) & mask) >= ((b - hole) & mask):
-            buckets[hole] = other
-            hole = b
-    buckets[hole] = -1
+def remove(e: int, edges: Edges) -> int:
+    """Removes an edge: what kind it was of."""
+    rows = edges.rows
+    kind = rows[e, KIND]
+    if kind == GONE:
+        return kind  # type: ignore[no-any-return]
     for way in range(2):
         before, after = rows[e, PREV + way], rows[e, NEXT + way]
         if before >= 0:
@@ -93,42 +56,21 @@ def remove(u: int, v: int, edges: Edges) -> int:
             edges.heads[rows[e, way], way] = after
         if after >= 0:
             rows[after, PREV + way] = before
-    rows[e, NEXT], rows[e, SOURCE] = tally[FREE], -1
-    tally[FREE] = e
-    tally[EDGES] -= 1
-    return rows[e, KIND]  # type: ignore[no-any-return]
-
-
-@Kernel
-def rehash_edges(edges: Edges) -> None:
-    """Fills new buckets."""
-    mask = len(edges.buckets) - 1
-    for e in range(edges.tally[SLOTS]):
-        if edges.rows[e, SOURCE] >= 0:
-            b = hashed(edges.rows[e, SOURCE], edges.rows[e, TARGET]) & mask
-            while edges.buckets[b] >= 0:
-                b = (b + 1) & mask
-            edges.buckets[b] = e
+    rows[e, KIND] = GONE
+    return kind  # type: ignore[no-any-return]
 
 
 def no_edges() -> Edges:
-    return Edges(
-        np.empty((0, 7), np.int64), np.empty((0, 2), np.int64), np.full(16, -1, np.int64), np.array([0, -1, 0])
-    )
+    return Edges(np.empty((0, 7), np.int64), np.empty((0, 2), np.int64))
 
 
-def with_room(edges: Edges, more: int, nodes: int) -> Edges:
-    """The same edges with room for so many more, and so many nodes."""
-    rows, heads, buckets, tally = edges
-    if 2 * (tally[EDGES] + more) > len(buckets):
-        buckets = np.full(buckets_for(int(tally[EDGES]) + more), -1, np.int64)
-        rehash_edges(Edges(rows, heads, buckets, tally))
-    return Edges(grown(rows, int(tally[SLOTS]) + more, 0), grown(heads, nodes, -1), buckets, tally)
+def with_room(edges: Edges, count: int, nodes: int) -> Edges:
+    """The same edges with room for so many, and so many nodes."""
+    return Edges(grown(edges.rows, count, GONE), grown(edges.heads, nodes, -1))
 
 
 def all_as_base(edges: Edges) -> tuple[Array, Array]:
     """The sources and targets of all edges, which are base edges from now on."""
-    rows = edges.rows[: edges.tally[SLOTS]]
-    rows[:, KIND] = BASE
-    kept = rows[:, SOURCE] >= 0
-    return rows[kept, SOURCE], rows[kept, TARGET]
+    there = edges.rows[:, KIND] != GONE
+    edges.rows[there, KIND] = BASE
+    return edges.rows[there, SOURCE], edges.rows[there, TARGET]

@@ -10,7 +10,6 @@ from augury.jit import Array, helper
 from augury.knowledge.reachability.condense import both_ways, condense, groups, topological
 from augury.knowledge.reachability.hubs import hubs_of
 from augury.knowledge.reachability.labels import labels_of, spans_of
-from augury.knowledge.reachability.numbering import grown
 
 STAMP, STEPS = 0, 1  # of the count of searches
 
@@ -83,8 +82,3 @@ def no_index() -> Index:
     """The index of no edges and no nodes."""
     nothing = np.empty(0, np.int64)
     return indexed(nothing, nothing, 0)[0]
-
-
-def with_room_for(index: Index, nodes: int) -> Index:
-    """The same index for so many nodes: those that are new are in no component."""
-    return index._replace(component=grown(index.component, nodes, -1))

@@ -1,4 +1,4 @@
-"""The numbers of nodes: 0, 1, 2 in the order in which they come."""
+"""The numbers of nodes, and of edges: 0, 1, 2 in the order in which they come."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.jit import Array, Kernel, count_work, helper
+from augury.columns.kernels.hashing import mixed
+from augury.jit import Array, Kernel, count_work
 
 
 def grown(array: Array, size: int, fill: int) -> Array:
@@ -18,26 +19,13 @@ def grown(array: Array, size: int, fill: int) -> Array:
     return larger
 
 
-def buckets_for(n: int) -> int:
-    """A power of two, at most half of which is used by `n`."""
-    return 1 << max(4, (2 * n).bit_length())
-
-
-@helper
-def hashed(x: int, y: int) -> int:
-    """A hash of two numbers of 31 bits. No product exceeds 63 bits, so that it is the same uncompiled."""
-    h = (x * 668265263) & 0x3FFFFFFFFFFFFFFF
-    h = (((h ^ (h >> 29)) & 0x7FFFFFFF) ^ y) * 374761393 & 0x3FFFFFFFFFFFFFFF
-    return (h ^ (h >> 27)) & 0x7FFFFFFF
-
-
 @Kernel
 def number(codes: Array, table: Array, n: int, known: Array, ids: Array) -> int:
     """The number of each code; new ones are added from `n` on while `known` has room, else -1. How many there are then."""
     mask = len(table) - 1
     for i in range(len(codes)):
         code = codes[i]
-        b = hashed(code & 0x7FFFFFFF, (code >> 31) & 0x7FFFFFFF) & mask
+        b = mixed(0, code) & mask
         while table[b, 1] >= 0 and table[b, 0] != code:
             b = (b + 1) & mask
         if table[b, 1] < 0 and n < len(known):
@@ -49,8 +37,8 @@ def number(codes: Array, table: Array, n: int, known: Array, ids: Array) -> int:
     return n
 
 
-class Nodes:
-    """The nodes that are known, and the number of each."""
+class Numbering:
+    """The codes that are known, and the number of each."""
 
     def __init__(self) -> None:
         self._table, self._known, self.n = np.full((16, 2), -1, np.int64), np.empty(0, np.int64), 0
@@ -60,7 +48,7 @@ class Nodes:
         return self._known[: self.n]
 
     def find(self, codes: Any) -> Array:
-        """The number of each node; -1 where there is none."""
+        """The number of each code; -1 where it has none."""
         codes = np.ascontiguousarray(codes, np.int64)
         count_work(len(codes))
         ids = np.empty(len(codes), np.int64)
@@ -68,11 +56,11 @@ class Nodes:
         return ids
 
     def add(self, codes: Any) -> Array:
-        """The number of each node, a new one where there is none."""
+        """The number of each code, a new one where it has none."""
         codes = np.ascontiguousarray(codes, np.int64)
         count_work(len(codes))
         ids, done = np.empty(len(codes), np.int64), 0
-        while done < len(codes):  # in portions: most codes are known nodes
+        while done < len(codes):  # in portions: most codes are known
             end = min(len(codes), done + max(1024, self.n))
             self._make_room(self.n + end - done)
             self.n = number(codes[done:end], self._table, self.n, self._known, ids[done:end])
@@ -82,5 +70,5 @@ class Nodes:
     def _make_room(self, size: int) -> None:
         self._known = grown(self._known, size, 0)
         if 2 * size > len(self._table):
-            self._table = np.full((buckets_for(size), 2), -1, np.int64)
+            self._table = np.full((1 << max(4, (2 * size).bit_length()), 2), -1, np.int64)  # at most half of it is used
             number(self.known, self._table, 0, self._known, np.empty(self.n, np.int64))

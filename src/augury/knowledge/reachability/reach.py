@@ -9,8 +9,8 @@ from augury.knowledge.reachability.answer import answer, answer_forest, classify
 from augury.knowledge.reachability.edges import (
     BASE,
     EXTRA,
+    GONE,
     KIND,
-    SOURCE,
     TARGET,
     add,
     all_as_base,
@@ -18,8 +18,8 @@ from augury.knowledge.reachability.edges import (
     remove,
     with_room,
 )
-from augury.knowledge.reachability.indexing import STEPS, Changes, Scratch, indexed, no_index, with_room_for
-from augury.knowledge.reachability.numbering import Nodes, grown
+from augury.knowledge.reachability.indexing import STEPS, Changes, Scratch, indexed, no_index
+from augury.knowledge.reachability.numbering import Numbering, grown
 from augury.knowledge.reachability.searches import shortest, spread, still, walk
 
 PATIENCE = 1  # how many times the cost of an index changes may cost before there is a new one
@@ -33,7 +33,8 @@ class Reach:
     """
 
     def __init__(self, source: Array, target: Array) -> None:
-        self._nodes, self._edges, self._index = Nodes(), no_edges(), no_index()
+        self._nodes, self._numbers = Numbering(), Numbering()  # the numbers of edges, by those of their ends
+        self._edges, self._index = no_edges(), no_index()
         self._scratch = Scratch(np.zeros((0, 2), np.int64), np.empty((0, 2), np.int64), np.zeros(2, np.int64))
         self._changes, self._linked = NO_CHANGES, True
         self._stale, self._limit, self._cost, self.builds = True, 0, 0, 0
@@ -97,10 +98,7 @@ class Reach:
     def add(self, source: Array, target: Array) -> None:
         """More edges; those that are there already change nothing."""
         count_work(len(source))
-        us, vs = self._nodes.add(source), self._nodes.add(target)
-        self._make_room(len(us))
-        added = np.empty(len(us), np.int64)
-        added = added[: add(us, vs, self._edges, added)]
+        added = self._link(self._nodes.add(source), self._nodes.add(target))
         if self._stale or not len(added):
             return
         if self._too_many(len(added)):
@@ -118,15 +116,15 @@ class Reach:
         us, vs = self._nodes.find(source), self._nodes.find(target)
         many = self._too_many(len(us))
         self._open()
-        for u, v in zip(us.tolist(), vs.tolist(), strict=True):
-            kind = -1 if u < 0 or v < 0 else remove(u, v, self._edges)
-            if kind < 0 or self._stale:
+        for u, v, edge in zip(us.tolist(), vs.tolist(), self._numbers.find(_pair(us, vs)).tolist(), strict=True):
+            kind = GONE if edge < 0 else remove(edge, self._edges)
+            if kind == GONE or self._stale:
                 continue
             extras, _, removed = self._changes
             if many:
                 self._stale = True
             elif kind == EXTRA:
-                self._change(extras[self._edges.rows[extras, SOURCE] >= 0], removed)
+                self._change(extras[self._edges.rows[extras, KIND] != GONE], removed)
             elif kind == BASE and not still(u, v, self._edges, self._index, self._scratch):
                 self._change(extras, np.append(removed, [[u, v]], axis=0))
 
@@ -158,6 +156,9 @@ class Reach:
     def _build(self) -> None:
         """The index of all edges there are."""
         us, vs = all_as_base(self._edges)
+        if 2 * len(us) < self._numbers.n:  # most that have a number are gone
+            self._numbers, self._edges = Numbering(), no_edges()
+            self._link(us, vs)
         self._index, self._members = indexed(us, vs, self._nodes.n)
         self.builds += 1
         self._changes, self._linked, self._stale = NO_CHANGES, True, False
@@ -177,9 +178,17 @@ class Reach:
         rows, nodes = np.concatenate([np.empty((2, 0), np.int64), *parts], axis=1)
         return rows, self._nodes.known[nodes]
 
-    def _make_room(self, more: int) -> None:
-        """Room for so many more edges, and for the nodes there are."""
+    def _link(self, us: Array, vs: Array) -> Array:
+        """Adds edges between nodes; the numbers of those that were not there."""
+        numbers, n = self._numbers.add(_pair(us, vs)), self._nodes.n
         seen, queue, count = self._scratch
-        n = self._nodes.n
-        self._edges, self._index = with_room(self._edges, more, n), with_room_for(self._index, n)
+        self._edges = with_room(self._edges, self._numbers.n, n)
+        self._index = self._index._replace(component=grown(self._index.component, n, -1))  # what is new is in none
         self._scratch = Scratch(grown(seen, n, 0), grown(queue, n, 0), count)
+        added = np.empty(len(us), np.int64)
+        return added[: add(numbers, us, vs, self._edges, added)]
+
+
+def _pair(us: Array, vs: Array) -> Array:
+    """The code of an edge; none of a node that is not there, whose number is -1, is one of an edge."""
+    return us << 31 | vs

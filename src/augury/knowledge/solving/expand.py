@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import count
 from typing import assert_never
@@ -21,6 +21,7 @@ from augury.algebra.nodes import (
     condition_vars,
 )
 from augury.algebra.plan import Predicate
+from augury.algebra.strata import calls
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, variables
 
 _numbers = count(1)
@@ -29,7 +30,7 @@ _numbers = count(1)
 def expanded(clause: Clause, group: Collection[Predicate]) -> list[Clause]:
     """One clause for each way through those alternatives that call a predicate of the clause's own component."""
     for i, condition in enumerate(clause.body):
-        if isinstance(condition, AnyOf) and any(call in group for call in _calls(condition)):
+        if isinstance(condition, AnyOf) and any(call in group and not negated for call, negated in calls(condition)):
             rest = clause.body[:i] + clause.body[i + 1 :]
             outer = variables(*clause.args).union(*(condition_vars(c) for c in rest))
             return [
@@ -71,17 +72,3 @@ def _expr(expr: Expr, names: dict[str, str]) -> Expr:
             return expr
         case _:
             assert_never(expr)
-
-
-def _calls(condition: Condition) -> Iterator[Predicate]:
-    match condition:
-        case Holds():
-            yield condition.name, len(condition.args)
-        case AnyOf():
-            for option in condition.options:
-                for inner in option:
-                    yield from _calls(inner)
-        case Compare() | Unless() | Relates() | Spans() | Relative() | NoneInside():
-            return
-        case _:
-            assert_never(condition)
