@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.graph_queries import GraphQuery
@@ -83,6 +84,26 @@ class Plan:
         read = {t for rule in self.rules for t in rule_reads(rule)}
         read |= {t for query in self.graph_queries for t in query.reads}
         return read | set(self.derived) | {(name, len(a)) for name, a in self.declared.items()}
+
+
+_More = ParamSpec("_More")
+_Found = TypeVar("_Found")
+
+
+def once_a_plan(compute: Callable[Concatenate[Plan, _More], _Found]) -> Callable[Concatenate[Plan, _More], _Found]:
+    """What follows from a plan is worked out once, since plans do not change: that for the arguments of the last call is
+    kept beside it. It is shared by all who ask, and nobody may change it.
+    """
+
+    @wraps(compute)
+    def found(plan: Plan, /, *args: _More.args, **options: _More.kwargs) -> _Found:
+        known = vars(plan)
+        if compute.__qualname__ not in known or known[compute.__qualname__][0] != (args, options):
+            known[compute.__qualname__] = (args, options), compute(plan, *args, **options)
+        kept: _Found = known[compute.__qualname__][1]
+        return kept
+
+    return found
 
 
 def static_calls(plan: Plan, was: bool | None = None) -> set[Predicate]:

@@ -10,7 +10,7 @@ from functools import partial
 from augury.algebra import nodes as n
 from augury.algebra.graph_queries import GraphQuery, Sliding, Tumbling
 from augury.algebra.place import place
-from augury.algebra.plan import Plan, Predicate
+from augury.algebra.plan import Plan, Predicate, once_a_plan
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
 from augury.algebra.strata import edges, fact_edges, strata
 from augury.algebra.terms import Var
@@ -64,6 +64,7 @@ def _greatest(memory: Iterable[Memory]) -> int | None:
     return None if None in kept else max((k for k in kept if k is not None), default=0)
 
 
+@once_a_plan
 def all_properties(plan: Plan) -> dict[str, Properties]:
     """The properties of every rule, by label.
 
@@ -73,6 +74,7 @@ def all_properties(plan: Plan) -> dict[str, Properties]:
     return _all(plan, {})
 
 
+@once_a_plan
 def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
     """How long after its end an event of each derived type may still change, in microseconds; None is without a bound.
 
@@ -106,6 +108,7 @@ def _most(delays: list[int | None]) -> int:
     return max((d for d in delays if d is not None), default=0)
 
 
+@once_a_plan
 def event_lengths(plan: Plan, longest: int) -> Lengths:
     """How long the events of each type can be, in microseconds, where inputs last no longer than `longest`."""
     lengths: dict[Predicate, int | None] = {type: longest for type in plan.event_types if type not in plan.derived}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from augury.algebra import nodes as n
-from augury.algebra.plan import Plan, Predicate, static_calls
+from augury.algebra.plan import Plan, Predicate, once_a_plan, static_calls
 from augury.errors import Span
 
 Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts", "was"]
@@ -68,6 +68,7 @@ def _looked_at(run: n.Run) -> Iterator[tuple[n.Node, Kind]]:
             yield part.input, "between"
 
 
+@once_a_plan
 def fact_edges(plan: Plan) -> list[Edge]:
     """Which rules ask for facts that other rules make, by themselves or through static rules."""
     if not plan.made:
@@ -157,6 +158,7 @@ class Stratum:
     recursive: bool
 
 
+@once_a_plan
 def strata(plan: Plan) -> list[Stratum]:
     """The strata in an order in which each reads only earlier ones and itself."""
     derived = plan.derived
