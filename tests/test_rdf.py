@@ -8,6 +8,7 @@ import socket
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 import augury
 from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError, RunError
-from augury.graphs.literals import literal_value, value_of
+from augury.graphs.literals import literal_value
+from augury.graphs.oxigraph import value_of
 from augury.knowledge import rdf
 from augury.knowledge.rdf import ENDINGS, Form, Triples, read_rdf
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Schema, Triple, closure
@@ -320,12 +322,15 @@ def test_lines_are_read_as_pyoxigraph_reads_them(tmp_path_factory: pytest.TempPa
     for text, kind, named in rows:
         spelt = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         lines.append(f'<{E}a> <{E}p> "{spelt}"{kind}{f" <{E}g>" if named else ""} .\n')
-    found = read(tmp_path_factory.mktemp("rdf"), "".join(lines), "a.nq")
+    folder = tmp_path_factory.mktemp("rdf")
     expected = [
         (value_of(q.object), isinstance(q.graph_name, ox.NamedNode))
         for q in ox.parse("".join(lines), ox.RdfFormat.N_QUADS)
     ]
-    assert [(o, g >= 0) for (_, _, o), g in zip(found, found.graph, strict=True)] == expected
+    for compiled in (True, False):
+        with mock.patch.object(rdf, "compiled", return_value=compiled):
+            found = read(folder, "".join(lines), "a.nq")
+        assert [(o, g >= 0) for (_, _, o), g in zip(found, found.graph, strict=True)] == expected
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])

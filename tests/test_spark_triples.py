@@ -1,4 +1,4 @@
-"""RDF as DataFrames: lines read by Catalyst, and what RDFS entails, against the reader and the rules of the embedded engine."""
+"""RDF as DataFrames: lines read by the workers, and what RDFS entails, against the reader and the rules of the embedded engine."""
 
 from __future__ import annotations
 

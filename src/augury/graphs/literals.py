@@ -15,28 +15,6 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
 
-def value_of(term: Any, blank: Callable[[str], str] = str) -> Value:
-    """The value that a term of pyoxigraph stands for; `blank` gives a blank node's label its name.
-
-    An IRI is an IRI, and so is a blank node (`_:name`); a literal that no value can hold is `literal(text, datatype)`,
-    one with a language `lang(text, tag)`, a triple inside a triple `triple(s, p, o)`.
-    """
-    import pyoxigraph as ox
-
-    match term:
-        case ox.NamedNode():
-            return Iri(term.value)
-        case ox.BlankNode():
-            return Iri("_:" + blank(term.value))
-        case ox.Literal():
-            direction = getattr(term, "direction", None)
-            tag = f"{term.language}--{direction}" if direction else term.language
-            return literal_value(term.value, term.datatype.value, tag)
-        case ox.Triple():
-            return Term("triple", tuple(value_of(part, blank) for part in (term.subject, term.predicate, term.object)))
-    raise TypeError(f"not an RDF term: {term!r}")
-
-
 def literal_value(text: str, datatype: str, tag: str | None = None) -> Value:
     """The value of a literal. An ill-typed one, or one out of range, stays text and datatype."""
     if tag:
@@ -144,4 +122,5 @@ def is_resource(value: Value) -> bool:
 
 def term_key(value: Value) -> Any:
     """Tells terms apart: `1`, `1.0` and `true` are three."""
-    return (type(value), repr(value) if type(value) is Term else value)
+    kind = type(value)
+    return kind, value.text if kind is Iri else repr(value) if kind is Term else value  # type: ignore[union-attr]

@@ -1,4 +1,6 @@
-"""Plain lines of N-Triples as triples of numbers, for a whole column of texts: a kernel over their bytes.
+"""Plain N-Triples and N-Quads as triples of numbers, for a whole column of texts: a kernel over their bytes.
+
+A text is the graph of an event, or one line of a file, which may have the name of a graph behind its triple.
 
 What is not plain is left to the parser, with the whole text that it stands in: escapes, prefixes, IRIs with other characters than
 those of ASCII that surely stand in one, and all that is malformed. A term is looked at closely when it is new; one that
@@ -25,7 +27,9 @@ _GUESSES = 8  # predicates of an event that are expected to be those of the even
 _TOGETHER = 512  # terms that are looked up together
 _PORTION = _TOGETHER * 32  # bytes of texts that are read before their terms are looked up
 _CHECKED = -1  # no hash: a term that nobody wants
+_NO_TERM = -(1 << 62)  # in place of a term where a triple has no graph
 NOT_PLAIN = -1
+NO_GRAPH = -1  # in place of the number of its name
 DONE, NO_ROOM, NO_NAMES = 0, 1, 2
 # The state of a scan: how many terms and triples there are, whether some may be twice, the next event; the last one is not used
 TERMS, TRIPLES, REPEATED, EVENT, UNUSED = range(5)
@@ -271,13 +275,14 @@ def _key_end(data: Array, begin: int, end: int, xsd_string: Array) -> int:
 
 @Kernel
 def scan_graphs(
-    data: Array, bounds: Array, names: Array, name_ends: Array, keys: Array, ends: Array, buckets: Array, wanted: Array,
-    every: bool, found: Array, plain: Array, guesses: Array, kinds: Array, classes: Array, xsd_string: Array, rdf: Array,
+    data: Array, bounds: Array, lines: bool, names: Array, name_ends: Array, keys: Array, ends: Array, buckets: Array,
+    wanted: Array, every: bool, found: Array, plain: Array, guesses: Array, kinds: Array, classes: Array, xsd_string: Array, rdf: Array,
     asked: Array, drafts: Array, state: Array,
 ) -> int:  # fmt: skip
     """Reads texts from the event on that `state` says; DONE, NO_ROOM for the next one, or NO_NAMES for its blank nodes.
 
-    `found` takes the triples, `plain` says of each text whether it could be read here. Some texts are read at a time: first
+    `found` takes the triples, `plain` says of each text whether it could be read here. Of `lines`, a text has one triple,
+    and may have the name of a graph. Some texts are read at a time: first
     their terms are found in the bytes, then they are looked up, all together, so that none waits for another. Meanwhile `asked`
     has the terms, and `drafts` the triples, with the places of terms among `asked`; a term that is known stands there as
     -1 - its number.
@@ -353,18 +358,31 @@ def scan_graphs(
                 if object_end < 0:
                     break
                 at = _after_space(data, object_end, end, classes)
+                graph_begin, graph_end = at, at
+                if lines and at < end and (data[at] == _LT or data[at] == _UNDERSCORE):
+                    graph_end = _term_end(data, at, end, classes, kinds[place])
+                    if graph_end < 0:
+                        break
+                    at = _after_space(data, graph_end, end, classes)
                 if at >= end or data[at] != _DOT:
                     break
                 at = _after_space(data, at + 1, end, classes)
+                if lines and at < end:
+                    break
                 use = every or (predicate >= 0 and predicate < len(wanted) and wanted[predicate])
-                for which in range(2):
-                    if which == 0 and again:
+                for which in (1, 3, 4):
+                    if which == 1 and again:
                         drafts[1, triples] = subject
                         continue
-                    if which == 0:
+                    if which == 1:
                         head, tail = begin, stop
-                    else:
+                    elif which == 3:
                         head, tail = object_begin, object_end
+                    else:
+                        head, tail = graph_begin, graph_end
+                        if head == tail:
+                            drafts[4, triples] = _NO_TERM
+                            continue
                     byte, last = data[head], data[tail - 1]
                     odd = byte == _UNDERSCORE or (byte == _QUOTE and last != _GT and last != _QUOTE)
                     if not use:
@@ -392,7 +410,7 @@ def scan_graphs(
                         asked[0, terms], asked[1, terms] = head, tail
                         asked[2, terms] = hash_of(data, head, tail)
                         terms += 1
-                    drafts[1 + 2 * which, triples] = code
+                    drafts[which, triples] = code
                 if not use:
                     good = True
                     continue
@@ -441,12 +459,15 @@ def scan_graphs(
         # The triples
         first, current = count, -1
         for i in range(triples):
-            subject, object = drafts[1, i], drafts[3, i]
+            subject, object, graph = drafts[1, i], drafts[3, i], drafts[4, i]
             subject = asked[3, subject] if subject >= 0 else -1 - subject
             object = asked[3, object] if object >= 0 else -1 - object
+            name = NO_GRAPH
+            if graph != _NO_TERM:
+                name = asked[3, graph] if graph >= 0 else -1 - graph
             if drafts[0, i] != current:
                 current, first = drafts[0, i], count
-            if subject < 0 or object < 0:
+            if subject < 0 or object < 0 or (name < 0 and graph != _NO_TERM):
                 plain[current] = False
             if not plain[current]:
                 count = first
@@ -459,12 +480,8 @@ def scan_graphs(
             else:
                 state[REPEATED] = 1
             if not repeated:
-                found[0, count], found[1, count], found[2, count], found[3, count] = (
-                    current,
-                    subject,
-                    drafts[2, i],
-                    object,
-                )
+                found[0, count], found[1, count], found[2, count] = current, subject, drafts[2, i]
+                found[3, count], found[4, count] = object, name
                 count += 1
         if status != DONE:
             break
@@ -480,18 +497,23 @@ def frozen(data: Any) -> Array:
 
 
 def scan(
-    data: Array, bounds: Array, names: Callable[[], tuple[Array, Array]], terms: Terms, wanted: Array | None
+    data: Array,
+    bounds: Array,
+    names: Callable[[], tuple[Array, Array]],
+    terms: Terms,
+    wanted: Array | None = None,
+    lines: bool = False,
 ) -> tuple[Array, Array, bool]:
-    """The triples of texts as rows `event, subject, predicate, object`; whether each text is plain; whether some may be twice.
+    """The triples of texts as rows `event, subject, predicate, object, graph`; whether each text is plain; whether some may be twice.
 
     `names` gives the names of events, which blank nodes need; `wanted` says by the number of a predicate whether it is.
     """
     events, keys = len(bounds) - 1, terms.keys
     largest = int(np.diff(bounds).max(initial=0))
-    found = np.empty((4, max(16, 2 * events)), np.int64)
+    found = np.empty((5, max(16, 2 * events)), np.int64)
     plain = np.zeros(events, np.uint8)
     guesses, kinds = np.full(_GUESSES, -1, np.int64), np.zeros((_GUESSES, 2), np.int64)
-    asked, drafts = np.empty((4, _TOGETHER + largest // 3), np.int64), np.empty((4, _TOGETHER + largest // 3), np.int64)
+    asked, drafts = (np.empty((rows, _TOGETHER + largest // 3), np.int64) for rows in (4, 5))
     state = np.zeros(5, np.int64)
     name_data, name_ends = frozen(b""), np.zeros(1, np.int64)
     every, chosen = wanted is None, np.empty(0, np.uint8) if wanted is None else wanted
@@ -500,7 +522,7 @@ def scan(
         keys.room(room, room)
         state[TERMS] = keys.n
         status = scan_graphs(
-            data, bounds, name_data, name_ends, keys.data, keys.ends, keys.buckets, chosen, every, found, plain, guesses,
+            data, bounds, lines, name_data, name_ends, keys.data, keys.ends, keys.buckets, chosen, every, found, plain, guesses,
             kinds, CLASSES, _STRING, _RDF, asked, drafts, state,
         )  # fmt: skip
         keys.grew(int(state[TERMS]))

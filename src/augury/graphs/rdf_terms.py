@@ -144,7 +144,7 @@ class Terms:
             return None
         found = self._values.get(number)
         if found is None:
-            found = self._values[number] = value_of_term(self.term(number))
+            found = self._values[number] = value_of_key(self.keys.key(number).decode("utf-8", "surrogatepass"))
         return found
 
     def values(self, numbers: Iterable[int]) -> list[Value]:
@@ -185,10 +185,11 @@ class Terms:
 
 
 def key_of(term: RdfTerm) -> bytes:
-    return _key(term).encode("utf-8", "surrogatepass")
+    return key_text(term).encode("utf-8", "surrogatepass")
 
 
-def _key(term: RdfTerm) -> str:
+def key_text(term: RdfTerm) -> str:
+    """The key as the text that stands for a term in rules."""
     match term:
         case Iri():
             return f"_:{term.text[2:]}" if term.text.startswith("_:") else f"<{term.text}>"
@@ -199,16 +200,16 @@ def _key(term: RdfTerm) -> str:
                 return f'"{term.text}"@{term.language}'
             return f'"{term.text}"' if term.datatype == STRING else f'"{term.text}"^^<{term.datatype}>'
         case Triple():
-            parts = [_key(part) for part in (term.subject, term.predicate, term.object)]
+            parts = [key_text(part) for part in (term.subject, term.predicate, term.object)]
             return f"<<{' '.join(f'{len(part)}:{part}' for part in parts)}"
 
 
 def n_triples(term: Iri | Literal) -> str:
     """A term as N-Triples writes it."""
     if isinstance(term, Iri):
-        return _key(term)
+        return key_text(term)
     text = re.sub(r'["\\\x00-\x1f\x7f]', lambda found: f"\\u{ord(found[0]):04X}", term.text)
-    return _key(Literal(text, term.datatype, term.language))
+    return key_text(Literal(text, term.datatype, term.language))
 
 
 def term_of_key(key: bytes) -> RdfTerm:
@@ -254,6 +255,15 @@ def value_of_term(term: RdfTerm) -> Value:
             return literal_value(term.text, term.datatype, term.language)
         case Triple():
             return Term("triple", tuple(map(value_of_term, (term.subject, term.predicate, term.object))))
+
+
+def value_of_key(key: str) -> Value:
+    """The value that the term of a key stands for."""
+    if key[0] == "<" != key[1]:
+        return Iri(key[1:-1])
+    if key[0] == "_":
+        return Iri(key)
+    return key[1:-1] if key[0] == key[-1] == '"' else value_of_term(_term(key))
 
 
 def term_of(value: Value) -> RdfTerm:

@@ -1,9 +1,9 @@
 """RDF files as columns of numbers: Turtle, N-Triples, N-Quads, TriG, RDF/XML and JSON-LD, read with pyoxigraph.
 
-    open ──> lines of N-Quads ──> four words a line ──> numbers, one a different word ──> `Triples`
+    open ──> lines of N-Quads ──> numbers of terms, as they are written (`Quads`) ──> by their values (`Triples`)
 
-Plain lines of N-Triples and N-Quads are cut into words as they stand; all else pyoxigraph first writes as such lines.
-Nothing is ever fetched. A relative IRI is resolved against the file's own `file://` address.
+Plain lines of N-Triples and N-Quads are read as they stand, by the kernel that reads graph events; all else pyoxigraph first
+writes as such lines. Nothing is ever fetched. A relative IRI is resolved against the file's own `file://` address.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
-from augury.errors import DataError, RunError
-from augury.graphs.literals import LANG_STRING, literal_value, term_key, value_of
+from augury.errors import DataError
+from augury.graphs.keys import compiled
+from augury.graphs.literals import term_key
+from augury.graphs.ntriples import frozen, scan
+from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
+from augury.graphs.rdf_terms import Terms, key_text, term_of, term_of_text, value_of_key
+from augury.graphs.sparql_algebra import Blank, RdfTerm, Triple
+from augury.jit import expect_work
 from augury.knowledge.fact_table import FactTable
 from augury.model import Iri, Value, text_hash
 from augury.sources import Coded, Skipped
@@ -40,7 +46,6 @@ ENDINGS: dict[str, Form] = {
 }
 Array: TypeAlias = Any
 Pairs: TypeAlias = tuple[Array, Array]  # the subjects and the objects of one predicate
-Split: TypeAlias = tuple[Array, Array]  # a row of four words a line, and the different words
 CHUNK = 1 << 24  # bytes of lines at a time
 BATCH = 100_000  # statements at a time
 DEEPEST = 500  # elements of RDF/XML, or objects and lists of JSON-LD, inside one another
@@ -49,26 +54,60 @@ DEEPEST = 500  # elements of RDF/XML, or objects and lists of JSON-LD, inside on
 # Triples
 
 
-class _Terms:
-    """Different terms, each with a number."""
+class _Values:
+    """Different values, each with a number."""
 
     def __init__(self) -> None:
-        self.values: list[Value] = []
-        self.iris: dict[str, int] = {}
-        self._texts: dict[str, int] = {}
-        self._others: dict[Any, int] = {}
+        self.listed: list[Value] = []
+        self._numbers: dict[Any, int] = {}
 
     def number(self, value: Value) -> int:
-        """The number of a term, a new one where there is none."""
-        if type(value) is Iri:
-            number = self.iris.setdefault(value.text, len(self.values))
-        elif type(value) is str:
-            number = self._texts.setdefault(value, len(self.values))
-        else:
-            number = self._others.setdefault(term_key(value), len(self.values))
-        if number == len(self.values):
-            self.values.append(value)
+        """The number of a value, a new one where there is none."""
+        number = self._numbers.setdefault(term_key(value), len(self.listed))
+        if number == len(self.listed):
+            self.listed.append(value)
         return number
+
+
+@dataclass(frozen=True)
+class Quads:
+    """Statements by their terms as they are written.
+
+    `keys` are those of the terms, see `rdf_terms.py`; rows are the numbers of subject, predicate, object and graph, which is -1
+    for the default graph.
+    """
+
+    keys: Sequence[str]
+    rows: Array
+
+    @staticmethod
+    def of(triples: Triples) -> Quads:
+        """Values as they are written."""
+        columns = (triples.subject, triples.predicate, triples.object, triples.graph)
+        return Quads([key_text(term_of(value)) for value in triples.terms], np.column_stack(columns))
+
+    def in_named_graphs(self) -> Array:
+        """The rows, with -1 for a graph that is a blank node, too."""
+        named = np.array([*(key[0] != "_" for key in self.keys), False], bool)
+        return np.column_stack([self.rows[:, :3], np.where(named[self.rows[:, 3]], self.rows[:, 3], -1)])
+
+    def by_value(self) -> tuple[list[Value], Array]:
+        """The different values of the terms, and for each term the number of its value; -1 stays itself."""
+        values = _Values()
+        numbers = np.empty(len(self.keys) + 1, np.int32)
+        for i, key in enumerate(self.keys):
+            if key[0] == '"' != key[-1] or key[1] == "<":  # there may be others with its value
+                numbers[i] = values.number(value_of_key(key))
+            else:
+                numbers[i] = len(values.listed)
+                values.listed.append(value_of_key(key))
+        numbers[-1] = -1
+        return values.listed, numbers
+
+    def triples(self) -> Triples:
+        """The same with a number for each different value: `1` and `01` are one."""
+        values, numbers = self.by_value()
+        return Triples(values, *(numbers[column] for column in self.rows.T))
 
 
 @dataclass(frozen=True)
@@ -84,25 +123,23 @@ class Triples:
     @staticmethod
     def of(rows: Iterable[tuple[Value, Value, Value]]) -> Triples:
         """Triples of the default graph."""
-        terms = _Terms()
-        numbers = [terms.number(value) for row in rows for value in row]
+        values = _Values()
+        numbers = [values.number(value) for row in rows for value in row]
         subject, predicate, object = np.array(numbers, np.int32).reshape(-1, 3).T
-        return Triples(terms.values, subject, predicate, object, np.full(len(subject), -1, np.int32))
+        return Triples(values.listed, subject, predicate, object, np.full(len(subject), -1, np.int32))
 
     @staticmethod
     def joined(parts: Sequence[Triples]) -> Triples:
         """The triples of several files as one; a term that is in two of them has one number."""
         if len(parts) == 1:
             return parts[0]
-        terms = _Terms()
+        values = _Values()
         columns: list[list[Array]] = [[], [], [], []]
         for part in parts:
-            places = np.array(
-                [*map(terms.number, part.terms), -1], np.int32
-            )  # the last one is that of the default graph
+            places = np.array([*map(values.number, part.terms), -1], np.int32)  # the last one: the default graph
             for column, numbers in zip(columns, (part.subject, part.predicate, part.object, part.graph), strict=True):
                 column.append(places[numbers])
-        return Triples(terms.values, *(np.concatenate([np.empty(0, np.int32), *column]) for column in columns))
+        return Triples(values.listed, *(np.concatenate([np.empty(0, np.int32), *column]) for column in columns))
 
     def __len__(self) -> int:
         return len(self.subject)
@@ -168,28 +205,33 @@ def _column(terms: Sequence[Value], numbers: Array, places: Array) -> Coded:
 
 
 def read_rdf(path: str, skipped: Skipped, form: Form | None = None) -> Triples:
-    """The triples of a file, its form by its ending unless given; `-` is standard input.
+    """The triples of a file by their values, see `read_quads`."""
+    return read_quads(path, skipped, form).triples()
+
+
+def read_quads(path: str, skipped: Skipped, form: Form | None = None) -> Quads:
+    """The statements of a file, its form by its ending unless given; `-` is standard input.
 
     What is malformed is named by its line. Where it is skipped, that is the line of N-Triples and N-Quads, the statement
     of Turtle and TriG, the whole document of RDF/XML and JSON-LD.
     """
     form = form or form_of(path)
-    _oxigraph()
+    oxigraph()
     place = "standard input" if path == "-" else path
-    reading = _Reading(place, form)
+    reading = _Reading(place, form, skipped)
     with _opened(path) as file:
         try:
             _check_triple_terms(file, place)
-            for part in _lines(file, reading, skipped) if form in _LINED else _statements(file, path, reading, skipped):
-                reading.add(part)
+            for lines in _lines(file) if form in _LINED else _statements(file, path, reading):
+                reading.add(lines)
         except DataError as error:
             if form not in _WHOLE:
                 raise
             skipped.handle(error)
-            return _Reading(place, form).triples()
+            return _Reading(place, form, skipped).quads()
         except RecursionError:
             raise _too_deep(place) from None
-    return reading.triples()
+    return reading.quads()
 
 
 _LINED = ("N-Triples", "N-Quads")
@@ -202,14 +244,6 @@ def form_of(path: str) -> Form:
     if found is None:
         raise DataError("is no RDF by its name", path, f"name it {', '.join(ENDINGS)}")
     return found
-
-
-def _oxigraph() -> Any:
-    try:
-        import pyoxigraph
-    except ImportError:
-        raise RunError("RDF is read with pyoxigraph, which is not installed", "pip install 'augury[rdf]'") from None
-    return pyoxigraph
 
 
 def _opened(path: str) -> IO[bytes]:
@@ -227,141 +261,130 @@ def _opened(path: str) -> IO[bytes]:
         raise DataError(f"cannot be read: {error.strerror}", path) from None
 
 
-def _format(form: Form) -> Any:
-    formats = _oxigraph().RdfFormat
-    return getattr(formats, form.upper().replace("-", "_").replace("/", "_"))
+def format_of(form: Form) -> Any:
+    return getattr(oxigraph().RdfFormat, form.upper().replace("-", "_").replace("/", "_"))
 
 
 def _malformed(error: SyntaxError, place: str, form: Form, before: int = 0) -> DataError:
-    text = re.sub(r"^Parser error (at|between) [^:]*: ", "", error.msg)
-    column = f" at column {error.offset}" if error.offset else ""
-    hint = "write the whole IRI, such as <http://example.org/a>" if "No scheme found" in text else ""
+    hint = "write the whole IRI, such as <http://example.org/a>" if "No scheme found" in error.msg else ""
     at = f"{place}:{before + error.lineno}" if error.lineno else place
-    return DataError(f"malformed {form}: {text[:1].lower()}{text[1:]}{column}", at, hint)
+    return DataError(f"malformed {form}: {said_by_parser(error)}", at, hint)
 
 
 # Lines of N-Triples and N-Quads
 
 
-def _lines(file: IO[bytes], reading: _Reading, skipped: Skipped) -> Iterator[Split]:
-    """The words of a file of lines, a chunk at a time."""
-    rest, before = b"", 0
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file, a chunk of them at a time."""
+    rest = b""
     while block := file.read(CHUNK):
         block = rest + block
         cut = block.rfind(b"\n") + 1
-        chunk, rest = block[:cut], block[cut:]
-        yield from _chunk(chunk, before, reading, skipped)
-        before += chunk.count(b"\n")
-    yield from _chunk(rest, before, reading, skipped)
+        yield block[:cut]
+        rest = block[cut:]
+    yield rest
 
 
-def _chunk(chunk: bytes, before: int, reading: _Reading, skipped: Skipped) -> Iterator[Split]:
-    if not chunk.strip():
-        return
-    found = _cut(chunk, reading.graphs)
-    if found is None or not _plain(found[1]):
-        found = _cut(_canonical(chunk, before, reading, skipped), reading.graphs)
-    if found is not None:
-        yield found
+class _Reading:
+    """The terms and statements of one file while it is read. Until the end, the key of a blank node is `_:label.`."""
+
+    def __init__(self, place: str, form: Form, skipped: Skipped) -> None:
+        self.place, self.form, self.skipped = place, form, skipped
+        self.terms = Terms()
+        self.rows = [np.empty((0, 4), np.int32)]
+        self.before = 0  # lines that are read already
+
+    def add(self, lines: bytes) -> None:
+        """Plain lines are read by the kernel, once it is compiled, and all others by pyoxigraph."""
+        data = frozen(lines)
+        bounds = np.concatenate([[0], np.flatnonzero(data == ord("\n")) + 1])
+        if bounds[-1] < len(data):
+            bounds = np.append(bounds, len(data))
+        count = len(bounds) - 1
+        expect_work(count)
+        found, plain = np.empty((5, 0), np.int64), np.zeros(count, bool)
+        if compiled() and _is_utf_8(lines):
+            nameless = frozen(b""), np.zeros(count + 1, np.int64)
+            found, plain, _ = scan(data, bounds, lambda: nameless, self.terms, lines=True)
+            if self.form == "N-Triples":  # which has no graphs
+                named = found[4] >= 0
+                plain[found[0, named]] = False
+                found = found[:, ~named]
+        odd = self._parsed([(i, lines[bounds[i] : bounds[i + 1]]) for i in np.flatnonzero(~plain).tolist()])
+        both = np.concatenate([found.T, odd])
+        self.rows.append(both[np.argsort(both[:, 0], kind="stable"), 1:].astype(np.int32))
+        self.before += count
+
+    def _parsed(self, lines: list[tuple[int, bytes]]) -> Array:
+        """The statements of lines by pyoxigraph; one that is malformed is named by its number."""
+        ox, format = oxigraph(), format_of(self.form if self.form in _LINED else "N-Quads")
+        keys, numbers, unnamed = list[bytes](), list[int](), list[bool]()
+        for number, line in lines:
+            try:
+                quads = list(ox.parse(line, format))
+            except SyntaxError as error:
+                self.skipped.handle(_malformed(error, self.place, self.form, self.before + number))
+                continue
+            for quad in quads:
+                alone = isinstance(quad.graph_name, ox.DefaultGraph)
+                graph = quad.predicate if alone else quad.graph_name
+                keys += [key_from(t, _unfinished) for t in (quad.subject, quad.predicate, quad.object, graph)]
+                numbers.append(number)
+                unnamed.append(alone)
+        rows = self.terms.keys.add(keys).reshape(-1, 4)
+        rows[np.array(unnamed, bool), 3] = -1
+        return np.column_stack([np.array(numbers, np.int64), rows])
+
+    def quads(self) -> Quads:
+        """What was read. A blank node gets a name that no other file has: its label and a hash of the place."""
+        file, made_up = f"{text_hash(self.place):016x}", dict[str, int]()
+
+        def named(term: RdfTerm) -> RdfTerm:
+            match term:
+                case Blank():
+                    label = term.label.removesuffix(".")
+                    if is_made_up(label):
+                        label = f"-{made_up.setdefault(label, len(made_up))}"
+                    return Blank(f"{label}.{file}")
+                case Triple():
+                    return Triple(named(term.subject), named(term.predicate), named(term.object))
+            return term
+
+        keys = [key.decode("utf-8", "surrogatepass") for key in self.terms.keys.all(0, len(self.terms))]
+        for number, key in enumerate(keys):
+            if key[0] == "_" or key[1] == "<":
+                keys[number] = key_text(named(term_of_text(key)))
+        return Quads(keys, np.concatenate(self.rows))
 
 
-def _canonical(chunk: bytes, before: int, reading: _Reading, skipped: Skipped) -> bytes:
-    """Lines as pyoxigraph would write them; where one is malformed, they are read one by one."""
-    ox, format = _oxigraph(), _format(reading.form)
+def _unfinished(label: str) -> str:
+    return f"{label}."
 
-    def write(lines: bytes) -> bytes:
-        return ox.serialize(ox.parse(lines, format), format=ox.RdfFormat.N_QUADS)  # type: ignore[no-any-return]
 
+def _is_utf_8(text: bytes) -> bool:
     try:
-        return write(chunk)
-    except SyntaxError as error:
-        if skipped.on_error == "stop":
-            raise _malformed(error, reading.place, reading.form, before) from None
-    good: list[bytes] = []
-    for number, line in enumerate(chunk.split(b"\n"), before + 1):
-        try:
-            good.append(write(line))
-        except SyntaxError as error:
-            skipped.handle(_malformed(error, reading.place, reading.form, number - (error.lineno or 0)))
-    return b"".join(good)
-
-
-def _cut(lines: bytes, graphs: bool) -> Split | None:
-    """Lines `s p o .` and `s p o g .` as words, each with what follows it: `s `, `p `, `o ` and `.` or `g .`.
-
-    The words are cut in place, at the first two spaces and before the graph, which is what follows the last space but
-    one if it is no part of a literal. None where a line does not look like that.
-    """
-    import pyarrow as pa
-
-    data = np.frombuffer(lines, np.uint8)
-    ends, spaces = np.flatnonzero(data == ord("\n")), np.flatnonzero(data == ord(" "))
-    if not len(ends) or ends[-1] != len(data) - 1:
-        return None
-    bounds = np.empty((len(ends), 4), np.int32)
-    bounds[:, 0] = starts = np.concatenate([[0], ends[:-1] + 1])
-    first = np.searchsorted(spaces, starts)
-    if first[-1] + 3 > len(spaces):
-        return None
-    bounds[:, 1] = predicates = spaces[first] + 1
-    bounds[:, 2] = objects = spaces[first + 1] + 1
-    bounds[:, 3] = ends - 1
-    if not (
-        np.all(objects <= ends - 3)
-        and np.all(data[ends - 1] == ord("."))
-        and np.all(data[ends - 2] == ord(" "))
-        and np.all(data[predicates] == ord("<"))
-        and np.all(np.isin(data[starts], (ord("<"), ord("_"))))
-    ):
-        return None
-    if graphs:
-        last = spaces[np.searchsorted(spaces, ends) - 2] + 1
-        quotes = np.flatnonzero(data == ord('"'))
-        named = (last > objects) & np.isin(data[last], (ord("<"), ord("_")))
-        named &= np.searchsorted(quotes, last) == np.searchsorted(quotes, ends)
-        bounds[named, 3] = last[named]
-    offsets = np.append(bounds.ravel(), np.int32(len(data)))
-    words = pa.Array.from_buffers(pa.binary(), bounds.size, [None, pa.py_buffer(offsets), pa.py_buffer(lines)])
-    words = words.dictionary_encode()
-    try:
-        return words.indices.to_numpy().reshape(-1, 4), words.dictionary.cast(pa.string())
-    except pa.ArrowInvalid:  # not UTF-8
-        return None
-
-
-_CHAR = r"[\w.~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2}"
-_PLAIN_IRI = rf"[A-Za-z][\w+.-]*:(?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:/(?:{_CHAR})*)?|[A-Za-z0-9](?:{_CHAR})*)(?:\?(?:{_CHAR})*)?(?:#(?:{_CHAR})*)?"
-_PLAIN_NODE = rf"<{_PLAIN_IRI}> |_:[A-Za-z0-9]+ "
-_PLAIN_TEXT = rf'"[^"\\\x00-\x1f\x7f]*"(?:@[A-Za-z]{{2,3}}(?:-[A-Za-z]{{2}})?|\^\^<{_PLAIN_IRI}>)? '
-_PLAIN = rf"^(?:{_PLAIN_NODE}|{_PLAIN_TEXT}|(?:{_PLAIN_NODE})?\.\n)$"
-
-
-def _plain(words: Array) -> bool:
-    """Whether all words are surely well formed and without escapes: ASCII names, text in any script."""
-    import pyarrow.compute as pc
-
-    return bool(pc.all(pc.match_substring_regex(words, _PLAIN)).as_py())
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 # Documents
 
 
-def _statements(file: IO[bytes], path: str, reading: _Reading, skipped: Skipped) -> Iterator[Split]:
-    """The words of a document, written by pyoxigraph as lines of N-Quads."""
-    ox, form = _oxigraph(), reading.form
+def _statements(file: IO[bytes], path: str, reading: _Reading) -> Iterator[bytes]:
+    """The statements of a document, written by pyoxigraph as lines of N-Quads."""
+    ox, form = oxigraph(), reading.form
     base = (Path.cwd() / "-" if path == "-" else Path(path).resolve()).as_uri()
     if form in _WHOLE:
         file = io.BytesIO(_checked(file.read(), reading.place, form))
-    parser = ox.parse(file, _format(form), base_iri=base)
-    quads = _recovering(parser, reading, skipped) if form not in _WHOLE else _stopping(parser, file, reading, base)
+    parser = ox.parse(file, format_of(form), base_iri=base)
+    quads = _recovering(parser, reading) if form not in _WHOLE else _stopping(parser, file, reading, base)
     while lines := ox.serialize(islice(quads, BATCH), format=ox.RdfFormat.N_QUADS):
-        found = _cut(lines, reading.graphs)
-        if found is None:
-            raise RunError(f"{reading.place}: pyoxigraph wrote something else than N-Quads")
-        yield found
+        yield lines
 
 
-def _recovering(parser: Iterator[Any], reading: _Reading, skipped: Skipped) -> Iterator[Any]:
+def _recovering(parser: Iterator[Any], reading: _Reading) -> Iterator[Any]:
     """The statements of Turtle and TriG; after a malformed one the parser goes on with the next."""
     seen: str | None = None
     while True:
@@ -372,7 +395,7 @@ def _recovering(parser: Iterator[Any], reading: _Reading, skipped: Skipped) -> I
             if error.msg == seen:
                 return
             seen = error.msg
-            skipped.handle(_malformed(error, reading.place, reading.form))
+            reading.skipped.handle(_malformed(error, reading.place, reading.form))
 
 
 def _stopping(parser: Iterator[Any], file: IO[bytes], reading: _Reading, base: str) -> Iterator[Any]:
@@ -487,7 +510,7 @@ def _line_of_mistake(data: bytes, form: Form, base: str) -> int | None:
     """The line at which a parser stops that does not say so itself."""
     lines = _ByLine(data)
     try:
-        for _ in _oxigraph().parse(lines, _format(form), base_iri=base):
+        for _ in oxigraph().parse(lines, format_of(form), base_iri=base):
             pass
     except SyntaxError:
         return lines.number
@@ -519,59 +542,3 @@ def _contexts(item: Any) -> Iterator[str]:
             if key in ("@context", "@import"):
                 yield from (one for one in (part if isinstance(part, list) else [part]) if isinstance(one, str))
             yield from _contexts(part)
-
-
-class _Reading:
-    """The terms and triples of one file while it is read."""
-
-    def __init__(self, place: str, form: Form) -> None:
-        self.place, self.form = place, form
-        self.graphs = form in ("N-Quads", "TriG", "JSON-LD")
-        self.terms = _Terms()
-        self.rows: list[Array] = []
-        self._anonymous: dict[str, int] = {}
-        self._file = f"{text_hash(place):016x}"
-
-    def add(self, part: Split) -> None:
-        codes, words = part
-        known, numbers = self.terms.iris, list[int]()
-        for word in words.to_pylist():
-            if word[0] == "<" and word[-1] == " " and word[1] != "<":  # an IRI, as most are
-                name = word[1:-2]
-                number = known.get(name)
-                numbers.append(self.terms.number(Iri(name)) if number is None else number)
-            else:
-                numbers.append(self._number(word))
-        self.rows.append(np.array(numbers, np.int32)[codes])
-
-    def triples(self) -> Triples:
-        rows = np.concatenate([np.empty((0, 4), np.int32), *self.rows])
-        return Triples(self.terms.values, *(np.ascontiguousarray(rows[:, i]) for i in range(4)))
-
-    def _number(self, word: str) -> int:
-        """The number of the term that a word of N-Quads stands for, -1 for that of the default graph."""
-        if word == ".\n":
-            return -1
-        word = word.removesuffix(".\n")
-        if word[0] == '"' or word[1] == "<":
-            return self.terms.number(self._literal(word))
-        return self.terms.number(Iri(word[1:-2] if word[0] == "<" else "_:" + self._blank(word[2:-1])))
-
-    def _literal(self, word: str) -> Value:
-        if "\\" in word or word[0] == "<":
-            line = f"<a:a> <a:a> {word}.\n".encode()
-            return value_of(next(_oxigraph().parse(line, _oxigraph().RdfFormat.N_TRIPLES)).object, self._blank)
-        end = word.rindex('"')
-        text, kind = word[1:end], word[end + 1 : -1]
-        if not kind:
-            return text
-        return literal_value(text, LANG_STRING, kind[1:]) if kind[0] == "@" else literal_value(text, kind[3:-1])
-
-    def _blank(self, label: str) -> str:
-        """A name that no other file has: the label, or a number where the parser made one up, and a hash of the place."""
-        if _MADE_UP.fullmatch(label):
-            label = f"-{self._anonymous.setdefault(label, len(self._anonymous))}"
-        return f"{label}.{self._file}"
-
-
-_MADE_UP = re.compile(r"[0-9a-f]{24,32}")

@@ -10,10 +10,9 @@ from augury.algebra.plan import Plan
 from augury.clock import Duration, Timestamp
 from augury.columns.column import column_of
 from augury.errors import DataError, Findings, RunError, counted
-from augury.graphs.literals import value_of
+from augury.graphs.oxigraph import oxigraph, value_of
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.rdf import Triples
-from augury.knowledge.rdf import _oxigraph as oxigraph
 from augury.language.rules.queries import ASIDE
 from augury.model import Iri, Term, Value
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from augury.graphs.evaluate import Expressions
-from augury.graphs.rdf_terms import UNBOUND, Terms, key_of, term_of_text
+from augury.graphs.rdf_terms import UNBOUND, Terms, key_text, term_of_text
 from augury.graphs.solutions import Table
 from augury.model import Value
 from augury.queries.term_aggregates import TermAggregate, compared
@@ -109,7 +109,7 @@ def evaluated(text: str, rows: Sequence[Row]) -> list[str | None]:
     terms = Terms()
     table = _table(rows, terms)
     found = Expressions(terms, _no_exists).terms_of(expression_of(text), table) if rows else []
-    return [None if n == UNBOUND else key_of(terms.term(int(n))).decode("utf-8", "surrogatepass") for n in found]
+    return [None if n == UNBOUND else key_text(terms.term(int(n))) for n in found]
 
 
 def holding(text: str, rows: Sequence[Row]) -> list[bool]:

@@ -13,10 +13,9 @@ from augury.clock import Timestamp
 from augury.columns.dictionary import Dictionary
 from augury.errors import RunError
 from augury.graphs.evaluate import Expressions
-from augury.graphs.graph_texts import _Blanks, oxigraph
-from augury.graphs.graph_texts import _term as _read_term
+from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples
 from augury.graphs.parse import read_expression
-from augury.graphs.rdf_terms import UNBOUND, key_of, term_of, term_of_text, value_of_term
+from augury.graphs.rdf_terms import UNBOUND, key_text, term_of, term_of_text, value_of_key
 from augury.graphs.solutions import Table
 from augury.graphs.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
 from augury.jit import Array
@@ -76,7 +75,7 @@ class AsValue(TermFunction):
 
     def __call__(self, *args: Value) -> Value:
         (key,) = args
-        return None if key is None else value_of_term(term_of_text(str(key)))
+        return None if key is None else value_of_key(str(key))
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
         coded = coded_terms(dictionary)
@@ -182,40 +181,16 @@ def graph_text(template: Sequence[tuple[str, str, str]], rows: Sequence[dict[str
     lines: set[str] = set()
     for number, row in enumerate(rows):
         for triple in template:
-            terms: list[RdfTerm | None] = []
+            terms: list[RdfTerm] = []
             for text in triple:
-                term = row.get(text[1:]) if text.startswith("?") else constant_of(text)
+                term = row.get(text[1:]) if text.startswith("?") else term_of_n_triples(text)
                 if isinstance(term, Blank):
                     key: object = (number, text) if text.startswith("_:") else term
                     term = names.setdefault(key, Blank(f"b{len(names)}"))
-                terms.append(term)
-            subject, predicate, object_ = terms
-            if None not in terms and not isinstance(subject, Literal) and isinstance(predicate, Iri):
-                lines.add(" ".join(_written(t) for t in (subject, predicate, object_)) + " .")
+                terms += [] if term is None else [term]
+            if len(terms) == 3 and not isinstance(terms[0], Literal) and isinstance(terms[1], Iri):
+                lines.add(" ".join(str(as_oxigraph(term)) for term in terms) + " .")
     return "\n".join(sorted(lines))
-
-
-@cache
-def constant_of(text: str) -> RdfTerm:
-    """A term of a template, as N-Triples has it."""
-    if text.startswith("_:"):
-        return Blank(text[2:])
-    found = list(oxigraph().parse(f"<urn:s> <urn:p> {text} .".encode(), oxigraph().RdfFormat.N_TRIPLES))
-    return _read_term(found[0].object, _Blanks(["template"]))
-
-
-def _written(term: RdfTerm | None) -> str:
-    ox = oxigraph()
-    match term:
-        case Iri():
-            return str(ox.NamedNode(term.text))
-        case Blank():
-            return f"_:{term.label}"
-        case Literal():
-            if term.language:
-                return str(ox.Literal(term.text, language=term.language))
-            return str(ox.Literal(term.text, datatype=ox.NamedNode(term.datatype)))
-    raise RunError("a triple inside a triple, which a graph does not have")
 
 
 @dataclass(frozen=True)
@@ -250,8 +225,3 @@ class WindowEnd:
         length = self.length if isinstance(first, Timestamp) else self.length // self.tick
         end = at + length if self.origin is None else at - (at - self.origin) % length + length - 1
         return Timestamp(end) if isinstance(first, Timestamp) else end
-
-
-def key_text(term: Any) -> str:
-    """The key of a term as the value that stands for it in rules."""
-    return key_of(term).decode("utf-8", "surrogatepass")
