@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import augury
 from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError, RunError
-from augury.graphs.literals import literal_value
 from augury.graphs.oxigraph import value_of
+from augury.graphs.rdf_terms import literal_value
 from augury.knowledge import rdf
 from augury.knowledge.rdf import ENDINGS, Form, Triples, read_rdf
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Schema, Triple, closure
@@ -131,6 +131,7 @@ def test_literals(text: str, datatype: str, value: Value) -> None:
         ("TRUE", "boolean"),
         ("2026-02-30T00:00:00Z", "dateTime"),
         ("12026-01-01T00:00:00Z", "dateTime"),
+        ("02026-01-01T00:00:00Z", "dateTime"),
         ("-0044-03-15T00:00:00Z", "dateTime"),
         ("2026-01-31T24:00:01Z", "dateTime"),
         ("2026-01-31T00:00:00+15:00", "dateTime"),

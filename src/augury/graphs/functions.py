@@ -203,7 +203,7 @@ def _times(operator: str, a: RdfTerm, b: RdfTerm) -> Literal | None:
     return None
 
 
-def _duration(seconds: Fraction) -> Literal:
+def _duration(seconds: int | Fraction) -> Literal:
     if seconds.denominator != 1:
         raise ExpressionError
     return Literal(lex.day_time(timedelta(seconds=int(seconds))), lex.DAY_TIME_DURATION)

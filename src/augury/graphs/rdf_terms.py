@@ -7,16 +7,18 @@ which are filled once for each of them, see `Worth`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from augury.clock import Duration, Timestamp, show_timestamp
+from augury.clock import SECOND, Duration, Timestamp, show_timestamp
 from augury.errors import DataError
 from augury.graphs import lexical as lex
 from augury.graphs.classify import (
@@ -45,11 +47,11 @@ from augury.graphs.classify import (
     classify,
 )  # fmt: skip
 from augury.graphs.keys import Keys, compiled
-from augury.graphs.literals import literal_value
-from augury.graphs.sparql_algebra import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
+from augury.graphs.sparql_algebra import BOOLEAN, LANG_STRING, STRING, XSD, Blank, Literal, RdfTerm, Triple
 from augury.jit import Array
-from augury.model import Iri, Term, Value, show_value
+from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 
+_STAMP = XSD + "dateTimeStamp"
 UNBOUND = -1  # the number that stands for no term
 
 _FAMILIES = {
@@ -255,6 +257,38 @@ def value_of_term(term: RdfTerm) -> Value:
             return literal_value(term.text, term.datatype, term.language)
         case Triple():
             return Term("triple", tuple(map(value_of_term, (term.subject, term.predicate, term.object))))
+
+
+def literal_value(text: str, datatype: str, tag: str = "") -> Value:
+    """The value of a literal. An ill-typed one, or one that no value can hold, is `literal(text, datatype)`."""
+    if tag:
+        return Term("lang", (text, tag.lower()))
+    value = _literal_value(Literal(text, datatype))
+    return Term("literal", (text, Iri(datatype))) if value is None else value
+
+
+def _literal_value(literal: Literal) -> Value:
+    if literal.datatype == STRING:
+        return literal.text
+    if literal.datatype == BOOLEAN:
+        return lex.boolean_of(literal)
+    if literal.datatype == _STAMP:  # a time that has a zone
+        literal = Literal(literal.text if re.search(r"(Z|[+-]..:..)$", literal.text) else "", lex.DATE_TIME)
+    if literal.datatype in (lex.DATE_TIME, lex.DATE):
+        moment = lex.moment_of(literal)  # a day is its midnight; what is beyond microseconds is cut off
+        return None if moment is None else Timestamp(int(moment.seconds * SECOND // 1))
+    if literal.datatype == lex.DAY_TIME_DURATION:
+        length = lex.duration_of(literal)
+        us = None if length is None else length[1] * SECOND
+        return Duration(int(us)) if us is not None and us.denominator == 1 and _fits(us) else None
+    number = lex.number_of(literal)
+    if isinstance(number, int) or number is None:
+        return number if number is not None and _fits(number) else None
+    return float(number) + 0.0 if math.isfinite(float(number)) else None
+
+
+def _fits(number: int | Fraction) -> bool:
+    return MIN_INT <= number <= MAX_INT
 
 
 def value_of_key(key: str) -> Value:

@@ -23,14 +23,13 @@ import numpy as np
 
 from augury.errors import DataError
 from augury.graphs.keys import compiled
-from augury.graphs.literals import term_key
 from augury.graphs.ntriples import frozen, scan
 from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, key_text, term_of, term_of_text, value_of_key
 from augury.graphs.sparql_algebra import Blank, RdfTerm, Triple
 from augury.jit import expect_work
 from augury.knowledge.fact_table import FactTable
-from augury.model import Iri, Value, text_hash
+from augury.model import Iri, Term, Value, text_hash
 from augury.sources import Coded, Skipped
 
 Form = Literal["Turtle", "N-Triples", "N-Quads", "TriG", "RDF/XML", "JSON-LD"]
@@ -54,6 +53,12 @@ DEEPEST = 500  # elements of RDF/XML, or objects and lists of JSON-LD, inside on
 # Triples
 
 
+def _identity(value: Value) -> Any:
+    """Tells values apart: `1`, `1.0` and `true` are three."""
+    kind = type(value)
+    return kind, value.text if kind is Iri else repr(value) if kind is Term else value  # type: ignore[union-attr]
+
+
 class _Values:
     """Different values, each with a number."""
 
@@ -63,7 +68,7 @@ class _Values:
 
     def number(self, value: Value) -> int:
         """The number of a value, a new one where there is none."""
-        number = self._numbers.setdefault(term_key(value), len(self.listed))
+        number = self._numbers.setdefault(_identity(value), len(self.listed))
         if number == len(self.listed):
             self.listed.append(value)
         return number

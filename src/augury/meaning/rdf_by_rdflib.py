@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
 from augury.errors import DataError
 from augury.graphs import sparql_algebra as s
-from augury.graphs.literals import LANG_STRING, XSD, literal_value
 from augury.graphs.oxigraph import is_made_up, oxigraph, term_from
+from augury.graphs.rdf_terms import literal_value
 from augury.language.spaseq.sparql_parser import algebra_of, as_written, sparql
 from augury.meaning.rdflib_corrected import corrected, plain_term
 from augury.model import Event, Iri, Value
@@ -69,8 +69,8 @@ def value_from(term: RdfTerm | None) -> Value:
         case rdflib.BNode():
             return Iri(f"_:{term}")
     if term.language:
-        return literal_value(str(term), LANG_STRING, term.language)
-    return literal_value(str(term), str(term.datatype or XSD + "string"))
+        return literal_value(str(term), s.LANG_STRING, term.language)
+    return literal_value(str(term), str(term.datatype or s.STRING))
 
 
 def key_from(term: RdfTerm) -> str:
@@ -84,7 +84,7 @@ def key_from(term: RdfTerm) -> str:
             return f"_:{term}"
     if term.language:
         return f'"{term}"@{term.language.lower()}'
-    plain = term.datatype is None or str(term.datatype) == XSD + "string"
+    plain = term.datatype is None or str(term.datatype) == s.STRING
     return f'"{term}"' if plain else f'"{term}"^^<{term.datatype}>'
 
 
