@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import TriplePattern, Variable
 from augury.graphs.match import Filters, Graph, fitting
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solutions import ONE, Pairs, Table, distinct, expanded, joined
-from augury.graphs.sparql_algebra import TriplePattern, Variable
 from augury.jit import Array
 from augury.model import Iri
 

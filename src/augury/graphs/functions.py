@@ -1,7 +1,7 @@
 """The functions of SPARQL on single terms, one row each. What a function does not take is an `ExpressionError`.
 
-Functions whose answer is not decided by their arguments (NOW, RAND, UUID, …) are refused: an answer must be the same whenever
-it is worked out.
+How many arguments a function takes is for the grammar to say. Those whose answer is not decided by their arguments (NOW, RAND,
+UUID, …) are refused there.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ import hashlib
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
 from functools import lru_cache, partial
 from urllib.parse import quote, urljoin
 
-from augury.graphs import lexical as lex
-from augury.graphs.lexical import RANKED, RANKS, Moment, Number, family, literal_of, moment_of, number_of, of_rank
-from augury.graphs.sparql_algebra import (
+from augury.algebra.sparql_algebra import (
     BOOLEAN,
     LANG_STRING,
     STRING,
@@ -28,11 +25,9 @@ from augury.graphs.sparql_algebra import (
     RdfTerm,
     Triple,
 )
+from augury.graphs import lexical as lex
+from augury.graphs.lexical import RANKED, RANKS, Moment, Number, family, literal_of, moment_of, number_of, of_rank
 from augury.model import Iri
-
-REFUSED = dict.fromkeys(
-    ("NOW", "RAND", "UUID", "STRUUID", "BNODE"), "an answer must be the same whenever it is worked out"
-)
 
 
 class ExpressionError(Exception):
@@ -491,90 +486,57 @@ def _to_time(datatype: str) -> Callable[[RdfTerm], Literal]:
 # The table
 
 
-@dataclass(frozen=True)
-class Function:
-    """How many arguments a function takes, and what it makes of them."""
-
-    least: int
-    most: int
-    compute: Callable[..., RdfTerm]
-
-
-def _rows() -> dict[str, Function]:
-    one: dict[str, Callable[..., RdfTerm]] = {
-        "unary -": _unary(-1),
-        "unary +": _unary(1),
-        "STR": _str,
-        "LANG": lambda a: Literal(literal(a).language),
-        "DATATYPE": lambda a: Iri(literal(a).datatype),
-        "ABS": _rounded(lambda value: value if value >= 0 else -value),
-        "ROUND": _rounded(_round),
-        "CEIL": _rounded(partial(_whole, rounding=ROUND_CEILING)),
-        "FLOOR": _rounded(partial(_whole, rounding=ROUND_FLOOR)),
-        "STRLEN": lambda a: literal_of(len(text(a).text)),
-        "UCASE": lambda a: like(a, text(a).text.upper()),
-        "LCASE": lambda a: like(a, text(a).text.lower()),
-        "ENCODE_FOR_URI": lambda a: Literal(quote(text(a).text, safe="-_.~")),
-        "YEAR": _part("year"),
-        "MONTH": _part("month"),
-        "DAY": _part("day"),
-        "HOURS": _part("hour"),
-        "MINUTES": _part("minute"),
-        "SECONDS": _seconds,
-        "TIMEZONE": _zone,
-        "TZ": lambda a: Literal(moment(a).zone),
-        "MD5": _hash("md5"),
-        "SHA1": _hash("sha1"),
-        "SHA256": _hash("sha256"),
-        "SHA384": _hash("sha384"),
-        "SHA512": _hash("sha512"),
-        "truth": lambda a: literal_of(truth(a)),  # the effective boolean value, which has no name in SPARQL
-        "isIRI": _is(Iri),
-        "isBLANK": _is(Blank),
-        "isLITERAL": _is(Literal),
-        "isNUMERIC": _is_numeric,
-        STRING: _to_string,
-        BOOLEAN: _to_boolean,
-        **{datatype: _to_number(datatype) for datatype in RANKED},
-        **{datatype: _to_time(datatype) for datatype in (lex.DATE_TIME, lex.DATE)},
-    }
-    two: dict[str, Callable[..., RdfTerm]] = {
-        **{operator: _compare(operator) for operator in ("=", "!=", "<", ">", "<=", ">=")},
-        **{operator: _arithmetic(operator) for operator in "+-*/"},
-        "LANGMATCHES": _language_matches,
-        "CONTAINS": lambda a, b: literal_of(str.__contains__(*same_kind(a, b))),
-        "STRSTARTS": lambda a, b: literal_of(str.startswith(*same_kind(a, b))),
-        "STRENDS": lambda a, b: literal_of(str.endswith(*same_kind(a, b))),
-        "STRBEFORE": _before,
-        "STRAFTER": _after,
-        "STRLANG": _in_language,
-        "STRDT": _typed,
-        "sameTerm": lambda a, b: literal_of(a == b),
-    }
-    return {
-        **{name: Function(1, 1, compute) for name, compute in one.items()},
-        **{name: Function(2, 2, compute) for name, compute in two.items()},
-        "IRI": Function(1, 2, _iri),
-        "SUBSTR": Function(2, 3, _substring),
-        "REGEX": Function(2, 3, _matches),
-        "REPLACE": Function(3, 4, _replaced),
-        "CONCAT": Function(0, 1 << 30, _concatenated),
-    }
-
-
-FUNCTIONS: dict[str, Function] = _rows()
-# Those that take unbound arguments, or do not look at all of theirs, see `evaluate.py`.
-SPECIAL: dict[str, tuple[int, int]] = {
-    "&&": (2, 2),
-    "||": (2, 2),
-    "!": (1, 1),
-    "BOUND": (1, 1),
-    "IF": (3, 3),
-    "COALESCE": (0, 1 << 30),
-    "IN": (1, 1 << 30),
-    "NOT IN": (1, 1 << 30),
-}
-ARITY: dict[str, tuple[int, int]] = {
-    **{name: (row.least, row.most) for name, row in FUNCTIONS.items()},
-    **SPECIAL,
+# Those that take unbound arguments, or do not look at all of theirs, are not among them: see `evaluate.py`.
+FUNCTIONS: dict[str, Callable[..., RdfTerm]] = {
+    "unary -": _unary(-1),
+    "unary +": _unary(1),
+    "STR": _str,
+    "LANG": lambda a: Literal(literal(a).language),
+    "DATATYPE": lambda a: Iri(literal(a).datatype),
+    "ABS": _rounded(lambda value: value if value >= 0 else -value),
+    "ROUND": _rounded(_round),
+    "CEIL": _rounded(partial(_whole, rounding=ROUND_CEILING)),
+    "FLOOR": _rounded(partial(_whole, rounding=ROUND_FLOOR)),
+    "STRLEN": lambda a: literal_of(len(text(a).text)),
+    "UCASE": lambda a: like(a, text(a).text.upper()),
+    "LCASE": lambda a: like(a, text(a).text.lower()),
+    "ENCODE_FOR_URI": lambda a: Literal(quote(text(a).text, safe="-_.~")),
+    "YEAR": _part("year"),
+    "MONTH": _part("month"),
+    "DAY": _part("day"),
+    "HOURS": _part("hour"),
+    "MINUTES": _part("minute"),
+    "SECONDS": _seconds,
+    "TIMEZONE": _zone,
+    "TZ": lambda a: Literal(moment(a).zone),
+    "MD5": _hash("md5"),
+    "SHA1": _hash("sha1"),
+    "SHA256": _hash("sha256"),
+    "SHA384": _hash("sha384"),
+    "SHA512": _hash("sha512"),
+    "truth": lambda a: literal_of(truth(a)),  # the effective boolean value, which has no name in SPARQL
+    "isIRI": _is(Iri),
+    "isBLANK": _is(Blank),
+    "isLITERAL": _is(Literal),
+    "isNUMERIC": _is_numeric,
+    STRING: _to_string,
+    BOOLEAN: _to_boolean,
+    **{datatype: _to_number(datatype) for datatype in RANKED},
+    **{datatype: _to_time(datatype) for datatype in (lex.DATE_TIME, lex.DATE)},
+    **{operator: _compare(operator) for operator in ("=", "!=", "<", ">", "<=", ">=")},
+    **{operator: _arithmetic(operator) for operator in "+-*/"},
+    "LANGMATCHES": _language_matches,
+    "CONTAINS": lambda a, b: literal_of(str.__contains__(*same_kind(a, b))),
+    "STRSTARTS": lambda a, b: literal_of(str.startswith(*same_kind(a, b))),
+    "STRENDS": lambda a, b: literal_of(str.endswith(*same_kind(a, b))),
+    "STRBEFORE": _before,
+    "STRAFTER": _after,
+    "STRLANG": _in_language,
+    "STRDT": _typed,
+    "sameTerm": lambda a, b: literal_of(a == b),
+    "IRI": _iri,
+    "SUBSTR": _substring,
+    "REGEX": _matches,
+    "REPLACE": _replaced,
+    "CONCAT": _concatenated,
 }

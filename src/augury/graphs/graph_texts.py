@@ -12,11 +12,11 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import ALL, Needs
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
 from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, key_of
-from augury.graphs.sparql_algebra import ALL, Needs
 from augury.jit import Array, Kernel, expect_work
 
 Texts: TypeAlias = Any  # a column of texts: an array of Arrow, or a sequence of str

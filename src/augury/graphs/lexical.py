@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from augury.graphs.sparql_algebra import BOOLEAN, DECIMAL, DOUBLE, FLOAT, INTEGER, LANG_STRING, STRING, XSD, Literal
+from augury.algebra.sparql_algebra import BOOLEAN, DECIMAL, DOUBLE, FLOAT, INTEGER, LANG_STRING, STRING, XSD, Literal
 
 DATE_TIME, DATE, TIME = XSD + "dateTime", XSD + "date", XSD + "time"
 DAY_TIME_DURATION, YEAR_MONTH_DURATION = XSD + "dayTimeDuration", XSD + "yearMonthDuration"

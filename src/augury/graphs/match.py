@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from augury.graphs import sparql_algebra as p
+from augury.algebra import sparql_algebra as p
+from augury.algebra.sparql_algebra import Expression, RdfTerm, TriplePattern, Variable
 from augury.graphs.graph_texts import Triples
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes
-from augury.graphs.sparql_algebra import Expression, RdfTerm, TriplePattern, Variable
 from augury.jit import Array
 from augury.model import Iri
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import RDF, STRING
 from augury.columns.kernels.hashing import NUMBER
 from augury.columns.table import capacity, grown
 from augury.graphs.keys import add_key, find_key, hash_of, put_key, same_bytes
 from augury.graphs.rdf_terms import Terms
-from augury.graphs.sparql_algebra import RDF, STRING
 from augury.jit import Array, Kernel, helper
 
 MAKES_NO_ARRAYS = True

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from augury.algebra.sparql_algebra import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
 from augury.errors import RunError
 from augury.graphs.rdf_terms import key_of, value_of_term
-from augury.graphs.sparql_algebra import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
 from augury.model import Iri, Value
 
 _MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # labels that the parser gives to blank nodes without one

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from augury.graphs import sparql_algebra as p
-from augury.graphs.sparql_algebra import Expression, Pattern
+from augury.algebra import sparql_algebra as p
+from augury.algebra.sparql_algebra import Expression, Pattern
 
 
 def push(pattern: Pattern, conditions: Sequence[Expression]) -> tuple[Pattern, list[Expression]]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import BOOLEAN, LANG_STRING, STRING, XSD, Blank, Literal, RdfTerm, Triple
 from augury.clock import SECOND, Duration, Timestamp, show_timestamp
 from augury.errors import DataError
 from augury.graphs import lexical as lex
@@ -47,7 +48,6 @@ from augury.graphs.classify import (
     classify,
 )  # fmt: skip
 from augury.graphs.keys import Keys, compiled
-from augury.graphs.sparql_algebra import BOOLEAN, LANG_STRING, STRING, XSD, Blank, Literal, RdfTerm, Triple
 from augury.jit import Array
 from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 

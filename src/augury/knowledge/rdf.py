@@ -21,12 +21,12 @@ from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import Blank, RdfTerm, Triple
 from augury.errors import DataError
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
 from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, key_text, term_of, term_of_text, value_of_key
-from augury.graphs.sparql_algebra import Blank, RdfTerm, Triple
 from augury.jit import expect_work
 from augury.knowledge.fact_table import FactTable
 from augury.model import Iri, Term, Value, text_hash

@@ -11,12 +11,12 @@ from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 from typing import Any, TypeAlias
 
+from augury.algebra import sparql_algebra as s
 from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
 from augury.errors import DataError
-from augury.graphs import sparql_algebra as s
 from augury.graphs.oxigraph import is_made_up, oxigraph, term_from
 from augury.graphs.rdf_terms import literal_value
-from augury.language.spaseq.sparql_parser import algebra_of, as_written, sparql
+from augury.language.spaseq.sparql_mistakes import algebra_of, as_written, sparql
 from augury.meaning.rdflib_corrected import corrected, plain_term
 from augury.model import Event, Iri, Value
 

@@ -9,10 +9,10 @@ from decimal import Decimal
 from functools import cmp_to_key
 
 from augury.algebra.graph_queries import AggregateName
+from augury.algebra.sparql_algebra import Blank, Literal, RdfTerm
 from augury.graphs import functions as f
 from augury.graphs import lexical as lex
 from augury.graphs.rdf_terms import key_text, term_of_text
-from augury.graphs.sparql_algebra import Blank, Literal, RdfTerm
 from augury.model import Iri, Value
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
 from augury.clock import Timestamp
 from augury.columns.dictionary import Dictionary
 from augury.errors import RunError
 from augury.graphs.evaluate import Expressions
 from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples
-from augury.graphs.parse import read_expression
 from augury.graphs.rdf_terms import UNBOUND, key_text, term_of, term_of_text, value_of_key
 from augury.graphs.solutions import Table
-from augury.graphs.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
 from augury.jit import Array
+from augury.language.spaseq.sparql_parser import read_expression
 from augury.model import Iri, Value
 from augury.queries.coded_terms import CodedTerms, coded_terms
 

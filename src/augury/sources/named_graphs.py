@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from augury.algebra.sparql_algebra import Literal
 from augury.errors import DataError
 from augury.graphs.lexical import number_of
 from augury.graphs.oxigraph import is_made_up, oxigraph, said_by_parser
-from augury.graphs.sparql_algebra import Literal
 from augury.sources.blocks import Stream
 from augury.sources.cells import ArrowCells, PlainCells
 from augury.sources.problems import Problem

@@ -12,7 +12,7 @@ from itertools import pairwise
 from augury.algebra.graph_queries import Expression, Gpm
 from augury.errors import Findings, Span, nearest
 from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.sparql_parser import (
+from augury.language.spaseq.sparql_mistakes import (
     CASTS,
     Bindings,
     GroupShape,

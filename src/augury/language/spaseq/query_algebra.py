@@ -30,7 +30,7 @@ from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern
 from augury.language.spaseq.query_checks import check_sequence, warn_of
 from augury.language.spaseq.query_rows import Expressions, read_keys, read_rows
-from augury.language.spaseq.sparql_parser import NotSparql, template_triples
+from augury.language.spaseq.sparql_mistakes import NotSparql, template_triples
 from augury.language.spaseq.sparql_text import Prologue, normal
 from augury.language.spaseq.tokens import Piece, pieces
 

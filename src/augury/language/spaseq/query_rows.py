@@ -22,7 +22,7 @@ from augury.algebra.graph_queries import (
 from augury.errors import Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import AGGREGATES, refuse_changing, report, unknown_functions
-from augury.language.spaseq.sparql_parser import NotSparql, expression_functions
+from augury.language.spaseq.sparql_mistakes import NotSparql, expression_functions
 from augury.language.spaseq.sparql_text import Prologue, closing, normal, variables
 from augury.language.spaseq.tokens import Piece, pieces
 
