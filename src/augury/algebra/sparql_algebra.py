@@ -269,11 +269,8 @@ def certainly_binds(pattern: Pattern) -> frozenset[str]:
             return certainly_binds(pattern.left)
         case Union():
             return certainly_binds(pattern.left) & certainly_binds(pattern.right)
-        case Filter():
+        case Filter() | Extend():
             return certainly_binds(pattern.pattern)
-        case Extend():
-            more = {pattern.variable} if isinstance(pattern.expression, Constant) else NOTHING
-            return certainly_binds(pattern.pattern) | more
         case Values():
             columns = zip(pattern.variables, zip(*pattern.rows, strict=True), strict=False)
             return frozenset(name for name, column in columns if None not in column)
@@ -346,6 +343,11 @@ def every_pattern(pattern: Pattern) -> Iterator[Pattern]:
         for expression in _expressions(one):
             for exists in exists_in(expression):
                 yield from every_pattern(exists.pattern)
+
+
+def static_graphs(pattern: Pattern) -> Iterator[Iri | Variable]:
+    """What GRAPH names: graphs of the static dataset, or variables for any of them."""
+    return (one.graph for one in every_pattern(pattern) if isinstance(one, InGraph))
 
 
 def _expressions(pattern: Pattern) -> Iterator[Expression]:

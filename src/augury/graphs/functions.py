@@ -465,22 +465,17 @@ def _to_number(datatype: str) -> Callable[[RdfTerm], Literal]:
     return compute
 
 
-def _to_time(datatype: str) -> Callable[[RdfTerm], Literal]:
-    def compute(a: RdfTerm) -> Literal:
-        found = literal(a)
-        if found.datatype in (STRING, datatype):
-            written = Literal(found.text.strip(), datatype)
-        elif (found.datatype, datatype) == (lex.DATE, lex.DATE_TIME):
-            written = Literal(re.sub(r"^(-?\d+-\d\d-\d\d)", r"\1T00:00:00", found.text), datatype)
-        elif (found.datatype, datatype) == (lex.DATE_TIME, lex.DATE):
-            written = Literal(re.sub(r"T\d\d:\d\d:\d\d(\.\d+)?", "", found.text), datatype)
-        else:
-            raise ExpressionError
-        if moment_of(written) is None:
-            raise ExpressionError
-        return written
-
-    return compute
+def _to_date_time(a: RdfTerm) -> Literal:
+    found = literal(a)
+    if found.datatype in (STRING, lex.DATE_TIME):
+        written = Literal(found.text.strip(), lex.DATE_TIME)
+    elif found.datatype == lex.DATE:
+        written = Literal(re.sub(r"^(-?\d+-\d\d-\d\d)", r"\1T00:00:00", found.text), lex.DATE_TIME)
+    else:
+        raise ExpressionError
+    if moment_of(written) is None:
+        raise ExpressionError
+    return written
 
 
 # The table
@@ -522,7 +517,7 @@ FUNCTIONS: dict[str, Callable[..., RdfTerm]] = {
     STRING: _to_string,
     BOOLEAN: _to_boolean,
     **{datatype: _to_number(datatype) for datatype in RANKED},
-    **{datatype: _to_time(datatype) for datatype in (lex.DATE_TIME, lex.DATE)},
+    lex.DATE_TIME: _to_date_time,
     **{operator: _compare(operator) for operator in ("=", "!=", "<", ">", "<=", ">=")},
     **{operator: _arithmetic(operator) for operator in "+-*/"},
     "LANGMATCHES": _language_matches,

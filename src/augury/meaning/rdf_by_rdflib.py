@@ -16,7 +16,7 @@ from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
 from augury.errors import DataError
 from augury.graphs.oxigraph import is_made_up, oxigraph, term_from
 from augury.graphs.rdf_terms import literal_value
-from augury.language.spaseq.sparql_mistakes import algebra_of, as_written, sparql
+from augury.language.spaseq.sparql_parser import algebra_of, as_written, sparql
 from augury.meaning.rdflib_corrected import corrected, plain_term
 from augury.model import Event, Iri, Value
 
@@ -186,7 +186,7 @@ class Patterns:
 
 @lru_cache(256)
 def _algebra(pattern: str) -> Any:
-    return corrected(algebra_of(pattern))
+    return corrected(algebra_of(f"SELECT * WHERE {pattern}"))
 
 
 class _Asked:
@@ -226,7 +226,7 @@ class _Asked:
 @cache
 def _compiled(text: str) -> Any:
     """The expression of rdflib for a text."""
-    return corrected(algebra_of(f"{{ BIND ( ( {text} ) AS ?value·0 ) }}").p.p.expr)
+    return corrected(algebra_of(f"SELECT * WHERE {{ BIND ( ( {text} ) AS ?value·0 ) }}").p.p.expr)
 
 
 def evaluated(expression: Expression, solution: Solution) -> RdfTerm | None:

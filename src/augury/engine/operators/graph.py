@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from augury.algebra.nodes import Graph, Scan
-from augury.algebra.sparql_algebra import InGraph, Needs, every_pattern, needs
+from augury.algebra.sparql_algebra import Needs, needs, static_graphs
 from augury.algebra.terms import Var
 from augury.columns.column import Coded, Column, TextArray, some, values_of
 from augury.columns.frame import Frame, View
@@ -59,7 +59,7 @@ class Solve(Map):
         self.node, self.pattern = node, read_pattern(node.pattern)
         self.texts = circuit.graph_texts.setdefault(id(source.table), GraphTexts())
         self.texts.needs |= needs(self.pattern)
-        inside = [one.graph for one in every_pattern(self.pattern) if isinstance(one, InGraph)]
+        inside = list(static_graphs(self.pattern))
         self.named = [name for name in inside if isinstance(name, Iri)]
         self.reads_graphs = bool(inside)
         self._known: tuple[CodedTerms, Dataset] | None = None

@@ -5,21 +5,15 @@ A filter of the outermost group that looks at another GPM is asked of the join o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from augury.algebra import sparql_algebra as p
 from augury.algebra.graph_queries import Expression, Gpm
 from augury.errors import Findings, Span, nearest
 from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.sparql_mistakes import (
-    CASTS,
-    Bindings,
-    GroupShape,
-    NotSparql,
-    expression_functions,
-    group_shape,
-)
+from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of, pattern_of
 from augury.language.spaseq.sparql_text import Clause, Prologue, clauses, closing, normal, variables, without
 from augury.language.spaseq.tokens import Piece, pieces
 
@@ -32,17 +26,17 @@ _CHANGING = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """A GPM whose graph pattern is SPARQL: its words, and what follows from its shape."""
+    """A GPM whose graph pattern is SPARQL: its words, and what they say."""
 
     name: str
     streams: tuple[str, ...]
     words: tuple[Piece, ...]
-    shape: GroupShape
+    sparql: p.Pattern
     span: Span
 
     @property
-    def bindings(self) -> Bindings:
-        return self.shape.bindings
+    def may_bind(self) -> frozenset[str]:
+        return p.may_bind(self.sparql)
 
     def place(self, piece: Piece) -> Span:
         return Span(self.span.source, piece.start, piece.end)
@@ -58,13 +52,10 @@ def read_pattern(define: t.Define, streams: tuple[str, ...], prologue: Prologue)
     if text is None:
         return None
     try:
-        shape = group_shape(text)
+        return Pattern(define.name.text, streams, words, pattern_of(text), span)
     except NotSparql as error:
         report(error, span, findings)
         return None
-    if unknown_functions(shape.functions, words, span, prologue):
-        return None
-    return Pattern(define.name.text, streams, words, shape, span)
 
 
 def report(error: NotSparql, span: Span, findings: Findings) -> None:
@@ -99,18 +90,6 @@ def refuse_changing(words: Sequence[Piece], span: Span, findings: Findings) -> N
                          Span(span.source, piece.start, piece.end))  # fmt: skip
 
 
-def unknown_functions(functions: Iterable[str], words: Sequence[Piece], span: Span, prologue: Prologue) -> bool:
-    """Reports functions, called by IRI, that are not there."""
-    unknown = set(functions) - CASTS
-    for piece, after in pairwise(words):
-        if piece.kind in ("iri", "pname") and after.text == "(" and unknown:
-            place = Span(span.source, piece.start, piece.end)
-            if prologue.iri(piece, place) in unknown:
-                prologue.findings.add("E250", f"there is no function {piece.text}", place,
-                                      hint="there are those of SPARQL 1.1, and the casts of XSD such as xsd:integer")  # fmt: skip
-    return bool(unknown)
-
-
 # Filters
 
 
@@ -120,7 +99,7 @@ def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...]
     before = len(findings.errors)
     found = []
     for pattern in patterns:
-        others = frozenset(v for p in patterns if p is not pattern for v in p.bindings.may)
+        others = frozenset(v for other in patterns if other is not pattern for v in other.may_bind)
         gpm = _gpm(pattern, others, prologue)
         if gpm is not None:
             found.append(gpm)
@@ -129,8 +108,8 @@ def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...]
 
 def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | None:
     outermost = [c for c in clauses(pattern.words, "FILTER") if c.depth == 1]
-    foreign = others - pattern.bindings.surely
-    joined = [c for c in outermost if set(_seen(c.body)) & foreign]
+    certain = p.certainly_binds(pattern.sparql)
+    joined = [c for c in outermost if set(_seen(c.body)) & (others - certain)]
     findings = prologue.findings
     kept = without(pattern.words, joined)
     _check_scope(pattern, joined, others, findings)
@@ -144,10 +123,10 @@ def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | 
         pattern.name,
         pattern.streams,
         text.text,
-        tuple(v for v in in_order if v in pattern.bindings.may),
-        tuple(v for v in in_order if v in pattern.bindings.surely),
+        tuple(v for v in in_order if v in pattern.may_bind),
+        tuple(v for v in in_order if v in certain),
         tuple(f for f in filters if f is not None),
-        pattern.shape.graphs,
+        tuple(dict.fromkeys(None if isinstance(g, p.Variable) else g.text for g in p.static_graphs(pattern.sparql))),
         pattern.span,
     )
 
@@ -157,7 +136,7 @@ def _filter(clause: Clause, pattern: Pattern, prologue: Prologue) -> Expression 
     if text is None:
         return None
     try:
-        expression_functions(text)
+        expression_of(text)
     except NotSparql as error:
         report(error, pattern.span, prologue.findings)
         return None
@@ -183,11 +162,11 @@ def _outside(words: Sequence[Piece]) -> list[Piece]:
 
 def _check_scope(pattern: Pattern, joined: list[Clause], others: frozenset[str], findings: Findings) -> None:
     """Reports expressions that look at variables which they cannot see."""
-    own = pattern.bindings.may
+    own = pattern.may_bind
     asked_on_join = {clause.pieces[0].start for clause in joined}
     for clause in clauses(pattern.words, "FILTER", "BIND", "EXISTS"):
         here = clause.pieces[0].start in asked_on_join
-        has_exists = any(p.is_word("EXISTS") for p in clause.pieces)
+        has_exists = any(piece.is_word("EXISTS") for piece in clause.pieces)
         if here and has_exists:
             findings.add("E254", "a FILTER with EXISTS looks at another GPM", clause.span(pattern.span),
                          hint="split it: one FILTER with EXISTS, another one on the other GPM")  # fmt: skip
@@ -208,7 +187,7 @@ def _check_minus(pattern: Pattern, others: frozenset[str], findings: Findings) -
     for clause in clauses(pattern.words, "MINUS"):
         for piece in clause.pieces:
             name = piece.text[1:]
-            if piece.kind == "var" and name in others - pattern.bindings.may and findings.sound(pattern.place(piece)):
+            if piece.kind == "var" and name in others - pattern.may_bind and findings.sound(pattern.place(piece)):
                 findings.add("E254", f"`{piece.text}` is of another GPM, which MINUS does not see", pattern.place(piece),
                              hint="if it is meant for itself, give it a name of its own")  # fmt: skip
 

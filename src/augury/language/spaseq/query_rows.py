@@ -21,8 +21,8 @@ from augury.algebra.graph_queries import (
 )
 from augury.errors import Note, Span, nearest
 from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.graph_patterns import AGGREGATES, refuse_changing, report, unknown_functions
-from augury.language.spaseq.sparql_mistakes import NotSparql, expression_functions
+from augury.language.spaseq.graph_patterns import AGGREGATES, refuse_changing, report
+from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of
 from augury.language.spaseq.sparql_text import Prologue, closing, normal, variables
 from augury.language.spaseq.tokens import Piece, pieces
 
@@ -100,11 +100,10 @@ class Expressions:
         if text is None or len(self.prologue.findings.errors) > before:
             return None
         try:
-            functions = expression_functions(text)
+            expression_of(text)
         except NotSparql as error:
             report(error, span, self.prologue.findings)
             return None
-        unknown_functions(functions, words, span, self.prologue)
         for piece in plain:
             if piece.kind == "var" and MADE not in piece.text:
                 self.sees(piece.text[1:], _at(span, piece))

@@ -1,19 +1,25 @@
-"""What rdflib's parser says of SPARQL: whether it is, where it is not, and which variables a graph pattern binds."""
+"""What is wrong with SPARQL inside a query, where in the source, and what to do."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+from augury.algebra.sparql_algebra import Expression, Pattern
 from augury.errors import RunError, misspelt
+from augury.language.spaseq.sparql_parser import (
+    Malformed,
+    NoFunction,
+    PatternError,
+    algebra_of,
+    as_written,
+    read_expression,
+    read_pattern,
+    sparql,
+)
 from augury.language.spaseq.sparql_text import Normal, closing
 from augury.language.spaseq.tokens import Piece
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-CASTS = {XSD + name for name in ("string", "boolean", "double", "float", "decimal", "integer", "dateTime")}
 _KEYWORDS = ("FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "EXISTS", "SERVICE")
 
 
@@ -25,108 +31,31 @@ class NotSparql(Exception):
         self.piece, self.message, self.hint = piece, message, hint
 
 
-@dataclass(frozen=True)
-class Bindings:
-    """The variables that a graph pattern may bind, and those that every solution of it binds."""
-
-    may: frozenset[str]
-    surely: frozenset[str]
-
-    def __and__(self, other: Bindings) -> Bindings:
-        return Bindings(self.may | other.may, self.surely | other.surely)
-
-    def __or__(self, other: Bindings) -> Bindings:
-        return Bindings(self.may | other.may, self.surely & other.surely)
-
-    def perhaps(self) -> Bindings:
-        return Bindings(self.may, frozenset())
-
-
-NOTHING = Bindings(frozenset(), frozenset())
-
-
-@dataclass(frozen=True)
-class GroupShape:
-    """What follows from a graph pattern: what it binds, the static graphs that it reads, and the functions that it calls."""
-
-    bindings: Bindings
-    graphs: tuple[str | None, ...]
-    functions: frozenset[str]
-
-
-@contextmanager
-def as_written() -> Iterator[None]:
-    """Literals stay as they are written, `01` and `1` are two terms; and what rdflib warns of itself is not passed on."""
-    import rdflib
-
-    before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
+def pattern_of(group: Normal) -> Pattern:
+    """The graph pattern that a text is; raises NotSparql where it is none."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            yield
-    finally:
-        rdflib.NORMALIZE_LITERALS = before
+        return read_pattern(group.text)
+    except PatternError as error:
+        raise _group_mistake(group, error) from None
 
 
-def sparql() -> Any:
-    """The parser of rdflib."""
+def expression_of(expression: Normal) -> Expression:
+    """The expression that a text is; raises NotSparql where it is none."""
     try:
-        import rdflib.plugins.sparql.algebra
-        import rdflib.plugins.sparql.parser
-    except ImportError:
-        raise RunError("SPAseQ needs rdflib", hint="pip install 'augury[rdf]'") from None
-    return rdflib.plugins.sparql
-
-
-def algebra_of(text: str) -> Any:
-    """The algebra of a query that selects all variables of a group."""
-    with as_written():
-        found = sparql()
-        return found.algebra.translateQuery(found.parser.parseQuery(f"SELECT * WHERE {text}")).algebra
-
-
-def group_shape(group: Normal) -> GroupShape:
-    """What follows from a graph pattern; raises NotSparql where it is none."""
-    text = group.text
-    prefix = "SELECT * WHERE "
-    try:
-        algebra = algebra_of(text)
-    except Exception as error:
-        raise _group_mistake(group, error, len(prefix)) from None
-    graphs: dict[str | None, None] = {}
-    functions: set[str] = set()
-    for part in _parts(algebra):
-        if part.name == "Graph":
-            graphs[None if _is_variable(part.term) else str(part.term)] = None
-        elif part.name == "Function":
-            functions.add(str(part.iri))
-    return GroupShape(_bound(algebra.p.p), tuple(graphs), frozenset(functions))
-
-
-def expression_functions(expression: Normal) -> frozenset[str]:
-    """The functions, by IRI, that an expression calls; raises NotSparql where it is none."""
-    try:
-        with as_written():
-            tree = sparql().parser.Expression.parse_string(expression.text, parse_all=True)
-    except RunError:
-        raise
-    except Exception as error:
+        return read_expression(expression.text)
+    except PatternError as error:
         raise _expression_mistake(expression, error) from None
-    return frozenset(str(part.iri) for part in _parts(tree[0]) if part.name == "Function")
 
 
 def template_triples(template: Normal) -> list[tuple[str, str, str]]:
     """The triples of a template of CONSTRUCT: `?v`, `_:b`, or terms of N-Triples; raises NotSparql where it is none."""
     prefix = "CONSTRUCT "
     try:
-        with as_written():
-            found = sparql()
-            query = found.parser.parseQuery(f"{prefix}{template.text} WHERE {{}}")
-            triples = found.algebra.translateQuery(query).algebra.template
+        triples = algebra_of(f"{prefix}{template.text} WHERE {{}}").template
     except RunError:
         raise
     except Exception as error:
-        raise _group_mistake(template, error, len(prefix)) from None
+        raise _mistake_at(template, getattr(error, "loc", len(prefix)) - len(prefix)) from None
     names: dict[str, str] = {}
 
     def shown(term: Any) -> str:
@@ -137,60 +66,31 @@ def template_triples(template: Normal) -> list[tuple[str, str, str]]:
     return [(shown(s), shown(p), shown(o)) for s, p, o in triples or ()]
 
 
-def _parts(tree: Any) -> Iterator[Any]:
-    """The tree of rdflib's parser or algebra and all parts of it that have a name."""
-    if hasattr(tree, "name") and hasattr(tree, "items"):
-        yield tree
-        for key, value in tree.items():
-            if key != "_vars":
-                yield from _parts(value)
-    elif isinstance(tree, list | tuple) or type(tree).__name__ == "ParseResults":
-        for part in tree:
-            yield from _parts(part)
-
-
-def _is_variable(term: Any) -> bool:
-    return type(term).__name__ == "Variable"
-
-
-def _bound(part: Any) -> Bindings:
-    """The variables of a part of the algebra: what it may bind, and what it always binds."""
-    match part.name:
-        case "BGP":
-            found = frozenset(str(t) for triple in part.triples for t in triple if _is_variable(t))
-            return Bindings(found, found)
-        case "Join":
-            return _bound(part.p1) & _bound(part.p2)
-        case "LeftJoin":
-            return _bound(part.p1) & _bound(part.p2).perhaps()
-        case "Union":
-            return _bound(part.p1) | _bound(part.p2)
-        case "Minus":
-            return _bound(part.p1)
-        case "Filter":
-            return _bound(part.p)
-        case "Extend":
-            return _bound(part.p) & Bindings(frozenset({str(part.var)}), frozenset())
-        case "Graph":
-            name = frozenset({str(part.term)} if _is_variable(part.term) else ())
-            return _bound(part.p) & Bindings(name, name)
-        case "ToMultiSet" if part.p.name == "values":
-            rows = [{str(v) for v, term in row.items() if term != "UNDEF"} for row in part.p.res]
-            names = frozenset(str(v) for row in part.p.res for v in row)
-            return Bindings(names, names.intersection(*rows) if rows else names)
-    return NOTHING
-
-
 # Mistakes
 
 
-def _group_mistake(group: Normal, error: Exception, before: int) -> NotSparql:
-    if isinstance(error, RunError):
-        raise error
-    place = getattr(error, "loc", None)
-    if place is None:  # a mistake that the grammar allows, such as a variable that is bound twice
-        return NotSparql(None, f"this is not SPARQL: {_sentence(error)}")
-    piece = group.at(place - before)
+def _group_mistake(group: Normal, error: PatternError) -> NotSparql:
+    if isinstance(error, Malformed):
+        return _mistake_at(group, error.offset)
+    return _no_function(group, error) or NotSparql(None, f"this is not SPARQL: {_sentence(error)}")
+
+
+def _no_function(text: Normal, error: PatternError) -> NotSparql | None:
+    """A function by IRI that there is not."""
+    if not isinstance(error, NoFunction):
+        return None
+    called = (
+        p
+        for (a, b, p), (_, _, after) in pairwise(text.places)
+        if text.text[a:b] == f"<{error.iri}>" and after.text == "("
+    )
+    piece = next(called)
+    hint = "there are those of SPARQL 1.1, and the casts of XSD such as xsd:integer"
+    return NotSparql(piece, f"there is no function {piece.text}", hint)
+
+
+def _mistake_at(group: Normal, place: int) -> NotSparql:
+    piece = group.at(place)
     if piece is None:
         return NotSparql(None, "this graph pattern is not SPARQL: it ends too early")
     close = (
@@ -226,16 +126,23 @@ def _filter_mistake(group: Normal, piece: Piece) -> NotSparql:
     start, stop = inner[0][0], inner[-1][1]
     part = Normal(group.text[start:stop], tuple((a - start, b - start, p) for a, b, p in inner))
     try:
-        expression_functions(part)
+        expression_of(part)
     except NotSparql as mistake:
         return mistake
     return NotSparql(piece, "not SPARQL from this FILTER on")
 
 
-def _expression_mistake(expression: Normal, error: Exception) -> NotSparql:
-    place = getattr(error, "loc", None)
-    if place is None:
+def _expression_mistake(expression: Normal, error: PatternError) -> NotSparql:
+    """Reads the expression without anything around it: the parser says no more than where the innermost whole begins."""
+    found = _no_function(expression, error)
+    if found is not None:
+        return found
+    try:
+        with as_written():
+            sparql().parser.Expression.parse_string(expression.text, parse_all=True)
         return NotSparql(None, f"this expression is not SPARQL: {_sentence(error)}")
+    except Exception as mistake:
+        place: int = mistake.loc  # type: ignore[attr-defined]
     piece = expression.at(place)
     if piece is None:
         last = expression.places[-1][2] if expression.places else None
@@ -249,7 +156,7 @@ def _expression_mistake(expression: Normal, error: Exception) -> NotSparql:
     return NotSparql(piece, f"this expression is not SPARQL from `{piece.text}` on")
 
 
-def _sentence(error: Exception) -> str:
-    """What rdflib says, on one line, as a part of a sentence."""
-    text = " ".join(str(error).split()).rstrip(".")
+def _sentence(error: PatternError) -> str:
+    """What is wrong, on one line, as a part of a sentence."""
+    text = " ".join(error.message.removeprefix("is no SPARQL: ").split()).rstrip(".")
     return text[:1].lower() + text[1:] if text[1:2].islower() else text

@@ -6,7 +6,9 @@ A mistake is a `PatternError` with the offset at which it stands in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache, reduce
 from threading import Lock
 from typing import Any, assert_never
@@ -21,7 +23,7 @@ _SKIPPED = re.compile(r"""<[^<>"{}|^`\\\s]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|
 REFUSED = dict.fromkeys(
     ("NOW", "RAND", "UUID", "STRUUID", "BNODE"), "an answer must be the same whenever it is worked out"
 )
-CASTS = {p.XSD + name for name in ("string", "boolean", "double", "float", "decimal", "integer", "dateTime", "date")}
+CASTS = {p.XSD + name for name in ("string", "boolean", "double", "float", "decimal", "integer", "dateTime")}
 _LOCK = Lock()  # rdflib's parser keeps state while it reads
 
 
@@ -33,12 +35,56 @@ class PatternError(Exception):
         self.message, self.offset, self.hint = message, offset, hint
 
 
+class Malformed(PatternError):
+    """The text does not follow the grammar from a character on."""
+
+
+class NoFunction(PatternError):
+    """A function is called by an IRI that stands for none."""
+
+    def __init__(self, iri: str, offset: int) -> None:
+        super().__init__(f"there is no function <{iri}>", offset)
+        self.iri = iri
+
+
+def sparql() -> Any:
+    """What rdflib has for SPARQL."""
+    try:
+        import rdflib.plugins.sparql.algebra
+        import rdflib.plugins.sparql.parser
+    except ImportError:
+        raise RunError("SPARQL is read with rdflib, which is not installed", "pip install 'augury[rdf]'") from None
+    return rdflib.plugins.sparql
+
+
+@contextmanager
+def as_written() -> Iterator[None]:
+    """Literals stay as they are written, `01` and `1` are two terms; and what rdflib warns of itself is not passed on."""
+    import rdflib
+
+    before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
+    finally:
+        rdflib.NORMALIZE_LITERALS = before
+
+
+def algebra_of(query: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Any:
+    """The algebra of rdflib for a query."""
+    found = sparql()
+    with _LOCK, as_written():
+        tree = found.parser.parseQuery(query)
+        return found.algebra.translateQuery(tree, base=base, initNs=dict(prefixes)).algebra
+
+
 def read_pattern(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Pattern:
     """The pattern of a group, `{ … }` with its braces."""
     return _pattern_of(text, tuple(prefixes.items()), base)
 
 
-@lru_cache(256)  # sessions are made anew of the same program, and to parse SPARQL takes long
+@lru_cache(256)  # programs, and sessions of one program, are made anew, and to parse SPARQL takes long
 def _pattern_of(text: str, prefixes: tuple[tuple[str, str], ...], base: str | None) -> Pattern:
     return _Reading(text, dict(prefixes), base).pattern()
 
@@ -66,29 +112,21 @@ class _Reading:
     def _read(self, before: str, after: str) -> Any:
         """The algebra of a query that has the text inside."""
         try:
-            from pyparsing import ParseBaseException
-            from rdflib.plugins.sparql.algebra import translateQuery
-            from rdflib.plugins.sparql.parser import parseQuery
-        except ImportError:
-            raise RunError("SPARQL is read with rdflib, which is not installed", "pip install 'augury[rdf]'") from None
-        try:
-            with _LOCK, _literals_as_written():
-                tree = parseQuery(before + self.text + after)
-                return translateQuery(tree, base=self.base, initNs=dict(self.prefixes)).algebra
-        except ParseBaseException as error:
-            raise self._malformed(error, len(before)) from None
+            return algebra_of(before + self.text + after, self.prefixes, self.base)
+        except RunError:
+            raise
         except RecursionError:
             raise PatternError("is nested too deeply", 0) from None
-        except PatternError:
-            raise
         except Exception as error:  # rdflib raises bare ones where it translates
+            if hasattr(error, "loc"):
+                raise self._malformed(error.loc - len(before)) from None
             raise self._refused(str(error)) from None
 
-    def _malformed(self, error: Any, before: int) -> PatternError:
-        at = _offset_before_escapes(self.text, error.loc - before)
+    def _malformed(self, at: int) -> PatternError:
+        at = _offset_before_escapes(self.text, at)
         word = re.match(r"[\w:?$]+|\S", self.text[at:])
         found = f"`{word[0]}`" if word else "the end"
-        return PatternError(f"is no SPARQL from {found} on", at)
+        return Malformed(f"is no SPARQL from {found} on", at)
 
     def _refused(self, message: str) -> PatternError:
         unknown = re.match(r"Unknown namespace prefix ?: ?(.*)", message)
@@ -272,7 +310,7 @@ class _Reading:
     def _cast(self, node: Any) -> Expression:
         name, given = str(node.iri), list(node.expr or ())
         if name not in CASTS:
-            raise self._at(f"there is no function <{name}>", r"\w*:\w*\s*\(")
+            raise NoFunction(name, self._at("", r"\w*:\w*\s*\(").offset)
         if len(given) != 1:
             raise self._at(f"{name} does not take {len(given)} arguments", re.escape(name))
         return p.Call(name, (self._expression(given[0]),))
@@ -306,20 +344,6 @@ def _offset_before_escapes(text: str, offset: int) -> int:
             break
         offset += len(found[0]) - len(chr(int(found[1], 16)))
     return max(0, min(offset, len(text)))
-
-
-class _literals_as_written:
-    """rdflib would write "01"^^xsd:integer as "1", which is another term."""
-
-    def __enter__(self) -> None:
-        import rdflib
-
-        self.was, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
-
-    def __exit__(self, *_: object) -> None:
-        import rdflib
-
-        rdflib.NORMALIZE_LITERALS = self.was
 
 
 # The shape
