@@ -12,10 +12,9 @@ from itertools import pairwise
 from augury.algebra import sparql_algebra as p
 from augury.algebra.graph_queries import Expression, Gpm
 from augury.errors import Findings, Span, nearest
-from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of, pattern_of
 from augury.language.spaseq.sparql_text import Clause, Prologue, clauses, closing, normal, variables, without
-from augury.language.spaseq.tokens import Piece, pieces
+from augury.language.spaseq.tokens import Piece, pieces_of
 
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 _CHANGING = {
@@ -38,36 +37,31 @@ class Pattern:
     def may_bind(self) -> frozenset[str]:
         return p.may_bind(self.sparql)
 
-    def place(self, piece: Piece) -> Span:
-        return Span(self.span.source, piece.start, piece.end)
 
-
-def read_pattern(define: t.Define, streams: tuple[str, ...], prologue: Prologue) -> Pattern | None:
-    """The graph pattern of a definition; None where it is wrong, which is reported."""
-    span, findings = define.pattern.span, prologue.findings
-    words = tuple(pieces(span.source.text, span.start, span.end))
-    if _refused(words, span, findings):
+def read_pattern(name: str, span: Span, streams: tuple[str, ...], prologue: Prologue) -> Pattern | None:
+    """The graph pattern of a GPM; None where it is wrong, which is reported."""
+    words = tuple(pieces_of(span))
+    if _refused(words, prologue.findings):
         return None
-    text = normal(words, prologue, span)
+    text = normal(words, prologue)
     if text is None:
         return None
     try:
-        return Pattern(define.name.text, streams, words, pattern_of(text), span)
+        return Pattern(name, streams, words, pattern_of(text), span)
     except NotSparql as error:
-        report(error, span, findings)
+        report(error, span, prologue.findings)
         return None
 
 
 def report(error: NotSparql, span: Span, findings: Findings) -> None:
-    place = span if error.piece is None else Span(span.source, error.piece.start, error.piece.end)
-    findings.add("E250", error.message, place, hint=error.hint)
+    findings.add("E250", error.message, span if error.piece is None else error.piece.span, hint=error.hint)
 
 
-def _refused(words: Sequence[Piece], span: Span, findings: Findings) -> bool:
+def _refused(words: Sequence[Piece], findings: Findings) -> bool:
     """Reports what SPARQL has and a GPM does not."""
     sound = len(findings.errors)
     for piece, after in zip(words, [*words[1:], words[-1]], strict=True):
-        place = Span(span.source, piece.start, piece.end)
+        place = piece.span
         if piece.is_word("SERVICE"):
             findings.add("E250", "SERVICE would ask another machine, and a query asks none", place,
                          hint="give its graph with --rdf, and read it with GRAPH")  # fmt: skip
@@ -77,17 +71,16 @@ def _refused(words: Sequence[Piece], span: Span, findings: Findings) -> bool:
         elif piece.is_word(*AGGREGATES) and after.text == "(":
             findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", place,
                          hint="aggregates stand in SELECT, HAVING and ORDER BY, and range over the iterations of a `+`")  # fmt: skip
-    refuse_changing(words, span, findings)
+    refuse_changing(words, findings)
     return len(findings.errors) > sound
 
 
-def refuse_changing(words: Sequence[Piece], span: Span, findings: Findings) -> None:
+def refuse_changing(words: Sequence[Piece], findings: Findings) -> None:
     """Reports functions that give something else each time."""
     for piece, after in pairwise(words):
         if piece.is_word(*_CHANGING) and after.text == "(":
             word = piece.text.upper()
-            findings.add("E250", f"{word}() is not for queries over streams: {_CHANGING[word]}",
-                         Span(span.source, piece.start, piece.end))  # fmt: skip
+            findings.add("E250", f"{word}() is not for queries over streams: {_CHANGING[word]}", piece.span)
 
 
 # Filters
@@ -115,7 +108,7 @@ def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | 
     _check_scope(pattern, joined, others, findings)
     _check_minus(pattern, others, findings)
     filters = [_filter(clause, pattern, prologue) for clause in joined]
-    text = normal(kept, prologue, pattern.span)
+    text = normal(kept, prologue)
     if text is None:
         return None
     in_order = variables(pattern.words)
@@ -132,7 +125,7 @@ def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | 
 
 
 def _filter(clause: Clause, pattern: Pattern, prologue: Prologue) -> Expression | None:
-    text = normal(clause.body, prologue, pattern.span)
+    text = normal(clause.body, prologue)
     if text is None:
         return None
     try:
@@ -140,7 +133,7 @@ def _filter(clause: Clause, pattern: Pattern, prologue: Prologue) -> Expression 
     except NotSparql as error:
         report(error, pattern.span, prologue.findings)
         return None
-    return Expression(text.text, variables(clause.body), clause.span(pattern.span))
+    return Expression(text.text, variables(clause.body), clause.span)
 
 
 def _seen(words: Sequence[Piece]) -> tuple[str, ...]:
@@ -168,7 +161,7 @@ def _check_scope(pattern: Pattern, joined: list[Clause], others: frozenset[str],
         here = clause.pieces[0].start in asked_on_join
         has_exists = any(piece.is_word("EXISTS") for piece in clause.pieces)
         if here and has_exists:
-            findings.add("E254", "a FILTER with EXISTS looks at another GPM", clause.span(pattern.span),
+            findings.add("E254", "a FILTER with EXISTS looks at another GPM", clause.span,
                          hint="split it: one FILTER with EXISTS, another one on the other GPM")  # fmt: skip
             continue
         inside = set(_inside_exists(clause)) if has_exists else set()
@@ -187,8 +180,8 @@ def _check_minus(pattern: Pattern, others: frozenset[str], findings: Findings) -
     for clause in clauses(pattern.words, "MINUS"):
         for piece in clause.pieces:
             name = piece.text[1:]
-            if piece.kind == "var" and name in others - pattern.may_bind and findings.sound(pattern.place(piece)):
-                findings.add("E254", f"`{piece.text}` is of another GPM, which MINUS does not see", pattern.place(piece),
+            if piece.kind == "var" and name in others - pattern.may_bind and findings.sound(piece.span):
+                findings.add("E254", f"`{piece.text}` is of another GPM, which MINUS does not see", piece.span,
                              hint="if it is meant for itself, give it a name of its own")  # fmt: skip
 
 
@@ -216,12 +209,10 @@ def _hidden(clause: Clause, piece: Piece, pattern: Pattern, findings: Findings) 
         if what == "BIND"
         else "only a FILTER of the outermost group, without EXISTS, sees the GPMs before"
     )
-    findings.add(
-        "E254", f"`{piece.text}` is of another GPM, which {what} does not see", pattern.place(piece), hint=hint
-    )
+    findings.add("E254", f"`{piece.text}` is of another GPM, which {what} does not see", piece.span, hint=hint)
 
 
 def _unbound(piece: Piece, pattern: Pattern, known: Collection[str], findings: Findings) -> None:
     close = nearest(piece.text[1:], known)
     hint = f"did you mean `?{close}`?" if close else "a triple of this GPM, or of one before it, must have it"
-    findings.add("E301", f"nothing binds `{piece.text}`", pattern.place(piece), hint=hint)
+    findings.add("E301", f"nothing binds `{piece.text}`", piece.span, hint=hint)

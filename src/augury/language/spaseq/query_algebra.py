@@ -27,12 +27,12 @@ from augury.algebra.graph_queries import (
 from augury.clock import MAX_TIME, UNITS, Timestamp, read_timestamp
 from augury.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern
+from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern, report
 from augury.language.spaseq.query_checks import check_sequence, warn_of
 from augury.language.spaseq.query_rows import Expressions, read_keys, read_rows
 from augury.language.spaseq.sparql_mistakes import NotSparql, template_triples
 from augury.language.spaseq.sparql_text import Prologue, normal
-from augury.language.spaseq.tokens import Piece, pieces
+from augury.language.spaseq.tokens import pieces_of
 
 _UNITS = {"SECOND": "SECONDS", "MINUTE": "MINUTES", "HOUR": "HOURS", "DAY": "DAYS", "EVENT": "EVENTS"}
 
@@ -75,7 +75,7 @@ class _Query:
     def _prologue(self) -> Prologue:
         prologue = Prologue(self.findings)
         for entry in self.tree.prologue:
-            iri = prologue.iri(Piece("iri", f"<{entry.iri}>", entry.span.start), entry.span)
+            iri = prologue.iri(f"<{entry.iri}>", entry.span)
             match entry:
                 case t.Base():
                     prologue.base = iri
@@ -86,8 +86,7 @@ class _Query:
         return prologue
 
     def _iri(self, text: t.IriText) -> str | None:
-        kind = "iri" if text.text.startswith("<") else "pname"
-        return self.prologue.iri(Piece(kind, text.text, text.span.start), text.span)
+        return self.prologue.iri(text.text, text.span)
 
     def _once(self, kind: type, word: str, hint: str) -> None:
         """Reports a clause that stands twice."""
@@ -235,7 +234,7 @@ class _Query:
                 if declared and name.text not in declared:
                     self._unknown("stream", name, declared, f"declare it: FROM STREAM {name.text} <http://…>")
             on = tuple(dict.fromkeys(iris[n.text] for n in define.streams if n.text in iris))
-            pattern = read_pattern(define, on, self.prologue)
+            pattern = read_pattern(define.name.text, define.pattern.span, on, self.prologue)
             if pattern is not None:
                 found.append(pattern)
         return found
@@ -281,16 +280,15 @@ class _Query:
 
     def _construct(self, clause: t.ConstructClause, expressions: Expressions) -> Construct | None:
         span = clause.template.span
-        words = list(pieces(span.source.text, span.start, span.end))
-        template = normal(words, self.prologue, span)
+        words = pieces_of(span)
+        template = normal(words, self.prologue)
         stream = f"urn:augury:{self.name}" if clause.into is None else self._iri(clause.into)
         if template is None or stream is None:
             return None
         try:
             triples = template_triples(template)
         except NotSparql as error:
-            place = span if error.piece is None else Span(span.source, error.piece.start, error.piece.end)
-            self.findings.add("E250", error.message, place, hint=error.hint)
+            report(error, span, self.findings)
             return None
         if not triples:
             self.findings.add(
@@ -299,7 +297,7 @@ class _Query:
             return None
         for piece in words:
             if piece.kind == "var":
-                expressions.sees(piece.text[1:], Span(span.source, piece.start, piece.end))
+                expressions.sees(piece.text[1:], piece.span)
         return Construct(tuple(triples), stream)
 
 

@@ -21,7 +21,7 @@ from augury.clock import Kind, Timestamp
 from augury.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.query_tree import first_word
-from augury.language.spaseq.tokens import pieces
+from augury.language.spaseq.tokens import pieces_of
 
 
 def check_sequence(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> None:
@@ -87,9 +87,7 @@ def _before(operand: Operand, seen: frozenset[str], query: GraphQuery) -> Iterat
 
 
 def _variable(span: Span, name: str) -> Span:
-    found = (p for p in pieces(span.source.text, span.start, span.end) if p.kind == "var" and p.text[1:] == name)
-    piece = next(found, None)
-    return span if piece is None else Span(span.source, piece.start, piece.end)
+    return next((p.span for p in pieces_of(span) if p.kind == "var" and p.text[1:] == name), span)
 
 
 def _check_partition(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> None:

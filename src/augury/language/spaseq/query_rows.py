@@ -24,7 +24,7 @@ from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import AGGREGATES, refuse_changing, report
 from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of
 from augury.language.spaseq.sparql_text import Prologue, closing, normal, variables
-from augury.language.spaseq.tokens import Piece, pieces
+from augury.language.spaseq.tokens import Piece, pieces_of
 
 MADE = "·"  # in the names of variables that stand for aggregates and keys: none that is written has it
 
@@ -55,7 +55,7 @@ class Expressions:
         """`?v`, or `(expression AS ?v)`; a key of GROUP BY may go without a name."""
         if isinstance(part, t.Name):
             return Column(part.text, None, part.span) if self.sees(part.text, part.span) else None
-        words = _words(part.span)
+        words = pieces_of(part.span)
         inner = words[1:-1] if words[0].text == "(" else words
         named = len(inner) > 2 and inner[-2].is_word("AS") and inner[-1].kind == "var"
         if not named and place == "SELECT":
@@ -67,7 +67,7 @@ class Expressions:
         if expression is None:
             return None
         name = inner[-1].text[1:] if named else f"key{MADE}{len(self.named) + 1}"
-        at = _at(part.span, inner[-1]) if named else part.span
+        at = inner[-1].span if named else part.span
         if name in self.bound or name in self.named:
             self._report("E203", f"`?{name}` has a value already", at, hint="give the expression another name")
             return None
@@ -75,7 +75,7 @@ class Expressions:
         return Column(name, expression, part.span)
 
     def condition(self, part: t.Sparql) -> Expression | None:
-        words = _words(part.span)
+        words = pieces_of(part.span)
         return self.expression(
             words[1:-1] if words[0].text == "(" and closing(words, 0) == len(words) - 1 else words, part.span
         )
@@ -91,12 +91,12 @@ class Expressions:
     def expression(self, words: Sequence[Piece], span: Span, aggregates: bool = True) -> Expression | None:
         """An expression, its aggregates taken out; None where it is wrong, which is reported."""
         before = len(self.prologue.findings.errors)
-        refuse_changing(words, span, self.prologue.findings)
+        refuse_changing(words, self.prologue.findings)
         for piece in words:
             if piece.is_word("EXISTS"):
-                self._report("E250", "EXISTS stands in a GPM, which has a graph to look at", _at(span, piece))
+                self._report("E250", "EXISTS stands in a GPM, which has a graph to look at", piece.span)
         plain = self._without_aggregates(words, span, aggregates)
-        text = normal(plain, self.prologue, span) if plain else None
+        text = normal(plain, self.prologue) if plain else None
         if text is None or len(self.prologue.findings.errors) > before:
             return None
         try:
@@ -106,7 +106,7 @@ class Expressions:
             return None
         for piece in plain:
             if piece.kind == "var" and MADE not in piece.text:
-                self.sees(piece.text[1:], _at(span, piece))
+                self.sees(piece.text[1:], piece.span)
         if len(self.prologue.findings.errors) > before:
             return None
         return Expression(text.text, variables(plain), span)
@@ -120,7 +120,7 @@ class Expressions:
             if piece.is_word(*AGGREGATES) and at + 1 < len(words) and words[at + 1].text == "(":
                 end = closing(words, at + 1)
                 name = self._aggregate(words[at : end + 1], span, allowed)
-                kept.append(Piece("var", f"?{name}", piece.start, piece.lines))
+                kept.append(replace(piece, kind="var", text=f"?{name}"))
                 at = end + 1
             else:
                 kept.append(piece)
@@ -129,7 +129,7 @@ class Expressions:
 
     def _aggregate(self, words: Sequence[Piece], span: Span, allowed: bool) -> str:
         """The variable that stands for an aggregate."""
-        at = Span(span.source, words[0].start, words[-1].end)
+        at = words[0].span.to(words[-1].span)
         function = words[0].text.upper()
         inner = list(words[2:-1])
         distinct = bool(inner) and inner[0].is_word("DISTINCT")
@@ -263,11 +263,3 @@ def read_rows(modifiers: Sequence[t.Modifier], keys: tuple[Column, ...], express
     if len(findings.errors) > before:
         return None
     return Rows(keys, None, tuple(c for c in having if c), tuple(o for o in order if o), limit)
-
-
-def _words(span: Span) -> list[Piece]:
-    return list(pieces(span.source.text, span.start, span.end))
-
-
-def _at(span: Span, piece: Piece) -> Span:
-    return Span(span.source, piece.start, piece.end)
