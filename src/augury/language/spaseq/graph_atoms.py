@@ -56,8 +56,12 @@ def _arguments(names: Iterable[str], words: list[Piece], findings: Findings) -> 
             )
             return None
         if variable in found:
-            findings.add("E203", f"`?{name}` and `?{found[variable]}` are both `{variable}` in the rule", places[name],
-                         Note("the other one", places[found[variable]]))  # fmt: skip
+            findings.add(
+                "E203",
+                f"`?{name}` and `?{found[variable]}` are both `{variable}` in the rule",
+                places[name],
+                Note("the other one", places[found[variable]]),
+            )
             return None
         found[variable] = name
     return tuple(Var(variable, places[name]) for variable, name in found.items())

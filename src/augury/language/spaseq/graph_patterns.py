@@ -63,14 +63,14 @@ def _refused(words: Sequence[Piece], findings: Findings) -> bool:
     for piece, after in zip(words, [*words[1:], words[-1]], strict=True):
         place = piece.span
         if piece.is_word("SERVICE"):
-            findings.add("E250", "SERVICE would ask another machine, and a query asks none", place,
-                         hint="give its graph with --rdf, and read it with GRAPH")  # fmt: skip
+            hint = "give its graph with --rdf, and read it with GRAPH"
+            findings.add("E250", "SERVICE would ask another machine, and a query asks none", place, hint=hint)
         elif piece.is_word("SELECT"):
-            findings.add("E250", "a GPM has no query inside", place,
-                         hint="derive its answers by a query of its own: CONSTRUCT … INTO a stream")  # fmt: skip
+            hint = "derive its answers by a query of its own: CONSTRUCT … INTO a stream"
+            findings.add("E250", "a GPM has no query inside", place, hint=hint)
         elif piece.is_word(*AGGREGATES) and after.text == "(":
-            findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", place,
-                         hint="aggregates stand in SELECT, HAVING and ORDER BY, and range over the iterations of a `+`")  # fmt: skip
+            hint = "aggregates stand in SELECT, HAVING and ORDER BY, and range over the iterations of a `+`"
+            findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", place, hint=hint)
     refuse_changing(words, findings)
     return len(findings.errors) > sound
 
@@ -161,8 +161,8 @@ def _check_scope(pattern: Pattern, joined: list[Clause], others: frozenset[str],
         here = clause.pieces[0].start in asked_on_join
         has_exists = any(piece.is_word("EXISTS") for piece in clause.pieces)
         if here and has_exists:
-            findings.add("E254", "a FILTER with EXISTS looks at another GPM", clause.span,
-                         hint="split it: one FILTER with EXISTS, another one on the other GPM")  # fmt: skip
+            hint = "split it: one FILTER with EXISTS, another one on the other GPM"
+            findings.add("E254", "a FILTER with EXISTS looks at another GPM", clause.span, hint=hint)
             continue
         inside = set(_inside_exists(clause)) if has_exists else set()
         for piece in clause.pieces:
@@ -181,8 +181,12 @@ def _check_minus(pattern: Pattern, others: frozenset[str], findings: Findings) -
         for piece in clause.pieces:
             name = piece.text[1:]
             if piece.kind == "var" and name in others - pattern.may_bind and findings.sound(piece.span):
-                findings.add("E254", f"`{piece.text}` is of another GPM, which MINUS does not see", piece.span,
-                             hint="if it is meant for itself, give it a name of its own")  # fmt: skip
+                findings.add(
+                    "E254",
+                    f"`{piece.text}` is of another GPM, which MINUS does not see",
+                    piece.span,
+                    hint="if it is meant for itself, give it a name of its own",
+                )
 
 
 def _inside_exists(clause: Clause) -> tuple[str, ...]:

@@ -92,9 +92,10 @@ class _Query:
         """Reports a clause that stands twice."""
         found = [c for c in (*self.tree.clauses, *self.tree.modifiers) if isinstance(c, kind)]
         for again in found[1:]:
-            self.findings.add(
-                "E258", f"{word} stands twice", again.span, Note("the other one", found[0].span), hint=hint
-            )
+            self._again("E258", f"{word} stands twice", again.span, found[0].span, hint)
+
+    def _again(self, code: str, message: str, span: Span, other: Span, hint: str | None = None) -> None:
+        self.findings.add(code, message, span, Note("the other one", other), hint=hint)
 
     def _streams(self) -> tuple[Stream, ...]:
         found: dict[str, Stream] = {}
@@ -102,13 +103,13 @@ class _Query:
         for clause in declared:
             iri = self._iri(clause.iri)
             if clause.name.text in found:
-                self.findings.add("E203", f"two streams are called `{clause.name.text}`", clause.name.span,
-                                  Note("the other one", found[clause.name.text].span))  # fmt: skip
+                name = clause.name
+                self._again("E203", f"two streams are called `{name.text}`", name.span, found[name.text].span)
             elif iri is not None:
                 found[clause.name.text] = Stream(clause.name.text, iri, clause.name.span)
         if not declared:
-            self.findings.add("E258", "the query reads no stream", t.first_word(self.tree.span),
-                              hint="declare one: FROM STREAM S1 <http://…>")  # fmt: skip
+            hint = "declare one: FROM STREAM S1 <http://…>"
+            self.findings.add("E258", "the query reads no stream", t.first_word(self.tree.span), hint=hint)
         return tuple(found.values())
 
     def _datasets(self) -> tuple[Dataset, ...]:
@@ -126,12 +127,13 @@ class _Query:
         count = int(within.count.text) if within.count.text.isdigit() else None
         if unit not in _UNITS.values():
             close = nearest(unit, _UNITS.values())
-            self.findings.add("E253", f"`{within.unit.text}` is no unit of a window", within.unit.span,
-                              hint=f"did you mean {close}?" if close else "there are SECONDS, MINUTES, HOURS, DAYS and EVENTS")  # fmt: skip
+            hint = f"did you mean {close}?" if close else "there are SECONDS, MINUTES, HOURS, DAYS and EVENTS"
+            self.findings.add("E253", f"`{within.unit.text}` is no unit of a window", within.unit.span, hint=hint)
             return None
         if count is None:
-            self.findings.add("E253", f"a window has a whole number of {unit}, not {within.count.text}", within.count.span,
-                              hint="write it in a smaller unit" if "." in within.count.text else None)  # fmt: skip
+            message = f"a window has a whole number of {unit}, not {within.count.text}"
+            smaller = "write it in a smaller unit" if "." in within.count.text else None
+            self.findings.add("E253", message, within.count.span, hint=smaller)
             return None
         if unit == "EVENTS":
             return self._events(within, count)
@@ -148,8 +150,8 @@ class _Query:
 
     def _events(self, within: t.Within, count: int) -> Window | None:
         if within.tumbling:
-            self.findings.add("E253", "a window of EVENTS does not tumble", within.span,
-                              hint="let it slide: leave TUMBLING away; or give it a length of time, such as 1 HOURS")  # fmt: skip
+            hint = "let it slide: leave TUMBLING away; or give it a length of time, such as 1 HOURS"
+            self.findings.add("E253", "a window of EVENTS does not tumble", within.span, hint=hint)
             return None
         if count == 0:
             self.findings.add("E253", "no match is made of no event", within.count.span, hint="write 1 EVENTS or more")
@@ -184,12 +186,10 @@ class _Query:
     def _items(self, patterns: list[Pattern]) -> tuple[Item, ...] | None:
         if len(self.tree.sequences) != 1:
             if not self.tree.sequences:
-                self.findings.add("E258", "the query has no SEQ", t.first_word(self.tree.span),
-                                  hint="say in which order the GPMs match: SEQ(A, B; C)")  # fmt: skip
+                hint = "say in which order the GPMs match: SEQ(A, B; C)"
+                self.findings.add("E258", "the query has no SEQ", t.first_word(self.tree.span), hint=hint)
             for again in self.tree.sequences[1:]:
-                self.findings.add(
-                    "E258", "SEQ stands twice", again.span, Note("the other one", self.tree.sequences[0].span)
-                )
+                self._again("E258", "SEQ stands twice", again.span, self.tree.sequences[0].span)
             return None
         known = {define.name.text for define in self.tree.defines}
         sound = True
@@ -210,8 +210,12 @@ class _Query:
         used = {name.text for item in self.tree.sequences[0].items for name in _names(item.operand)}
         for define in self.tree.defines:
             if define.name.text not in used and len({d.name.text for d in self.tree.defines}) == len(self.tree.defines):
-                self.findings.add("W320", f"the GPM `{define.name.text}` is not in the sequence", define.name.span,
-                                  hint=f"write {define.name.text} in SEQ(…), or leave its definition away")  # fmt: skip
+                self.findings.add(
+                    "W320",
+                    f"the GPM `{define.name.text}` is not in the sequence",
+                    define.name.span,
+                    hint=f"write {define.name.text} in SEQ(…), or leave its definition away",
+                )
 
     def _unknown(self, what: str, name: t.Name, known: Iterable[str], hint: str) -> None:
         close = nearest(name.text, known) or next((k for k in known if k.lower() == name.text.lower()), None)
@@ -227,8 +231,8 @@ class _Query:
         seen: dict[str, Span] = {}
         for define in self.tree.defines:
             if define.name.text in seen:
-                self.findings.add("E203", f"two GPMs are called `{define.name.text}`", define.name.span,
-                                  Note("the other one", seen[define.name.text]))  # fmt: skip
+                own = define.name
+                self._again("E203", f"two GPMs are called `{own.text}`", own.span, seen[own.text])
             seen.setdefault(define.name.text, define.name.span)
             for name in define.streams:
                 if declared and name.text not in declared:
@@ -270,8 +274,7 @@ class _Query:
             if column is None:
                 return None
             if column.name in found:
-                self.findings.add("E203", f"two columns are called `?{column.name}`", part.span,
-                                  Note("the other one", found[column.name].span))  # fmt: skip
+                self._again("E203", f"two columns are called `?{column.name}`", part.span, found[column.name].span)
             found[column.name] = column
         return Select(tuple(found.values()), bool(clause.distinct))
 

@@ -173,13 +173,17 @@ class Expressions:
         """The `+` whose iterations an aggregate ranges over."""
         items = [n for n, own in self.iterated.items() if own & set(of.variables)]
         if len(items) > 1:
-            self._report("E256", "an aggregate ranges over the iterations of one `+`, and this one has variables of two", at,
-                         *(Note("one of them", self.shape.items[n].span) for n in items))  # fmt: skip
+            self._report(
+                "E256",
+                "an aggregate ranges over the iterations of one `+`, and this one has variables of two",
+                at,
+                *(Note("one of them", self.shape.items[n].span) for n in items),
+            )
         elif not items and not self.keys:
             shown = ", ".join(f"`?{v}`" for v in of.variables) or "this"
             what = "have one value each" if len(of.variables) > 1 else "has one value"
-            self._report("W322", f"{shown} {what} in a match, so there is nothing to aggregate", at,
-                         hint="an aggregate ranges over the iterations of the `+` that binds its variables")  # fmt: skip
+            hint = "an aggregate ranges over the iterations of the `+` that binds its variables"
+            self._report("W322", f"{shown} {what} in a match, so there is nothing to aggregate", at, hint=hint)
         return items[0] if items else None
 
     def sees(self, name: str, span: Span) -> bool:
@@ -204,15 +208,18 @@ class Expressions:
         stars = [a for a in self.aggregates if a.of is None]
         if not rows.group_by:
             for star in stars:
-                self._report("E256", "COUNT(*) does not say what it counts", star.span,
-                             hint="count a variable that the `+` binds: COUNT(?x)")  # fmt: skip
+                hint = "count a variable that the `+` binds: COUNT(?x)"
+                self._report("E256", "COUNT(*) does not say what it counts", star.span, hint=hint)
             return rows, tuple(self.aggregates)
         by_key = {v for key in rows.group_by for v in (key.expression.variables if key.expression else (key.name,))}
         items = {n for n, names in self.iterated.items() if names & by_key}
         items |= {a.item for a in self.aggregates if a.item is not None}
         if len(items) > 1:
-            self._report("E256", "GROUP BY groups the iterations of one `+`, and this query has variables of two there",
-                         rows.group_by[0].span)  # fmt: skip
+            self._report(
+                "E256",
+                "GROUP BY groups the iterations of one `+`, and this query has variables of two there",
+                rows.group_by[0].span,
+            )
         item = min(items, default=None)
         self._check_grouped(rows, item)
         return replace(rows, item=item), tuple(replace(a, item=item) for a in self.aggregates)
@@ -222,8 +229,8 @@ class Expressions:
         several = self.iterated.get(item, set()) if item is not None else set()
         for name, span in self.used:
             if name in several and name not in self.keys:
-                self._report("E256", f"`?{name}` has several values in a group", span,
-                             hint=f"group by it, or aggregate it: MAX(?{name}), SAMPLE(?{name}) …")  # fmt: skip
+                hint = f"group by it, or aggregate it: MAX(?{name}), SAMPLE(?{name}) …"
+                self._report("E256", f"`?{name}` has several values in a group", span, hint=hint)
 
 
 def read_keys(modifiers: Sequence[t.Modifier], expressions: Expressions) -> tuple[Column, ...] | None:
@@ -258,8 +265,8 @@ def read_rows(modifiers: Sequence[t.Modifier], keys: tuple[Column, ...], express
                 if limit is None:
                     findings.add("E101", f"LIMIT takes a whole number, not {modifier.count.text}", modifier.count.span)
             case t.Offset():
-                findings.add("E258", "queries over streams have no OFFSET", modifier.span,
-                             hint="LIMIT takes the first rows of each match, in the order of ORDER BY")  # fmt: skip
+                hint = "LIMIT takes the first rows of each match, in the order of ORDER BY"
+                findings.add("E258", "queries over streams have no OFFSET", modifier.span, hint=hint)
     if len(findings.errors) > before:
         return None
     return Rows(keys, None, tuple(c for c in having if c), tuple(o for o in order if o), limit)
