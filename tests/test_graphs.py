@@ -13,15 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import augury
-from augury.clock import Clock
+from augury.clock import Clock, Duration, Timestamp
 from augury.errors import DataError, ProgramError, RunError
 from augury.knowledge import rdf
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE
 from augury.knowledge.solving import materialise
+from augury.knowledge.sparql import answers
 from augury.meaning import evaluate
-from augury.model import Event, Iri, OrderKey, Value
+from augury.model import Event, Iri, OrderKey, Term, Value
 from augury.sources import Skipped
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
@@ -159,6 +160,13 @@ def test_without_the_library_programs_compile_and_runs_say_what_is_missing(
     assert error.value.hint == "pip install 'augury[rdf]'"
 
 
+def test_queries_give_the_values_that_they_were_asked_of() -> None:
+    values: list[Value] = [Timestamp(5), Duration(1_500_000), 2.5, Iri("_:-0.a"), Term("lang", ("a", "en")), "x"]
+    triples = Triples.of([(ex("x"), ex("p"), value) for value in values])
+    found = answers("q", "SELECT ?v { ?x ?p ?v }", lambda: triples)
+    assert {fact.args[0] for fact in found} == set(values)
+
+
 QUERY = """
 PREFIX e: <http://ex.org/>
 SELECT ?x ?y WITHIN 1 HOURS FROM STREAM S e:s WHERE {
@@ -184,6 +192,6 @@ def test_static_graphs_are_read_once_with_what_is_wrong_skipped(tmp_path: Path, 
     assert len(skipped.problems) == 1 and "a.nq:2: malformed N-Quads" in skipped.problems[0]
     program = augury.compile(QUERY, language="spaseq", name="q")
     event = Event(f"<{EX}s>", (f"<{EX}x> <{EX}at> 1 .",), 1, 1, "e1")
-    answers = list(augury.run(program, [event], clock="logical", rdf=graphs))
-    assert len(answers) == 3
-    assert contents(answers) == contents(augury.run(program, [event], clock="logical", rdf=graphs, engine="reference"))
+    found = list(augury.run(program, [event], clock="logical", rdf=graphs))
+    assert len(found) == 3
+    assert contents(found) == contents(augury.run(program, [event], clock="logical", rdf=graphs, engine="reference"))

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import augury
 from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError, RunError
-from augury.graphs.oxigraph import value_of
-from augury.graphs.rdf_terms import literal_value
+from augury.graphs.oxigraph import term_from
+from augury.graphs.rdf_terms import literal_value, value_of_term
 from augury.knowledge import rdf
 from augury.knowledge.rdf import ENDINGS, Form, Triples, read_rdf
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Schema, Triple, closure
@@ -325,7 +325,7 @@ def test_lines_are_read_as_pyoxigraph_reads_them(tmp_path_factory: pytest.TempPa
         lines.append(f'<{E}a> <{E}p> "{spelt}"{kind}{f" <{E}g>" if named else ""} .\n')
     folder = tmp_path_factory.mktemp("rdf")
     expected = [
-        (value_of(q.object), isinstance(q.graph_name, ox.NamedNode))
+        (value_of_term(term_from(q.object)), isinstance(q.graph_name, ox.NamedNode))
         for q in ox.parse("".join(lines), ox.RdfFormat.N_QUADS)
     ]
     for compiled in (True, False):

@@ -9,8 +9,8 @@ from typing import Any
 
 from augury.algebra.sparql_algebra import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
 from augury.errors import RunError
-from augury.graphs.rdf_terms import key_of, value_of_term
-from augury.model import Iri, Value
+from augury.graphs.rdf_terms import key_of
+from augury.model import Iri
 
 _MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # labels that the parser gives to blank nodes without one
 
@@ -51,11 +51,6 @@ def term_from(term: Any, label: Callable[[str], str] = str) -> RdfTerm:
                 return Literal(term.value, LANG_STRING, tag.lower())
             return Literal(term.value, term.datatype.value)
     return Triple(*(term_from(part, label) for part in (term.subject, term.predicate, term.object)))
-
-
-def value_of(term: Any) -> Value:
-    """The value that a term of pyoxigraph stands for."""
-    return value_of_term(term_from(term))
 
 
 def key_from(term: Any, label: Callable[[str], str]) -> bytes:
