@@ -9,7 +9,7 @@ begins with `_:`; no solution shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeAlias, assert_never
@@ -325,6 +325,19 @@ def parts(pattern: Pattern) -> tuple[Pattern, ...]:
             return pattern.left, pattern.right
         case Filter() | Extend() | InGraph() | Project():
             return (pattern.pattern,)
+        case _:
+            assert_never(pattern)
+
+
+def mapped(pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
+    """A pattern with others in place of those right inside it, those of EXISTS aside."""
+    match pattern:
+        case Basic() | Values():
+            return pattern
+        case Join() | LeftJoin() | Union() | Minus():
+            return replace(pattern, left=change(pattern.left), right=change(pattern.right))
+        case Filter() | Extend() | InGraph() | Project():
+            return replace(pattern, pattern=change(pattern.pattern))
         case _:
             assert_never(pattern)
 

@@ -24,17 +24,18 @@ _LARGEST = 1 << 53
 _DIGITS, _POWER = 18, 22
 _MILLION = 1_000_000
 
-TENS = 10.0 ** np.arange(_POWER + 1)
-FIVES = 5 ** np.arange(_POWER + 1, dtype=np.int64)
 _KNOWN = [*RANKS, BOOLEAN, XSD_DATE_TIME]
-DATATYPES = np.frombuffer("".join(_KNOWN).encode(), np.uint8)
-DATATYPE_ENDS = np.cumsum([0, *(len(name) for name in _KNOWN)])
-RANK_OF = np.array([RANKS.get(name, 4 + (name != BOOLEAN)) for name in _KNOWN])
 _FAR = 1 << 62
-LOW, HIGH = (
-    np.array([fallback if (limit := INTEGERS.get(name, (None, None))[side]) is None else max(-_FAR, min(_FAR, limit)) for name in _KNOWN])
-    for side, fallback in ((0, -_FAR), (1, _FAR))
-)  # fmt: skip
+_LIMITS = [INTEGERS.get(name, (None, None)) for name in _KNOWN]
+TABLES = (  # what `classify` takes from `datatypes` to `fives`
+    np.frombuffer("".join(_KNOWN).encode(), np.uint8),
+    np.cumsum([0, *(len(name) for name in _KNOWN)]),
+    np.array([RANKS.get(name, 4 + (name != BOOLEAN)) for name in _KNOWN]),
+    np.array([-_FAR if low is None else max(-_FAR, low) for low, _ in _LIMITS]),
+    np.array([_FAR if high is None else min(_FAR, high) for _, high in _LIMITS]),
+    10.0 ** np.arange(_POWER + 1),
+    5 ** np.arange(_POWER + 1, dtype=np.int64),
+)
 
 
 @helper

@@ -12,7 +12,7 @@ from augury.algebra.sparql_algebra import TriplePattern, Variable
 from augury.graphs.match import Filters, Graph, fitting
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
-from augury.graphs.solutions import ONE, Pairs, Table, distinct, expanded, joined
+from augury.graphs.solutions import ONE, Pairs, Table, different_rows, distinct, expanded, joined
 from augury.jit import Array
 from augury.model import Iri
 
@@ -166,13 +166,9 @@ class Dataset:
     @staticmethod
     def of(subject: Array, predicate: Array, object: Array, graph: Array, terms: Terms) -> Dataset:
         """Graphs from columns of triples; `graph` is the number of each one's name."""
-        order = np.lexsort((object, subject, predicate, graph))
-        columns = [column[order] for column in (graph, predicate, subject, object)]
-        first = np.zeros(len(order), bool)
-        first[:1] = True
-        for column in columns:
-            first[1:] |= column[1:] != column[:-1]
-        g, p, s, o = (column[first] for column in columns)
+        columns = (graph, predicate, subject, object)
+        rows = different_rows(columns)
+        g, p, s, o = (column[rows] for column in columns)
         names, starts = np.unique(g, return_index=True)
         stops = [*starts[1:], len(g)]
         return Dataset(

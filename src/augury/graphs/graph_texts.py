@@ -17,6 +17,7 @@ from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
 from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, key_of
+from augury.graphs.solutions import different_rows
 from augury.jit import Array, Kernel, expect_work
 
 Texts: TypeAlias = Any  # a column of texts: an array of Arrow, or a sequence of str
@@ -41,15 +42,12 @@ class Triples:
     @staticmethod
     def of(events: int, rows: Array) -> Triples:
         """Triples from rows `event, subject, predicate, object`, in any order and with repetitions."""
-        rows = rows.reshape(-1, 4)
-        order = np.lexsort(rows.T[::-1])
-        rows = rows[order]
-        first = np.ones(len(rows), bool)
-        first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-        return Triples(events, *(np.ascontiguousarray(column) for column in rows[first].T))
+        columns = rows.reshape(-1, 4).T
+        different = different_rows(columns)
+        return Triples(events, *(column[different] for column in columns))
 
     def of_events(self, numbers: Array) -> Triples:
-        """The triples of the events with these numbers, which are numbered anew in this order."""
+        """The triples of the events with these numbers, one of which may be there twice; they are numbered anew in this order."""
         size, first = len(numbers), int(numbers[0]) if len(numbers) else 0
         if size and int(numbers[-1]) - first == size - 1 and bool((np.diff(numbers) == 1).all()):
             lo, hi = np.searchsorted(self.event, [first, first + size])

@@ -21,32 +21,8 @@ import numpy as np
 from augury.algebra.sparql_algebra import BOOLEAN, LANG_STRING, STRING, XSD, Blank, Literal, RdfTerm, Triple
 from augury.clock import SECOND, Duration, Timestamp, show_timestamp
 from augury.errors import DataError
+from augury.graphs import classify as c
 from augury.graphs import lexical as lex
-from augury.graphs.classify import (
-    BLANK,
-    DATATYPE_ENDS,
-    DATATYPES,
-    DATE,
-    DATE_TIME,
-    DURATION,
-    FIVES,
-    HIGH,
-    IRI,
-    LANG,
-    LOW,
-    MEASURED,
-    MONTHS,
-    NUMBER,
-    OTHER,
-    RANK_OF,
-    TENS,
-    TEXT,
-    TIME,
-    TRIPLE,
-    TRUTH,
-    UNSURE,
-    classify,
-)  # fmt: skip
 from augury.graphs.keys import Keys, compiled
 from augury.jit import Array
 from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
@@ -55,16 +31,16 @@ _STAMP = XSD + "dateTimeStamp"
 UNBOUND = -1  # the number that stands for no term
 
 _FAMILIES = {
-    "number": NUMBER,
-    "boolean": TRUTH,
-    "dateTime": DATE_TIME,
-    "date": DATE,
-    "time": TIME,
-    "duration": DURATION,
-    "months": MONTHS,
-    "string": TEXT,
-    "lang": LANG,
-    "other": OTHER,
+    "number": c.NUMBER,
+    "boolean": c.TRUTH,
+    "dateTime": c.DATE_TIME,
+    "date": c.DATE,
+    "time": c.TIME,
+    "duration": c.DURATION,
+    "months": c.MONTHS,
+    "string": c.TEXT,
+    "lang": c.LANG,
+    "other": c.OTHER,
 }
 
 
@@ -328,12 +304,10 @@ def _seconds(us: int) -> str:
 def worth_of(keys: Keys, lo: int) -> Worth:
     """What the terms from a number on stand for."""
     size = keys.n - lo
-    worth = Worth(np.full(size, UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
+    worth = Worth(np.full(size, c.UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
     if compiled():
-        classify(
-            keys.data, keys.ends, lo, keys.n, DATATYPES, DATATYPE_ENDS, RANK_OF, LOW, HIGH, TENS, FIVES, *worth.columns
-        )
-    for row in np.flatnonzero(worth.family == UNSURE).tolist():
+        c.classify(keys.data, keys.ends, lo, keys.n, *c.TABLES, *worth.columns)
+    for row in np.flatnonzero(worth.family == c.UNSURE).tolist():
         for column, part in zip(worth.columns, _worth(term_of_key(keys.key(lo + row))), strict=True):
             column[row] = part
     return worth
@@ -342,15 +316,15 @@ def worth_of(keys: Keys, lo: int) -> Worth:
 def _worth(term: RdfTerm) -> tuple[int, float, bool, int]:
     match term:
         case Iri():
-            return IRI, 0.0, True, 0
+            return c.IRI, 0.0, True, 0
         case Blank():
-            return BLANK, 0.0, True, 0
+            return c.BLANK, 0.0, True, 0
         case Triple():
-            return TRIPLE, 0.0, True, 0
+            return c.TRIPLE, 0.0, True, 0
         case Literal():
             name, value = lex.family(term)
             family = _FAMILIES[name]
-            if family > MEASURED:
+            if family > c.MEASURED:
                 return family, 0.0, True, 0
             number, exact = _as_float(value)
             return family, number, exact, lex.RANKS.get(term.datatype, 0)

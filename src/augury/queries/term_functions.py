@@ -15,7 +15,7 @@ from augury.columns.dictionary import Dictionary
 from augury.errors import RunError
 from augury.graphs.evaluate import Expressions
 from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples
-from augury.graphs.rdf_terms import UNBOUND, key_text, term_of, term_of_text, value_of_key
+from augury.graphs.rdf_terms import UNBOUND, Terms, key_text, term_of, term_of_text, value_of_key
 from augury.graphs.solutions import Table
 from augury.jit import Array
 from augury.language.spaseq.sparql_parser import read_expression
@@ -28,8 +28,13 @@ def expression_of(text: str) -> Expression:
     return read_expression(text)
 
 
-def _no_exists(_: Exists, __: Table) -> Array:
-    raise RunError("EXISTS is asked of a match, which is no graph")
+def expressions_over(terms: Terms) -> Expressions:
+    """Expressions that are asked of matches."""
+
+    def no_exists(_: Exists, __: Table) -> Array:
+        raise RunError("EXISTS is asked of a match, which is no graph")
+
+    return Expressions(terms, no_exists)
 
 
 class TermFunction:
@@ -46,6 +51,11 @@ class TermFunction:
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
         """Of columns of codes: codes, or booleans."""
+        terms = coded_terms(dictionary)
+        return self.of(terms, self.table(terms, columns))
+
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        """Of a table of its arguments."""
         raise NotImplementedError
 
     def table(self, coded: CodedTerms, columns: Sequence[Array]) -> Table:
@@ -62,9 +72,8 @@ class FirstBound(TermFunction):
 
     names: tuple[str, ...]
 
-    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        coded = coded_terms(dictionary)
-        return coded.codes(self.table(coded, columns).columns[self.names[0]])
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        return coded.codes(table.columns[self.names[0]])
 
 
 @dataclass(frozen=True)
@@ -77,9 +86,8 @@ class AsValue(TermFunction):
         (key,) = args
         return None if key is None else value_of_key(str(key))
 
-    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        coded = coded_terms(dictionary)
-        return coded.values(coded.numbers(columns[0]))
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        return coded.values(table.columns["term"])
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,7 @@ class Meets(TermFunction):
             if before is not None:
                 mask &= (before == own) | (before == UNBOUND) | (own == UNBOUND)
         table = self.table(coded, given)
-        expressions = Expressions(coded.terms, _no_exists)
+        expressions = expressions_over(coded.terms)
         for number, filters in enumerate(self.branches):
             of_branch = mask if len(self.branches) == 1 else mask & (columns[-1] == number << 2)
             rows = np.flatnonzero(of_branch)
@@ -140,11 +148,8 @@ class Computed(TermFunction):
     names: tuple[str, ...]
     text: str
 
-    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        coded = coded_terms(dictionary)
-        table = self.table(coded, columns)
-        found = Expressions(coded.terms, _no_exists).terms_of(expression_of(self.text), table)
-        return coded.codes(found)
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        return coded.codes(expressions_over(coded.terms).terms_of(expression_of(self.text), table))
 
 
 @dataclass(frozen=True)
@@ -154,10 +159,8 @@ class Holds(TermFunction):
     names: tuple[str, ...]
     text: str
 
-    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        coded = coded_terms(dictionary)
-        table = self.table(coded, columns)
-        return np.array(Expressions(coded.terms, _no_exists).holds(expression_of(self.text), table))
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        return np.array(expressions_over(coded.terms).holds(expression_of(self.text), table))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache, reduce
 from threading import Lock
-from typing import Any, assert_never
+from typing import Any
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, Pattern, RdfTerm, Variable
@@ -351,31 +351,12 @@ def _offset_before_escapes(text: str, offset: int) -> int:
 
 def simplified(pattern: Pattern) -> Pattern:
     """The same pattern without empty parts of joins, and with neighbouring triples as one basic pattern."""
-    match pattern:
-        case p.Basic() | p.Values():
-            return pattern
-        case p.Join():
-            left, right = simplified(pattern.left), simplified(pattern.right)
-            if left == p.Basic():
-                return right
-            if right == p.Basic():
-                return left
-            if isinstance(left, p.Basic) and isinstance(right, p.Basic):
-                return p.Basic(left.triples + right.triples)
-            return p.Join(left, right)
-        case p.LeftJoin():
-            return p.LeftJoin(simplified(pattern.left), simplified(pattern.right), pattern.condition)
-        case p.Union():
-            return p.Union(simplified(pattern.left), simplified(pattern.right))
-        case p.Minus():
-            return p.Minus(simplified(pattern.left), simplified(pattern.right))
-        case p.Filter():
-            return p.Filter(simplified(pattern.pattern), pattern.condition)
-        case p.Extend():
-            return p.Extend(simplified(pattern.pattern), pattern.variable, pattern.expression)
-        case p.InGraph():
-            return p.InGraph(pattern.graph, simplified(pattern.pattern))
-        case p.Project():
-            return p.Project(simplified(pattern.pattern), pattern.variables)
-        case _:
-            assert_never(pattern)
+    found = p.mapped(pattern, simplified)
+    match found:
+        case p.Join(left, p.Basic(())):
+            return left
+        case p.Join(p.Basic(first), p.Basic(second)):
+            return p.Basic(first + second)
+        case p.Join(p.Basic(()), right):
+            return right
+    return found
