@@ -14,6 +14,7 @@ from datetime import timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import TypeVar
 from urllib.parse import quote, urljoin
 
 from augury.algebra.sparql_algebra import (
@@ -36,26 +37,29 @@ class ExpressionError(Exception):
 
 # What arguments are
 
+T = TypeVar("T")
+
+
+def known(found: T | None, fits: bool = True) -> T:
+    """What was found, if it is what a function takes."""
+    if found is None or not fits:
+        raise ExpressionError
+    return found
+
 
 def literal(term: RdfTerm) -> Literal:
-    if not isinstance(term, Literal):
-        raise ExpressionError
-    return term
+    return known(term if isinstance(term, Literal) else None)
 
 
 def text(term: RdfTerm) -> Literal:
     """A literal that is a text: a plain one, or one with a language."""
     found = literal(term)
-    if found.datatype not in (STRING, LANG_STRING):
-        raise ExpressionError
-    return found
+    return known(found, found.datatype in (STRING, LANG_STRING))
 
 
 def plain(term: RdfTerm) -> str:
     found = literal(term)
-    if found.datatype != STRING:
-        raise ExpressionError
-    return found.text
+    return known(found.text, found.datatype == STRING)
 
 
 def number(term: RdfTerm) -> Number:
@@ -70,10 +74,7 @@ def rank(term: RdfTerm) -> int:
 
 
 def moment(term: RdfTerm) -> Moment:
-    found = moment_of(literal(term))
-    if found is None:
-        raise ExpressionError
-    return found
+    return known(moment_of(literal(term)))
 
 
 def same_kind(first: RdfTerm, second: RdfTerm) -> tuple[str, str]:
@@ -336,12 +337,9 @@ def _hash(name: str) -> Callable[[RdfTerm], Literal]:
 
 
 def _str(a: RdfTerm) -> Literal:
-    match a:
-        case Iri():
-            return Literal(a.text)
-        case Literal():
-            return Literal(a.text)
-    raise ExpressionError
+    if not isinstance(a, Iri | Literal):
+        raise ExpressionError
+    return Literal(a.text)
 
 
 def _iri(a: RdfTerm, base: RdfTerm | None = None) -> Iri:
@@ -352,22 +350,16 @@ def _iri(a: RdfTerm, base: RdfTerm | None = None) -> Iri:
         raise ExpressionError
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", found):
         return Iri(found)
-    if not isinstance(base, Iri):
-        raise ExpressionError
-    return Iri(urljoin(base.text, found))
+    return Iri(urljoin(known(base if isinstance(base, Iri) else None).text, found))
 
 
 def _typed(a: RdfTerm, datatype: RdfTerm) -> Literal:
-    if not isinstance(datatype, Iri):
-        raise ExpressionError
-    return Literal(plain(a), datatype.text)
+    return Literal(plain(a), known(datatype if isinstance(datatype, Iri) else None).text)
 
 
 def _in_language(a: RdfTerm, tag: RdfTerm) -> Literal:
-    language = plain(tag)
-    if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", language):
-        raise ExpressionError
-    return Literal(plain(a), LANG_STRING, language.lower())
+    found = known(re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", plain(tag)))
+    return Literal(plain(a), LANG_STRING, found[0].lower())
 
 
 def _is(kind: type) -> Callable[[RdfTerm], Literal]:
@@ -384,24 +376,18 @@ def _is_numeric(a: RdfTerm) -> Literal:
 def _part(name: str) -> Callable[[RdfTerm], Literal]:
     def compute(a: RdfTerm) -> Literal:
         kinds = (lex.DATE_TIME, lex.DATE) if name in ("year", "month", "day") else (lex.DATE_TIME, lex.TIME)
-        if literal(a).datatype not in kinds:
-            raise ExpressionError
-        return literal_of(int(getattr(moment(a).local, name)))
+        return literal_of(int(known(getattr(moment(a).local, name), literal(a).datatype in kinds)))
 
     return compute
 
 
 def _seconds(a: RdfTerm) -> Literal:
-    if literal(a).datatype not in (lex.DATE_TIME, lex.TIME):
-        raise ExpressionError
-    return literal_of(moment(a).second)
+    return literal_of(known(moment(a).second, literal(a).datatype in (lex.DATE_TIME, lex.TIME)))
 
 
 def _zone(a: RdfTerm) -> Literal:
     time = moment(a)
-    if not time.zone:
-        raise ExpressionError
-    return Literal(lex.day_time(time.offset), lex.DAY_TIME_DURATION)
+    return known(Literal(lex.day_time(time.offset), lex.DAY_TIME_DURATION), bool(time.zone))
 
 
 # Casts
@@ -434,24 +420,17 @@ def _to_boolean(a: RdfTerm) -> Literal:
         value = number(found)
         return literal_of(value == value and value != 0)
     read = lex.boolean_of(Literal(found.text.strip(), BOOLEAN)) if found.datatype in (STRING, BOOLEAN) else None
-    if read is None:
-        raise ExpressionError
-    return literal_of(read)
+    return literal_of(known(read))
 
 
 def _to_number(datatype: str) -> Callable[[RdfTerm], Literal]:
     def compute(a: RdfTerm) -> Literal:
         found = literal(a)
         if found.datatype == BOOLEAN:
-            truth = lex.boolean_of(found)
-            if truth is None:
-                raise ExpressionError
-            return of_rank(int(truth), RANKS[datatype])
+            return of_rank(int(known(lex.boolean_of(found))), RANKS[datatype])
         if found.datatype == STRING:
             written = Literal(found.text.strip(), datatype)
-            if number_of(written) is None:
-                raise ExpressionError
-            return written
+            return known(written, number_of(written) is not None)
         value = number(found)
         if RANKS[datatype] < 2 and isinstance(value, float) and not math.isfinite(value):
             raise ExpressionError
@@ -473,9 +452,7 @@ def _to_date_time(a: RdfTerm) -> Literal:
         written = Literal(re.sub(r"^(-?\d+-\d\d-\d\d)", r"\1T00:00:00", found.text), lex.DATE_TIME)
     else:
         raise ExpressionError
-    if moment_of(written) is None:
-        raise ExpressionError
-    return written
+    return known(written, moment_of(written) is not None)
 
 
 # The table

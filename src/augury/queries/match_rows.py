@@ -114,8 +114,7 @@ def evaluated(text: str, rows: Sequence[Row]) -> list[str | None]:
 def holding(text: str, rows: Sequence[Row]) -> list[bool]:
     """In which rows an expression is true."""
     terms = Terms()
-    table = _table(rows, terms)
-    return [bool(one) for one in expressions_over(terms).holds(expression_of(text), table)] if rows else []
+    return list(expressions_over(terms).holds(expression_of(text), _table(rows, terms))) if rows else []
 
 
 def _in_order(a: str | None, b: str | None) -> int:
