@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import augury
 from augury.clock import Clock, Duration, Timestamp
 from augury.errors import DataError, ProgramError, RunError
-from augury.knowledge import rdf
+from augury.knowledge import rdf_files
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE
@@ -187,7 +187,7 @@ def test_static_graphs_are_read_once_with_what_is_wrong_skipped(tmp_path: Path, 
     ]
     (tmp_path / "a.nq").write_text("\n".join(lines), encoding="utf-8")
     skipped = Skipped("skip")
-    with mock.patch.object(rdf, "compiled", return_value=compiled):
+    with mock.patch.object(rdf_files, "compiled", return_value=compiled):
         graphs = Graphs.of(tmp_path / "a.nq", skipped)
     assert len(skipped.problems) == 1 and "a.nq:2: malformed N-Quads" in skipped.problems[0]
     program = augury.compile(QUERY, language="spaseq", name="q")

@@ -19,8 +19,9 @@ from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError, RunError
 from augury.graphs.oxigraph import term_from
 from augury.graphs.rdf_terms import literal_value, value_of_term
-from augury.knowledge import rdf
-from augury.knowledge.rdf import ENDINGS, Form, Triples, read_rdf
+from augury.knowledge import rdf_files
+from augury.knowledge.rdf import Triples
+from augury.knowledge.rdf_files import ENDINGS, Form, read_rdf
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Schema, Triple, closure
 from augury.model import Iri, Term, Value
 from augury.sources import Skipped
@@ -329,15 +330,15 @@ def test_lines_are_read_as_pyoxigraph_reads_them(tmp_path_factory: pytest.TempPa
         for q in ox.parse("".join(lines), ox.RdfFormat.N_QUADS)
     ]
     for compiled in (True, False):
-        with mock.patch.object(rdf, "compiled", return_value=compiled):
+        with mock.patch.object(rdf_files, "compiled", return_value=compiled):
             found = read(folder, "".join(lines), "a.nq")
         assert [(o, g >= 0) for (_, _, o), g in zip(found, found.graph, strict=True)] == expected
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 def test_many_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: Any) -> None:
-    monkeypatch.setattr(rdf, "CHUNK", 100)
-    monkeypatch.setattr(rdf, "BATCH", 3)
+    monkeypatch.setattr(rdf_files, "CHUNK", 100)
+    monkeypatch.setattr(rdf_files, "BATCH", 3)
     lines = [f'<{E}a{i % 3}> <{E}p> "{i}\\t{"x" * (7 * i % 90)}" .\n' for i in range(50)]
     whole = read(tmp_path, "".join(lines), "a.nt", Skipped(on_error))
     assert list(whole) == list(read(tmp_path, "".join(lines), "a.ttl", Skipped(on_error)))

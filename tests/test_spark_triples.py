@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.errors import DataError
-from augury.knowledge.rdf import read_rdf as read_embedded
+from augury.knowledge.rdf_files import read_rdf as read_embedded
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Triple, closure
 from augury.model import Iri, Value, order_key
 from augury.program import compile

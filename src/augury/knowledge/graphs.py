@@ -17,7 +17,8 @@ from augury.clock import Clock
 from augury.errors import DataError, RunError, nearest
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts, check_facts, read_fact_file
-from augury.knowledge.rdf import Pairs, Quads, Triples, read_quads, tables_of_pairs
+from augury.knowledge.rdf import Pairs, Quads, Triples, tables_of_pairs
+from augury.knowledge.rdf_files import read_quads
 from augury.knowledge.rdfs import ABOVE, DIRECT, TYPE, VOCABULARY, Schema, closure
 from augury.knowledge.sparql import answers
 from augury.knowledge.static_triples import reads_static_graphs, static_triples
