@@ -306,7 +306,7 @@ def worth_of(keys: Keys, lo: int) -> Worth:
     size = keys.n - lo
     worth = Worth(np.full(size, c.UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
     if compiled():
-        c.classify(keys.data, keys.ends, lo, keys.n, *c.TABLES, *worth.columns)
+        c.classify(keys.data, keys.ends, lo, keys.n, *worth.columns)
     for row in np.flatnonzero(worth.family == c.UNSURE).tolist():
         for column, part in zip(worth.columns, _worth(term_of_key(keys.key(lo + row))), strict=True):
             column[row] = part
