@@ -149,20 +149,6 @@ class Dataset:
     def graph(self, name: int) -> StaticGraph | None:
         return self.graphs.get(name)
 
-    def numbers(self) -> Array:
-        """The terms that it needs, for `Terms.retain`."""
-        parts = [part for g in self.graphs.values() for part in (g.subject, g.predicate, g.object)]
-        return np.unique(np.concatenate([np.array(self.names, np.int64), *parts]))
-
-    def renumbered(self, places: Array) -> Dataset:
-        """The dataset after terms got other numbers."""
-        return Dataset(
-            {
-                int(places[name]): StaticGraph(places[g.subject], places[g.predicate], places[g.object], g.terms)
-                for name, g in self.graphs.items()
-            }
-        )
-
     @staticmethod
     def of(subject: Array, predicate: Array, object: Array, graph: Array, terms: Terms) -> Dataset:
         """Graphs from columns of triples; `graph` is the number of each one's name."""

@@ -87,7 +87,6 @@ class Terms:
         self._values: dict[int, Value] = {}
         self.answers: dict[tuple[str, tuple[int, ...]], int] = {}  # of functions, see `evaluate.py`
         self.events = 0  # how many events there were whose blank nodes had to be told apart
-        self.generation = 0  # how often terms were forgotten, after which all numbers are others
 
     def __len__(self) -> int:
         return self.keys.n
@@ -145,7 +144,6 @@ class Terms:
         places = self.keys.retain(numbers)
         self._worth = worth.of(np.flatnonzero(places >= 0))
         self._terms, self._values, self.answers = {}, {}, {}
-        self.generation += 1
         return places
 
     def state(self) -> dict[str, Any]:
