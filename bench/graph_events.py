@@ -14,13 +14,13 @@ from time import process_time
 import numpy as np
 import pyarrow as pa
 
+from augury.algebra.sparql_algebra import Pattern, needs
 from augury.graphs.dataset import Dataset
 from augury.graphs.graph_texts import Triples, read
-from augury.graphs.parse import read_pattern
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import solutions
-from augury.graphs.sparql_algebra import Pattern, needs
 from augury.jit import HOT, count_work
+from augury.language.spaseq.sparql_parser import read_pattern
 from augury.model import Iri
 from bench.measure import Settings, best
 from bench.rows import THROUGHPUT, Row

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import augury
+from augury.algebra.sparql_algebra import ALL
 from augury.graphs.graph_texts import read
 from augury.graphs.rdf_terms import Terms
-from augury.graphs.sparql_algebra import ALL
 from augury.jit import HOT, count_work
 from bench.measure import Settings, best, clocked
 from bench.rows import THROUGHPUT, Row

@@ -21,7 +21,7 @@ from rich.console import Console
 
 import augury
 from augury.algebra.sphere import distances_km
-from augury.knowledge.rdf import read_rdf
+from augury.knowledge.rdf_files import read_rdf
 from augury.knowledge.rdfs import TYPE, closure
 from augury.model import Change, Event, Iri, Revocation
 from augury.sources import Skipped

@@ -7,7 +7,9 @@ graph has alone, so that nothing leaks from event to event.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +19,7 @@ from hypothesis import strategies as st
 pytest.importorskip("pyoxigraph")
 pytest.importorskip("rdflib")
 
-from augury.graphs.dataset import Dataset
-from augury.graphs.graph_texts import read
-from augury.graphs.parse import PatternError, read_expression, read_pattern
-from augury.graphs.rdf_terms import UNBOUND, Terms
-from augury.graphs.solver import solutions
-from augury.graphs.sparql_algebra import (
+from augury.algebra.sparql_algebra import (
     Basic,
     Blank,
     Call,
@@ -38,6 +35,12 @@ from augury.graphs.sparql_algebra import (
     needs,
     split_outer,
 )
+from augury.graphs.dataset import Dataset
+from augury.graphs.functions import FUNCTIONS
+from augury.graphs.graph_texts import read
+from augury.graphs.rdf_terms import UNBOUND, Terms
+from augury.graphs.solver import solutions
+from augury.language.spaseq.sparql_parser import CASTS, REFUSED, PatternError, read_expression, read_pattern
 from augury.model import Iri
 from tests.w3c_sparql import term
 
@@ -322,6 +325,15 @@ def test_expressions_are_read_alone() -> None:
 def test_any_text_is_a_pattern_or_a_mistake(text: str) -> None:
     with contextlib.suppress(PatternError):
         pattern_of("{" + text + "}")
+
+
+def test_every_function_of_the_grammar_is_there() -> None:
+    from rdflib.plugins.sparql import parser
+
+    names = set(re.findall(r'"Builtin_(\w+)"', Path(parser.__file__).read_text(encoding="utf-8")))
+    elsewhere = {"BOUND", "IF", "COALESCE", "EXISTS", "NOTEXISTS", "URI", "isURI"}  # see `evaluate.py`, and synonyms
+    assert names - elsewhere == (FUNCTIONS.keys() | REFUSED.keys()) & names
+    assert FUNCTIONS.keys() >= CASTS
 
 
 # Numbers

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyoxigraph")
 
+from augury.algebra.sparql_algebra import ALL, XSD, Blank, Literal, Needs, RdfTerm, Triple
 from augury.clock import Duration, Timestamp
 from augury.graphs import graph_texts as read_module
 from augury.graphs import keys as keys_module
@@ -21,7 +22,6 @@ from augury.graphs import rdf_terms as terms_module
 from augury.graphs.classify import UNSURE
 from augury.graphs.graph_texts import Read, read
 from augury.graphs.rdf_terms import UNBOUND, Terms, key_of, term_of, term_of_key, worth_of
-from augury.graphs.sparql_algebra import ALL, XSD, Blank, Literal, Needs, RdfTerm, Triple
 from augury.model import Iri, Term
 
 

@@ -6,20 +6,24 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import augury
-from augury.clock import Clock
+from augury.clock import Clock, Duration, Timestamp
 from augury.errors import DataError, ProgramError, RunError
+from augury.knowledge import rdf_files
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE
 from augury.knowledge.solving import materialise
+from augury.knowledge.sparql import answers
 from augury.meaning import evaluate
-from augury.model import Event, Iri, OrderKey, Value
+from augury.model import Event, Iri, OrderKey, Term, Value
+from augury.sources import Skipped
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 CLOCK = Clock()
@@ -154,3 +158,40 @@ def test_without_the_library_programs_compile_and_runs_say_what_is_missing(
     with pytest.raises(RunError, match="pyoxigraph, which is not installed") as error:
         augury.run(program, [Event("a", (), 1)], clock="logical", rdf=folder / "data.nt")
     assert error.value.hint == "pip install 'augury[rdf]'"
+
+
+def test_queries_give_the_values_that_they_were_asked_of() -> None:
+    values: list[Value] = [Timestamp(5), Duration(1_500_000), 2.5, Iri("_:-0.a"), Term("lang", ("a", "en")), "x"]
+    triples = Triples.of([(ex("x"), ex("p"), value) for value in values])
+    found = answers("q", "SELECT ?v { ?x ?p ?v }", lambda: triples)
+    assert {fact.args[0] for fact in found} == set(values)
+
+
+QUERY = """
+PREFIX e: <http://ex.org/>
+SELECT ?x ?y WITHIN 1 HOURS FROM STREAM S e:s WHERE {
+  SEQ(A)
+  DEFINE GPM A ON S { ?x e:at ?t . GRAPH e:g { ?x e:near ?y } }
+}
+"""
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_static_graphs_are_read_once_with_what_is_wrong_skipped(tmp_path: Path, compiled: bool) -> None:
+    """GRAPH sees the terms of a file as they are written, and its lines but for the malformed ones."""
+    lines = [
+        f'<{EX}x> <{EX}near> "01"^^<http://www.w3.org/2001/XMLSchema#integer> <{EX}g> .',
+        f"<{EX}x> <{EX}near> <b c> <{EX}g> .",
+        f"<{EX}x> <{EX}near> _:y <{EX}g> .",
+        f'<{EX}x> <{EX}near> "a \\"b\\"" _:other .',
+    ]
+    (tmp_path / "a.nq").write_text("\n".join(lines), encoding="utf-8")
+    skipped = Skipped("skip")
+    with mock.patch.object(rdf_files, "compiled", return_value=compiled):
+        graphs = Graphs.of(tmp_path / "a.nq", skipped)
+    assert len(skipped.problems) == 1 and "a.nq:2: malformed N-Quads" in skipped.problems[0]
+    program = augury.compile(QUERY, language="spaseq", name="q")
+    event = Event(f"<{EX}s>", (f"<{EX}x> <{EX}at> 1 .",), 1, 1, "e1")
+    found = list(augury.run(program, [event], clock="logical", rdf=graphs))
+    assert len(found) == 3
+    assert contents(found) == contents(augury.run(program, [event], clock="logical", rdf=graphs, engine="reference"))

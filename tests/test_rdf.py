@@ -8,6 +8,7 @@ import socket
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 import augury
 from augury.clock import Duration, Timestamp, read_timestamp
 from augury.errors import DataError, RunError
-from augury.graphs.literals import literal_value, value_of
-from augury.knowledge import rdf
-from augury.knowledge.rdf import ENDINGS, Form, Triples, read_rdf
+from augury.graphs.oxigraph import term_from
+from augury.graphs.rdf_terms import literal_value, value_of_term
+from augury.knowledge import rdf_files
+from augury.knowledge.rdf import Triples
+from augury.knowledge.rdf_files import ENDINGS, Form, read_rdf
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Schema, Triple, closure
 from augury.model import Iri, Term, Value
 from augury.sources import Skipped
@@ -129,6 +132,7 @@ def test_literals(text: str, datatype: str, value: Value) -> None:
         ("TRUE", "boolean"),
         ("2026-02-30T00:00:00Z", "dateTime"),
         ("12026-01-01T00:00:00Z", "dateTime"),
+        ("02026-01-01T00:00:00Z", "dateTime"),
         ("-0044-03-15T00:00:00Z", "dateTime"),
         ("2026-01-31T24:00:01Z", "dateTime"),
         ("2026-01-31T00:00:00+15:00", "dateTime"),
@@ -320,18 +324,21 @@ def test_lines_are_read_as_pyoxigraph_reads_them(tmp_path_factory: pytest.TempPa
     for text, kind, named in rows:
         spelt = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         lines.append(f'<{E}a> <{E}p> "{spelt}"{kind}{f" <{E}g>" if named else ""} .\n')
-    found = read(tmp_path_factory.mktemp("rdf"), "".join(lines), "a.nq")
+    folder = tmp_path_factory.mktemp("rdf")
     expected = [
-        (value_of(q.object), isinstance(q.graph_name, ox.NamedNode))
+        (value_of_term(term_from(q.object)), isinstance(q.graph_name, ox.NamedNode))
         for q in ox.parse("".join(lines), ox.RdfFormat.N_QUADS)
     ]
-    assert [(o, g >= 0) for (_, _, o), g in zip(found, found.graph, strict=True)] == expected
+    for compiled in (True, False):
+        with mock.patch.object(rdf_files, "compiled", return_value=compiled):
+            found = read(folder, "".join(lines), "a.nq")
+        assert [(o, g >= 0) for (_, _, o), g in zip(found, found.graph, strict=True)] == expected
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 def test_many_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: Any) -> None:
-    monkeypatch.setattr(rdf, "CHUNK", 100)
-    monkeypatch.setattr(rdf, "BATCH", 3)
+    monkeypatch.setattr(rdf_files, "CHUNK", 100)
+    monkeypatch.setattr(rdf_files, "BATCH", 3)
     lines = [f'<{E}a{i % 3}> <{E}p> "{i}\\t{"x" * (7 * i % 90)}" .\n' for i in range(50)]
     whole = read(tmp_path, "".join(lines), "a.nt", Skipped(on_error))
     assert list(whole) == list(read(tmp_path, "".join(lines), "a.ttl", Skipped(on_error)))

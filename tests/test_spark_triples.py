@@ -1,4 +1,4 @@
-"""RDF as DataFrames: lines read by Catalyst, and what RDFS entails, against the reader and the rules of the embedded engine."""
+"""RDF as DataFrames: lines read by the workers, and what RDFS entails, against the reader and the rules of the embedded engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.errors import DataError
-from augury.knowledge.rdf import read_rdf as read_embedded
+from augury.knowledge.rdf_files import read_rdf as read_embedded
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, VOCABULARY, Triple, closure
 from augury.model import Iri, Value, order_key
 from augury.program import compile

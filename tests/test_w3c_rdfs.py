@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from augury.knowledge.rdf import read_rdf
+from augury.knowledge.rdf_files import read_rdf
 from augury.knowledge.rdfs import Triple, closure
 from augury.model import Iri, Value, equal
 from augury.sources import Skipped

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from augury.graphs.sparql_algebra import LANG_STRING, Blank, Literal, RdfTerm
+from augury.algebra.sparql_algebra import LANG_STRING, Blank, Literal, RdfTerm
 from augury.model import Iri
 
 FOLDER = Path(__file__).parent / "w3c" / "sparql11"

@@ -33,7 +33,8 @@ from augury.engine import batch
 from augury.errors import DataError, Source, misspelt
 from augury.knowledge.facts import Facts, facts_from
 from augury.knowledge.graphs import Graphs
-from augury.knowledge.rdf import Triples, read_rdf
+from augury.knowledge.rdf import Triples
+from augury.knowledge.rdf_files import read_rdf
 from augury.meaning import evaluate, replay, static_graphs, triple_lines
 from augury.model import Event, HistoryItem, OrderKey
 from augury.notation import read_event, show_event

@@ -11,7 +11,6 @@ from augury.algebra.graph_queries import (
     Construct,
     EventCount,
     GraphQuery,
-    Item,
     Operand,
     Reading,
     Select,
@@ -103,7 +102,7 @@ def query_tree(query: GraphQuery, reading: Reading) -> Tree:
     """A reading of a query: its answer, and below it the steps in order."""
     children = [_step(query, reading, number, step) for number, step in enumerate(reading.steps)]
     for item in reading.absent:
-        children.append(Tree(f"absent afterwards: {_named(item, query)}", kind="absent"))
+        children.append(Tree(f"absent afterwards: {_operand(item.operand, query)}", kind="absent"))
     return Tree(_answer(query), tuple(children), "derived")
 
 
@@ -119,7 +118,11 @@ def _answer(query: GraphQuery) -> str:
 
 def _step(query: GraphQuery, reading: Reading, number: int, step: Step) -> Tree:
     before = bound_before(reading, number, query)
-    words = [f"{_SEPARATORS[step.item.separator]}: {_named(step.item, query)}" if number else _named(step.item, query)]
+    words = [
+        f"{_SEPARATORS[step.item.separator]}: {_operand(step.item.operand, query)}"
+        if number
+        else _operand(step.item.operand, query)
+    ]
     joined = [v for v in may_bind(step.item.operand, query) if v in before.may]
     if joined:
         words.append(f"joined on {_variables(joined)}")
@@ -132,12 +135,8 @@ def _step(query: GraphQuery, reading: Reading, number: int, step: Step) -> Tree:
         mine = [v for v in may_bind(step.item.operand, query) if v in own(reading, number, query).may]
         if mine:
             words.append(f"with {_variables(mine)} of its own")
-    absent = tuple(Tree(f"absent between: {_named(item, query)}", kind="absent") for item in step.absent)
+    absent = tuple(Tree(f"absent between: {_operand(item.operand, query)}", kind="absent") for item in step.absent)
     return Tree(", ".join(words), absent)
-
-
-def _named(item: Item, query: GraphQuery) -> str:
-    return _operand(item.operand, query)
 
 
 def _operand(operand: Operand, query: GraphQuery) -> str:

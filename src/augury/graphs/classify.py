@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import BOOLEAN
 from augury.graphs.keys import same_bytes
 from augury.graphs.lexical import DATE_TIME as XSD_DATE_TIME
 from augury.graphs.lexical import INTEGERS, RANKS
-from augury.graphs.sparql_algebra import BOOLEAN
 from augury.jit import Array, Kernel, helper
 
 MAKES_NO_ARRAYS = True
@@ -24,25 +24,24 @@ _LARGEST = 1 << 53
 _DIGITS, _POWER = 18, 22
 _MILLION = 1_000_000
 
-TENS = 10.0 ** np.arange(_POWER + 1)
-FIVES = 5 ** np.arange(_POWER + 1, dtype=np.int64)
 _KNOWN = [*RANKS, BOOLEAN, XSD_DATE_TIME]
-DATATYPES = np.frombuffer("".join(_KNOWN).encode(), np.uint8)
-DATATYPE_ENDS = np.cumsum([0, *(len(name) for name in _KNOWN)])
-RANK_OF = np.array([RANKS.get(name, 4 + (name != BOOLEAN)) for name in _KNOWN])
 _FAR = 1 << 62
-LOW, HIGH = (
-    np.array([fallback if (limit := INTEGERS.get(name, (None, None))[side]) is None else max(-_FAR, min(_FAR, limit)) for name in _KNOWN])
-    for side, fallback in ((0, -_FAR), (1, _FAR))
-)  # fmt: skip
+_LIMITS = [INTEGERS.get(name, (None, None)) for name in _KNOWN]
+_DATATYPES = np.frombuffer("".join(_KNOWN).encode(), np.uint8)
+_DATATYPE_ENDS = np.cumsum([0, *(len(name) for name in _KNOWN)])
+_RANK_OF = np.array([RANKS.get(name, 4 + (name != BOOLEAN)) for name in _KNOWN])
+_LOW = np.array([-_FAR if low is None else max(-_FAR, low) for low, _ in _LIMITS])
+_HIGH = np.array([_FAR if high is None else min(_FAR, high) for _, high in _LIMITS])
+_TENS = 10.0 ** np.arange(_POWER + 1)
+_FIVES = 5 ** np.arange(_POWER + 1, dtype=np.int64)
 
 
 @helper
-def _datatype(keys: Array, begin: int, end: int, datatypes: Array, datatype_ends: Array) -> int:
+def _datatype(keys: Array, begin: int, end: int) -> int:
     """The number of a datatype; -1 where it is not known."""
-    for i in range(len(datatype_ends) - 1):
-        first = datatype_ends[i]
-        if datatype_ends[i + 1] - first == end - begin and same_bytes(keys, begin, datatypes, first, end - begin):
+    for i in range(len(_DATATYPE_ENDS) - 1):
+        first = _DATATYPE_ENDS[i]
+        if _DATATYPE_ENDS[i + 1] - first == end - begin and same_bytes(keys, begin, _DATATYPES, first, end - begin):
             return i
     return -1
 
@@ -110,9 +109,8 @@ def _moment(keys: Array, begin: int, end: int) -> int:
 
 @Kernel
 def classify(
-    keys: Array, ends: Array, lo: int, hi: int, datatypes: Array, datatype_ends: Array, rank_of: Array, low: Array, high: Array,
-    tens: Array, fives: Array, family: Array, number: Array, exact: Array, rank: Array,
-) -> None:  # fmt: skip
+    keys: Array, ends: Array, lo: int, hi: int, family: Array, number: Array, exact: Array, rank: Array
+) -> None:
     """What the terms `lo` up to `hi` stand for; the family is UNSURE where that is for others to say."""
     for i in range(lo, hi):
         begin, end, row = ends[i], ends[i + 1], i - lo
@@ -132,15 +130,15 @@ def classify(
         stop = end - 2
         while keys[stop] != _QUOTE:
             stop -= 1
-        datatype = _datatype(keys, stop + 4, end - 1, datatypes, datatype_ends)
+        datatype = _datatype(keys, stop + 4, end - 1)
         at = begin + 1
         if datatype < 0 or at == stop:
             continue
-        kind = rank_of[datatype]
+        kind = _RANK_OF[datatype]
         if kind == 5:
             found = _moment(keys, at, stop)
             if abs(found) <= _LARGEST:
-                family[row], number[row], exact[row] = DATE_TIME, found / 1e6, found % fives[6] == 0
+                family[row], number[row], exact[row] = DATE_TIME, found / 1e6, found % _FIVES[6] == 0
             continue
         if kind == 4:
             if stop - at == 1 and _ZERO <= keys[at] <= _ONE:
@@ -187,13 +185,13 @@ def classify(
         if at != stop or digits > _LARGEST or abs(power) > _POWER:
             continue
         found = -digits if minus else digits
-        if kind == 0 and (found < low[datatype] or found > high[datatype]):
+        if kind == 0 and (found < _LOW[datatype] or found > _HIGH[datatype]):
             continue
         family[row], rank[row] = NUMBER, kind
-        number[row] = found * tens[power] if power >= 0 else found / tens[-power]
+        number[row] = found * _TENS[power] if power >= 0 else found / _TENS[-power]
         if minus and digits == 0 and kind < 2:
             number[row] = 0.0
         elif minus and digits == 0:
             number[row] = -0.0
         if power < 0 and kind == 1:
-            exact[row] = digits % fives[-power] == 0
+            exact[row] = digits % _FIVES[-power] == 0

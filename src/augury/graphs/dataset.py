@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import TriplePattern, Variable
 from augury.graphs.match import Filters, Graph, fitting
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
-from augury.graphs.solutions import ONE, Pairs, Table, distinct, expanded, joined
-from augury.graphs.sparql_algebra import TriplePattern, Variable
+from augury.graphs.solutions import ONE, Pairs, Table, different_rows, distinct, expanded, joined
 from augury.jit import Array
 from augury.model import Iri
 
@@ -149,30 +149,12 @@ class Dataset:
     def graph(self, name: int) -> StaticGraph | None:
         return self.graphs.get(name)
 
-    def numbers(self) -> Array:
-        """The terms that it needs, for `Terms.retain`."""
-        parts = [part for g in self.graphs.values() for part in (g.subject, g.predicate, g.object)]
-        return np.unique(np.concatenate([np.array(self.names, np.int64), *parts]))
-
-    def renumbered(self, places: Array) -> Dataset:
-        """The dataset after terms got other numbers."""
-        return Dataset(
-            {
-                int(places[name]): StaticGraph(places[g.subject], places[g.predicate], places[g.object], g.terms)
-                for name, g in self.graphs.items()
-            }
-        )
-
     @staticmethod
     def of(subject: Array, predicate: Array, object: Array, graph: Array, terms: Terms) -> Dataset:
         """Graphs from columns of triples; `graph` is the number of each one's name."""
-        order = np.lexsort((object, subject, predicate, graph))
-        columns = [column[order] for column in (graph, predicate, subject, object)]
-        first = np.zeros(len(order), bool)
-        first[:1] = True
-        for column in columns:
-            first[1:] |= column[1:] != column[:-1]
-        g, p, s, o = (column[first] for column in columns)
+        columns = (graph, predicate, subject, object)
+        rows = different_rows(columns)
+        g, p, s, o = (column[rows] for column in columns)
         names, starts = np.unique(g, return_index=True)
         stops = [*starts[1:], len(g)]
         return Dataset(

@@ -13,13 +13,13 @@ from functools import reduce
 
 import numpy as np
 
+from augury.algebra import sparql_algebra as p
+from augury.algebra.sparql_algebra import Expression
 from augury.graphs import classify as t
-from augury.graphs import sparql_algebra as p
 from augury.graphs.functions import FUNCTIONS, ExpressionError
 from augury.graphs.lexical import FALSE, RANKED, TRUE, show_double
 from augury.graphs.rdf_terms import UNBOUND, Terms, Worth, key_of
 from augury.graphs.solutions import Table
-from augury.graphs.sparql_algebra import Expression
 from augury.jit import Array
 
 _TRUTH_RANK = 4  # beyond those of numbers
@@ -259,7 +259,7 @@ class Expressions:
             return UNBOUND
         args = [self.terms.term(number) for number in row]
         try:
-            return self.terms.number(FUNCTIONS[name].compute(*args))
+            return self.terms.number(FUNCTIONS[name](*args))
         except ExpressionError:
             return UNBOUND
 

@@ -1,7 +1,7 @@
 """The functions of SPARQL on single terms, one row each. What a function does not take is an `ExpressionError`.
 
-Functions whose answer is not decided by their arguments (NOW, RAND, UUID, …) are refused: an answer must be the same whenever
-it is worked out.
+How many arguments a function takes is for the grammar to say. Those whose answer is not decided by their arguments (NOW, RAND,
+UUID, …) are refused there.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ import hashlib
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import TypeVar
 from urllib.parse import quote, urljoin
 
-from augury.graphs import lexical as lex
-from augury.graphs.lexical import RANKED, RANKS, Moment, Number, family, literal_of, moment_of, number_of, of_rank
-from augury.graphs.sparql_algebra import (
+from augury.algebra.sparql_algebra import (
     BOOLEAN,
     LANG_STRING,
     STRING,
@@ -28,11 +26,9 @@ from augury.graphs.sparql_algebra import (
     RdfTerm,
     Triple,
 )
+from augury.graphs import lexical as lex
+from augury.graphs.lexical import RANKED, RANKS, Moment, Number, family, literal_of, moment_of, number_of, of_rank
 from augury.model import Iri
-
-REFUSED = dict.fromkeys(
-    ("NOW", "RAND", "UUID", "STRUUID", "BNODE"), "an answer must be the same whenever it is worked out"
-)
 
 
 class ExpressionError(Exception):
@@ -41,26 +37,29 @@ class ExpressionError(Exception):
 
 # What arguments are
 
+T = TypeVar("T")
+
+
+def known(found: T | None, fits: bool = True) -> T:
+    """What was found, if it is what a function takes."""
+    if found is None or not fits:
+        raise ExpressionError
+    return found
+
 
 def literal(term: RdfTerm) -> Literal:
-    if not isinstance(term, Literal):
-        raise ExpressionError
-    return term
+    return known(term if isinstance(term, Literal) else None)
 
 
 def text(term: RdfTerm) -> Literal:
     """A literal that is a text: a plain one, or one with a language."""
     found = literal(term)
-    if found.datatype not in (STRING, LANG_STRING):
-        raise ExpressionError
-    return found
+    return known(found, found.datatype in (STRING, LANG_STRING))
 
 
 def plain(term: RdfTerm) -> str:
     found = literal(term)
-    if found.datatype != STRING:
-        raise ExpressionError
-    return found.text
+    return known(found.text, found.datatype == STRING)
 
 
 def number(term: RdfTerm) -> Number:
@@ -75,10 +74,7 @@ def rank(term: RdfTerm) -> int:
 
 
 def moment(term: RdfTerm) -> Moment:
-    found = moment_of(literal(term))
-    if found is None:
-        raise ExpressionError
-    return found
+    return known(moment_of(literal(term)))
 
 
 def same_kind(first: RdfTerm, second: RdfTerm) -> tuple[str, str]:
@@ -203,7 +199,7 @@ def _times(operator: str, a: RdfTerm, b: RdfTerm) -> Literal | None:
     return None
 
 
-def _duration(seconds: Fraction) -> Literal:
+def _duration(seconds: int | Fraction) -> Literal:
     if seconds.denominator != 1:
         raise ExpressionError
     return Literal(lex.day_time(timedelta(seconds=int(seconds))), lex.DAY_TIME_DURATION)
@@ -341,12 +337,9 @@ def _hash(name: str) -> Callable[[RdfTerm], Literal]:
 
 
 def _str(a: RdfTerm) -> Literal:
-    match a:
-        case Iri():
-            return Literal(a.text)
-        case Literal():
-            return Literal(a.text)
-    raise ExpressionError
+    if not isinstance(a, Iri | Literal):
+        raise ExpressionError
+    return Literal(a.text)
 
 
 def _iri(a: RdfTerm, base: RdfTerm | None = None) -> Iri:
@@ -357,22 +350,16 @@ def _iri(a: RdfTerm, base: RdfTerm | None = None) -> Iri:
         raise ExpressionError
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", found):
         return Iri(found)
-    if not isinstance(base, Iri):
-        raise ExpressionError
-    return Iri(urljoin(base.text, found))
+    return Iri(urljoin(known(base if isinstance(base, Iri) else None).text, found))
 
 
 def _typed(a: RdfTerm, datatype: RdfTerm) -> Literal:
-    if not isinstance(datatype, Iri):
-        raise ExpressionError
-    return Literal(plain(a), datatype.text)
+    return Literal(plain(a), known(datatype if isinstance(datatype, Iri) else None).text)
 
 
 def _in_language(a: RdfTerm, tag: RdfTerm) -> Literal:
-    language = plain(tag)
-    if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", language):
-        raise ExpressionError
-    return Literal(plain(a), LANG_STRING, language.lower())
+    found = known(re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", plain(tag)))
+    return Literal(plain(a), LANG_STRING, found[0].lower())
 
 
 def _is(kind: type) -> Callable[[RdfTerm], Literal]:
@@ -389,24 +376,18 @@ def _is_numeric(a: RdfTerm) -> Literal:
 def _part(name: str) -> Callable[[RdfTerm], Literal]:
     def compute(a: RdfTerm) -> Literal:
         kinds = (lex.DATE_TIME, lex.DATE) if name in ("year", "month", "day") else (lex.DATE_TIME, lex.TIME)
-        if literal(a).datatype not in kinds:
-            raise ExpressionError
-        return literal_of(int(getattr(moment(a).local, name)))
+        return literal_of(int(known(getattr(moment(a).local, name), literal(a).datatype in kinds)))
 
     return compute
 
 
 def _seconds(a: RdfTerm) -> Literal:
-    if literal(a).datatype not in (lex.DATE_TIME, lex.TIME):
-        raise ExpressionError
-    return literal_of(moment(a).second)
+    return literal_of(known(moment(a).second, literal(a).datatype in (lex.DATE_TIME, lex.TIME)))
 
 
 def _zone(a: RdfTerm) -> Literal:
     time = moment(a)
-    if not time.zone:
-        raise ExpressionError
-    return Literal(lex.day_time(time.offset), lex.DAY_TIME_DURATION)
+    return known(Literal(lex.day_time(time.offset), lex.DAY_TIME_DURATION), bool(time.zone))
 
 
 # Casts
@@ -439,24 +420,17 @@ def _to_boolean(a: RdfTerm) -> Literal:
         value = number(found)
         return literal_of(value == value and value != 0)
     read = lex.boolean_of(Literal(found.text.strip(), BOOLEAN)) if found.datatype in (STRING, BOOLEAN) else None
-    if read is None:
-        raise ExpressionError
-    return literal_of(read)
+    return literal_of(known(read))
 
 
 def _to_number(datatype: str) -> Callable[[RdfTerm], Literal]:
     def compute(a: RdfTerm) -> Literal:
         found = literal(a)
         if found.datatype == BOOLEAN:
-            truth = lex.boolean_of(found)
-            if truth is None:
-                raise ExpressionError
-            return of_rank(int(truth), RANKS[datatype])
+            return of_rank(int(known(lex.boolean_of(found))), RANKS[datatype])
         if found.datatype == STRING:
             written = Literal(found.text.strip(), datatype)
-            if number_of(written) is None:
-                raise ExpressionError
-            return written
+            return known(written, number_of(written) is not None)
         value = number(found)
         if RANKS[datatype] < 2 and isinstance(value, float) and not math.isfinite(value):
             raise ExpressionError
@@ -470,111 +444,71 @@ def _to_number(datatype: str) -> Callable[[RdfTerm], Literal]:
     return compute
 
 
-def _to_time(datatype: str) -> Callable[[RdfTerm], Literal]:
-    def compute(a: RdfTerm) -> Literal:
-        found = literal(a)
-        if found.datatype in (STRING, datatype):
-            written = Literal(found.text.strip(), datatype)
-        elif (found.datatype, datatype) == (lex.DATE, lex.DATE_TIME):
-            written = Literal(re.sub(r"^(-?\d+-\d\d-\d\d)", r"\1T00:00:00", found.text), datatype)
-        elif (found.datatype, datatype) == (lex.DATE_TIME, lex.DATE):
-            written = Literal(re.sub(r"T\d\d:\d\d:\d\d(\.\d+)?", "", found.text), datatype)
-        else:
-            raise ExpressionError
-        if moment_of(written) is None:
-            raise ExpressionError
-        return written
-
-    return compute
+def _to_date_time(a: RdfTerm) -> Literal:
+    found = literal(a)
+    if found.datatype in (STRING, lex.DATE_TIME):
+        written = Literal(found.text.strip(), lex.DATE_TIME)
+    elif found.datatype == lex.DATE:
+        written = Literal(re.sub(r"^(-?\d+-\d\d-\d\d)", r"\1T00:00:00", found.text), lex.DATE_TIME)
+    else:
+        raise ExpressionError
+    return known(written, moment_of(written) is not None)
 
 
 # The table
 
 
-@dataclass(frozen=True)
-class Function:
-    """How many arguments a function takes, and what it makes of them."""
-
-    least: int
-    most: int
-    compute: Callable[..., RdfTerm]
-
-
-def _rows() -> dict[str, Function]:
-    one: dict[str, Callable[..., RdfTerm]] = {
-        "unary -": _unary(-1),
-        "unary +": _unary(1),
-        "STR": _str,
-        "LANG": lambda a: Literal(literal(a).language),
-        "DATATYPE": lambda a: Iri(literal(a).datatype),
-        "ABS": _rounded(lambda value: value if value >= 0 else -value),
-        "ROUND": _rounded(_round),
-        "CEIL": _rounded(partial(_whole, rounding=ROUND_CEILING)),
-        "FLOOR": _rounded(partial(_whole, rounding=ROUND_FLOOR)),
-        "STRLEN": lambda a: literal_of(len(text(a).text)),
-        "UCASE": lambda a: like(a, text(a).text.upper()),
-        "LCASE": lambda a: like(a, text(a).text.lower()),
-        "ENCODE_FOR_URI": lambda a: Literal(quote(text(a).text, safe="-_.~")),
-        "YEAR": _part("year"),
-        "MONTH": _part("month"),
-        "DAY": _part("day"),
-        "HOURS": _part("hour"),
-        "MINUTES": _part("minute"),
-        "SECONDS": _seconds,
-        "TIMEZONE": _zone,
-        "TZ": lambda a: Literal(moment(a).zone),
-        "MD5": _hash("md5"),
-        "SHA1": _hash("sha1"),
-        "SHA256": _hash("sha256"),
-        "SHA384": _hash("sha384"),
-        "SHA512": _hash("sha512"),
-        "truth": lambda a: literal_of(truth(a)),  # the effective boolean value, which has no name in SPARQL
-        "isIRI": _is(Iri),
-        "isBLANK": _is(Blank),
-        "isLITERAL": _is(Literal),
-        "isNUMERIC": _is_numeric,
-        STRING: _to_string,
-        BOOLEAN: _to_boolean,
-        **{datatype: _to_number(datatype) for datatype in RANKED},
-        **{datatype: _to_time(datatype) for datatype in (lex.DATE_TIME, lex.DATE)},
-    }
-    two: dict[str, Callable[..., RdfTerm]] = {
-        **{operator: _compare(operator) for operator in ("=", "!=", "<", ">", "<=", ">=")},
-        **{operator: _arithmetic(operator) for operator in "+-*/"},
-        "LANGMATCHES": _language_matches,
-        "CONTAINS": lambda a, b: literal_of(str.__contains__(*same_kind(a, b))),
-        "STRSTARTS": lambda a, b: literal_of(str.startswith(*same_kind(a, b))),
-        "STRENDS": lambda a, b: literal_of(str.endswith(*same_kind(a, b))),
-        "STRBEFORE": _before,
-        "STRAFTER": _after,
-        "STRLANG": _in_language,
-        "STRDT": _typed,
-        "sameTerm": lambda a, b: literal_of(a == b),
-    }
-    return {
-        **{name: Function(1, 1, compute) for name, compute in one.items()},
-        **{name: Function(2, 2, compute) for name, compute in two.items()},
-        "IRI": Function(1, 2, _iri),
-        "SUBSTR": Function(2, 3, _substring),
-        "REGEX": Function(2, 3, _matches),
-        "REPLACE": Function(3, 4, _replaced),
-        "CONCAT": Function(0, 1 << 30, _concatenated),
-    }
-
-
-FUNCTIONS: dict[str, Function] = _rows()
-# Those that take unbound arguments, or do not look at all of theirs, see `evaluate.py`.
-SPECIAL: dict[str, tuple[int, int]] = {
-    "&&": (2, 2),
-    "||": (2, 2),
-    "!": (1, 1),
-    "BOUND": (1, 1),
-    "IF": (3, 3),
-    "COALESCE": (0, 1 << 30),
-    "IN": (1, 1 << 30),
-    "NOT IN": (1, 1 << 30),
-}
-ARITY: dict[str, tuple[int, int]] = {
-    **{name: (row.least, row.most) for name, row in FUNCTIONS.items()},
-    **SPECIAL,
+# Those that take unbound arguments, or do not look at all of theirs, are not among them: see `evaluate.py`.
+FUNCTIONS: dict[str, Callable[..., RdfTerm]] = {
+    "unary -": _unary(-1),
+    "unary +": _unary(1),
+    "STR": _str,
+    "LANG": lambda a: Literal(literal(a).language),
+    "DATATYPE": lambda a: Iri(literal(a).datatype),
+    "ABS": _rounded(lambda value: value if value >= 0 else -value),
+    "ROUND": _rounded(_round),
+    "CEIL": _rounded(partial(_whole, rounding=ROUND_CEILING)),
+    "FLOOR": _rounded(partial(_whole, rounding=ROUND_FLOOR)),
+    "STRLEN": lambda a: literal_of(len(text(a).text)),
+    "UCASE": lambda a: like(a, text(a).text.upper()),
+    "LCASE": lambda a: like(a, text(a).text.lower()),
+    "ENCODE_FOR_URI": lambda a: Literal(quote(text(a).text, safe="-_.~")),
+    "YEAR": _part("year"),
+    "MONTH": _part("month"),
+    "DAY": _part("day"),
+    "HOURS": _part("hour"),
+    "MINUTES": _part("minute"),
+    "SECONDS": _seconds,
+    "TIMEZONE": _zone,
+    "TZ": lambda a: Literal(moment(a).zone),
+    "MD5": _hash("md5"),
+    "SHA1": _hash("sha1"),
+    "SHA256": _hash("sha256"),
+    "SHA384": _hash("sha384"),
+    "SHA512": _hash("sha512"),
+    "truth": lambda a: literal_of(truth(a)),  # the effective boolean value, which has no name in SPARQL
+    "isIRI": _is(Iri),
+    "isBLANK": _is(Blank),
+    "isLITERAL": _is(Literal),
+    "isNUMERIC": _is_numeric,
+    STRING: _to_string,
+    BOOLEAN: _to_boolean,
+    **{datatype: _to_number(datatype) for datatype in RANKED},
+    lex.DATE_TIME: _to_date_time,
+    **{operator: _compare(operator) for operator in ("=", "!=", "<", ">", "<=", ">=")},
+    **{operator: _arithmetic(operator) for operator in "+-*/"},
+    "LANGMATCHES": _language_matches,
+    "CONTAINS": lambda a, b: literal_of(str.__contains__(*same_kind(a, b))),
+    "STRSTARTS": lambda a, b: literal_of(str.startswith(*same_kind(a, b))),
+    "STRENDS": lambda a, b: literal_of(str.endswith(*same_kind(a, b))),
+    "STRBEFORE": _before,
+    "STRAFTER": _after,
+    "STRLANG": _in_language,
+    "STRDT": _typed,
+    "sameTerm": lambda a, b: literal_of(a == b),
+    "IRI": _iri,
+    "SUBSTR": _substring,
+    "REGEX": _matches,
+    "REPLACE": _replaced,
+    "CONCAT": _concatenated,
 }

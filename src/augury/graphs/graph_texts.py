@@ -6,21 +6,19 @@ column (`ntriples.py`), once kernels are compiled; all else by pyoxigraph, text 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from augury.errors import RunError
+from augury.algebra.sparql_algebra import ALL, Needs
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
+from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, key_of
-from augury.graphs.sparql_algebra import ALL, LANG_STRING, STRING, Blank, Literal, Needs, RdfTerm, Triple
+from augury.graphs.solutions import different_rows
 from augury.jit import Array, Kernel, expect_work
-from augury.model import Iri
 
 Texts: TypeAlias = Any  # a column of texts: an array of Arrow, or a sequence of str
 
@@ -44,15 +42,12 @@ class Triples:
     @staticmethod
     def of(events: int, rows: Array) -> Triples:
         """Triples from rows `event, subject, predicate, object`, in any order and with repetitions."""
-        rows = rows.reshape(-1, 4)
-        order = np.lexsort(rows.T[::-1])
-        rows = rows[order]
-        first = np.ones(len(rows), bool)
-        first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-        return Triples(events, *(np.ascontiguousarray(column) for column in rows[first].T))
+        columns = rows.reshape(-1, 4).T
+        different = different_rows(columns)
+        return Triples(events, *(column[different] for column in columns))
 
     def of_events(self, numbers: Array) -> Triples:
-        """The triples of the events with these numbers, which are numbered anew in this order."""
+        """The triples of the events with these numbers, one of which may be there twice; they are numbered anew in this order."""
         size, first = len(numbers), int(numbers[0]) if len(numbers) else 0
         if size and int(numbers[-1]) - first == size - 1 and bool((np.diff(numbers) == 1).all()):
             lo, hi = np.searchsorted(self.event, [first, first + size])
@@ -142,11 +137,11 @@ def read(texts: Texts, terms: Terms, needs: Needs = ALL, names: Names | None = N
     wanted = _wanted(terms, needs)
     found, plain, repeated = scan(data, bounds, lambda: _name_column(called, events), terms, wanted)
     if plain.all():
-        return Read(Triples.of(events, found.T) if repeated else Triples(events, *found))
+        return Read(Triples.of(events, found[:4].T) if repeated else Triples(events, *found[:4]))
     odd = np.flatnonzero(~plain).tolist()
     odd_texts = [data[bounds[i] : bounds[i + 1]].tobytes().decode("utf-8", "surrogatepass") for i in odd]
     rows, malformed = _parsed(odd_texts, odd, terms, needs, called)
-    return Read(Triples.of(events, np.concatenate([found.T, rows])), malformed)
+    return Read(Triples.of(events, np.concatenate([found[:4].T, rows])), malformed)
 
 
 class Names(Protocol):
@@ -216,9 +211,9 @@ def _parsed(
     keys, numbers, malformed = list[bytes](), list[int](), list[Malformed]()
     for event, text in zip(events, texts, strict=True):
         try:
-            found = list(triples_of(text or "", KeyOfTerm(names, event), wanted))
+            found = list(_triples_of(text or "", _Blanks(names, event), wanted))
         except SyntaxError as error:
-            malformed.append(_malformed(event, error))
+            malformed.append(Malformed(event, error.lineno or 0, said_by_parser(error)))
             continue
         keys += found
         numbers += [event] * (len(found) // 3)
@@ -226,84 +221,26 @@ def _parsed(
     return np.column_stack([np.array(numbers, np.int64).reshape(-1, 1), rows]), malformed
 
 
-def triples_of(text: str, key: KeyOfTerm, wanted: set[bytes] | None) -> Iterator[bytes]:
+def _triples_of(text: str, blank: _Blanks, wanted: set[bytes] | None) -> Iterator[bytes]:
     """The keys of the terms of a graph, three a triple; those of the wanted predicates alone, where these are given."""
     ox = oxigraph()
     for quad in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
         # Those that nobody wants are looked at as well: how blank nodes are numbered must not hang on what is wanted.
-        subject, predicate, object = key(quad.subject), key(quad.predicate), key(quad.object)
+        subject, predicate, object = (key_from(term, blank) for term in (quad.subject, quad.predicate, quad.object))
         if wanted is None or predicate in wanted:
             yield subject
             yield predicate
             yield object
 
 
-class KeyOfTerm:
-    """The keys of the terms of pyoxigraph in an event, or a file, whose name the labels of its blank nodes get."""
-
-    def __init__(self, names: Names, event: int = 0) -> None:
-        self.blanks, self.ox = _Blanks(names, event), oxigraph()
-
-    def __call__(self, term: Any) -> bytes:
-        ox = self.ox
-        kind = type(term)
-        if kind is ox.NamedNode:
-            return f"<{term.value}>".encode()
-        if kind is ox.Literal and term.language is None:
-            datatype = term.datatype.value
-            return f'"{term.value}"'.encode() if datatype == STRING else f'"{term.value}"^^<{datatype}>'.encode()
-        return key_of(_term(term, self.blanks))
-
-
 class _Blanks:
     """The labels of the blank nodes of an event: as they are written, or numbered where the parser made them up."""
 
-    def __init__(self, names: Names, event: int = 0) -> None:
+    def __init__(self, names: Names, event: int) -> None:
         self.names, self.event = names, event
         self.anonymous: dict[str, int] = {}
 
-    def label(self, label: str) -> str:
-        if MADE_UP.fullmatch(label):
+    def __call__(self, label: str) -> str:
+        if is_made_up(label):
             label = f"-{self.anonymous.setdefault(label, len(self.anonymous))}"
         return f"{label}.{self.names[self.event]}"
-
-
-MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # labels that the parser gives to blank nodes without one
-
-
-def _term(term: Any, blank: _Blanks) -> RdfTerm:
-    """A term of pyoxigraph as ours."""
-    ox = oxigraph()
-    match term:
-        case ox.NamedNode():
-            return Iri(term.value)
-        case ox.BlankNode():
-            return Blank(blank.label(term.value))
-        case ox.Literal():
-            if term.language:
-                direction = getattr(term, "direction", None)
-                tag = f"{term.language}--{direction}" if direction else term.language
-                return Literal(term.value, LANG_STRING, tag.lower())
-            return Literal(term.value, term.datatype.value)
-    return Triple(*(_term(part, blank) for part in (term.subject, term.predicate, term.object)))
-
-
-def _malformed(event: int, error: SyntaxError) -> Malformed:
-    return Malformed(event, error.lineno or 0, said_by_parser(error))
-
-
-def said_by_parser(error: SyntaxError) -> str:
-    """What pyoxigraph says is wrong, and at which column."""
-    text = re.sub(r"^Parser error (at|between) [^:]*: ", "", error.msg or "")
-    column = f" at column {error.offset}" if error.offset else ""
-    return f"{text[:1].lower()}{text[1:]}{column}"
-
-
-@cache
-def oxigraph() -> Any:
-    """pyoxigraph, which is an extra."""
-    try:
-        import pyoxigraph
-    except ImportError:
-        raise RunError("RDF is read with pyoxigraph, which is not installed", "pip install 'augury[rdf]'") from None
-    return pyoxigraph

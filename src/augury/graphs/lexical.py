@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from augury.graphs.sparql_algebra import BOOLEAN, DECIMAL, DOUBLE, FLOAT, INTEGER, LANG_STRING, STRING, XSD, Literal
+from augury.algebra.sparql_algebra import BOOLEAN, DECIMAL, DOUBLE, FLOAT, INTEGER, LANG_STRING, STRING, XSD, Literal
 
 DATE_TIME, DATE, TIME = XSD + "dateTime", XSD + "date", XSD + "time"
 DAY_TIME_DURATION, YEAR_MONTH_DURATION = XSD + "dayTimeDuration", XSD + "yearMonthDuration"
@@ -53,11 +53,11 @@ _DOUBLE = re.compile(_DECIMAL.pattern + r"([eE][+-]?[0-9]+)?")
 _SPECIAL = {"INF": float("inf"), "+INF": float("inf"), "-INF": float("-inf"), "NaN": float("nan")}
 _ZONE = r"(?P<zone>Z|[+-]\d\d:[0-5]\d)?"
 _DATE_TIME = re.compile(
-    r"(?P<year>-?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?P<fraction>\.\d+)?"
+    r"(?P<year>-?(?:[1-9]\d{4,}|\d{4}))-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?P<fraction>\.\d+)?"
     + _ZONE,
     re.ASCII,
 )
-_DATE = re.compile(r"(?P<year>-?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)" + _ZONE, re.ASCII)
+_DATE = re.compile(r"(?P<year>-?(?:[1-9]\d{4,}|\d{4}))-(?P<month>\d\d)-(?P<day>\d\d)" + _ZONE, re.ASCII)
 _TIME = re.compile(r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?P<fraction>\.\d+)?" + _ZONE, re.ASCII)
 _DURATION = re.compile(
     r"(?P<minus>-)?P(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+)D)?"
@@ -65,14 +65,23 @@ _DURATION = re.compile(
     re.ASCII,
 )
 _LONGEST = 4000  # digits: Python refuses to read more
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)
+_MIDNIGHT_OF_THE_EPOCH = {
+    "year": "1970",
+    "month": "1",
+    "day": "1",
+    "hour": "0",
+    "minute": "0",
+    "second": "0",
+    "fraction": "",
+}
 
 
 @dataclass(frozen=True)
 class Moment:
     """A time: what its parts are, and where it lies, in seconds since the epoch (of a time of day: since midnight)."""
 
-    seconds: Fraction
+    seconds: int | Fraction
     local: datetime | None  # without its zone and the fraction of a second
     second: Decimal  # of its minute
     zone: str  # as it is written, "" where there is none
@@ -111,23 +120,24 @@ def moment_of(literal: Literal) -> Moment | None:
     found = shape.fullmatch(literal.text) if shape is not None else None
     if found is None:
         return None
-    parts = {"year": "1970", "month": "1", "day": "1", "hour": "0", "minute": "0", "second": "0", "fraction": None}
-    parts |= {name: text for name, text in found.groupdict().items() if name != "zone"}
-    zone, fraction = found["zone"] or "", Fraction("0" + (parts["fraction"] or ""))
+    parts = {**_MIDNIGHT_OF_THE_EPOCH, **found.groupdict()}
+    zone, fraction = parts["zone"] or "", parts["fraction"] or ""
     if zone[1:] > "14:00":
         return None
     whole = [int(parts[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second")]
-    midnight = whole[3:] == [24, 0, 0] and not fraction
+    midnight = whole[3:] == [24, 0, 0] and not fraction.strip(".0")
     if midnight:
         whole[3] = 0
     try:
         local = datetime(*whole) + timedelta(days=int(midnight))  # type: ignore[arg-type]
-        seconds = Fraction((local.replace(tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)) + fraction
+        seconds: int | Fraction = (local - _EPOCH) // timedelta(seconds=1)
     except (ValueError, OverflowError):  # no such day, or a year that Python does not have
         return None
+    if fraction:
+        seconds += Fraction("0" + fraction)
     if literal.datatype == TIME:
         seconds %= 86400
-    second = Decimal(local.second) + Decimal("0" + (parts["fraction"] or ""))
+    second = Decimal(f"{local.second}{fraction}")
     return Moment(seconds - _offset(zone) // timedelta(seconds=1), local, second, zone)
 
 
@@ -135,6 +145,8 @@ def duration_of(literal: Literal) -> tuple[int, Fraction] | None:
     """Months and seconds of a duration."""
     found = _DURATION.fullmatch(literal.text) if literal.datatype.endswith("uration") else None
     if found is None or literal.text.endswith(("P", "T")) or len(literal.text) > _LONGEST:
+        return None
+    if literal.datatype == DAY_TIME_DURATION and (found["years"] or found["months"]):
         return None
     n = {name: Fraction(text or 0) for name, text in found.groupdict().items() if name != "minus"}
     months = int(n["years"] * 12 + n["months"])

@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from augury.graphs import sparql_algebra as p
+from augury.algebra import sparql_algebra as p
+from augury.algebra.sparql_algebra import Expression, RdfTerm, TriplePattern, Variable
 from augury.graphs.graph_texts import Triples
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes
-from augury.graphs.sparql_algebra import Expression, RdfTerm, TriplePattern, Variable
 from augury.jit import Array
 from augury.model import Iri
 
@@ -113,12 +113,7 @@ class EventGraph:
 
     def for_rows(self, event: Array | None, size: int) -> EventGraph:
         assert event is not None, "rows of a pattern that looks at events have one"
-        t = self.triples
-        starts = np.searchsorted(t.event, np.arange(self.events + 1))
-        counts = (starts[1:] - starts[:-1])[event]
-        rows = np.arange(counts.sum()) + np.repeat(starts[:-1][event] - (np.cumsum(counts) - counts), counts)
-        own = np.repeat(np.arange(size), counts)
-        return EventGraph(Triples(size, own, t.subject[rows], t.predicate[rows], t.object[rows]), self.terms)
+        return EventGraph(self.triples.of_events(event), self.terms)
 
     def select(self, predicate: int | None) -> tuple[Array | None, Array, Array, Array]:
         t = self.triples

@@ -1,4 +1,6 @@
-"""Plain lines of N-Triples as triples of numbers, for a whole column of texts: a kernel over their bytes.
+"""Plain N-Triples and N-Quads as triples of numbers, for a whole column of texts: a kernel over their bytes.
+
+A text is the graph of an event, or one line of a file, which may have the name of a graph behind its triple.
 
 What is not plain is left to the parser, with the whole text that it stands in: escapes, prefixes, IRIs with other characters than
 those of ASCII that surely stand in one, and all that is malformed. A term is looked at closely when it is new; one that
@@ -8,24 +10,27 @@ is known is well-formed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import RDF, STRING
 from augury.columns.kernels.hashing import NUMBER
 from augury.columns.table import capacity, grown
 from augury.graphs.keys import add_key, find_key, hash_of, put_key, same_bytes
 from augury.graphs.rdf_terms import Terms
-from augury.graphs.sparql_algebra import RDF, STRING
 from augury.jit import Array, Kernel, helper
 
+Arrays: TypeAlias = tuple[Array, ...]
 MAKES_NO_ARRAYS = True
 _FEW = 16  # triples of an event that are compared with one another
 _GUESSES = 8  # predicates of an event that are expected to be those of the event before
 _TOGETHER = 512  # terms that are looked up together
 _PORTION = _TOGETHER * 32  # bytes of texts that are read before their terms are looked up
 _CHECKED = -1  # no hash: a term that nobody wants
+_NO_TERM = -(1 << 62)  # in place of a term where a triple has no graph
 NOT_PLAIN = -1
+NO_GRAPH = -1  # in place of the number of its name
 DONE, NO_ROOM, NO_NAMES = 0, 1, 2
 # The state of a scan: how many terms and triples there are, whether some may be twice, the next event; the last one is not used
 TERMS, TRIPLES, REPEATED, EVENT, UNUSED = range(5)
@@ -68,10 +73,10 @@ def _begins(data: Array, at: int, end: int, text: Array) -> bool:
 
 
 @helper
-def _after_space(data: Array, at: int, end: int, classes: Array) -> int:
+def _after_space(data: Array, at: int, end: int) -> int:
     """Where spaces, ends of lines and comments end."""
     while at < end:
-        if classes[data[at]] & _SPACE:
+        if CLASSES[data[at]] & _SPACE:
             at += 1
         elif data[at] == _HASH:
             while at < end and data[at] != _LF and data[at] != _CR:
@@ -82,22 +87,22 @@ def _after_space(data: Array, at: int, end: int, classes: Array) -> int:
 
 
 @helper
-def _iri_end(data: Array, at: int, end: int, classes: Array) -> int:
+def _iri_end(data: Array, at: int, end: int) -> int:
     """Where an IRI ends that begins with `<` here; NOT_PLAIN where it has what no plain one has."""
     at += 1
-    while at < end and classes[data[at]] & _IN_IRI:
+    while at < end and CLASSES[data[at]] & _IN_IRI:
         at += 1
     return at + 1 if at < end and data[at] == _GT else NOT_PLAIN
 
 
 @helper
-def _is_plain_iri(data: Array, begin: int, end: int, classes: Array) -> bool:
+def _is_plain_iri(data: Array, begin: int, end: int) -> bool:
     """Whether what stands between `<` and `>` is surely an IRI: a scheme, a host and a port or none, a path, a query, a fragment."""
     at, last = begin + 1, end - 1
-    if not classes[data[at]] & _LETTER:
+    if not CLASSES[data[at]] & _LETTER:
         return False
     while at < last and (
-        classes[data[at]] & (_LETTER | _DIGIT) or data[at] == 43 or data[at] == _MINUS or data[at] == _DOT
+        CLASSES[data[at]] & (_LETTER | _DIGIT) or data[at] == 43 or data[at] == _MINUS or data[at] == _DOT
     ):
         at += 1
     if at >= last or data[at] != _COLON:
@@ -106,28 +111,28 @@ def _is_plain_iri(data: Array, begin: int, end: int, classes: Array) -> bool:
     if at + 1 < last and data[at] == _SLASH and data[at + 1] == _SLASH:
         at += 2
         first = at
-        while at < last and classes[data[at]] & _HOST:
+        while at < last and CLASSES[data[at]] & _HOST:
             at += 1
         if at == first:
             return False
         if at < last and data[at] == _COLON:
             at += 1
             first = at
-            while at < last and classes[data[at]] & _DIGIT:
+            while at < last and CLASSES[data[at]] & _DIGIT:
                 at += 1
             if at == first:
                 return False
         if at < last and data[at] != _SLASH and data[at] != _QUESTION and data[at] != _HASH:
             return False
-    elif at >= last or not classes[data[at]] & (_LETTER | _DIGIT):
+    elif at >= last or not CLASSES[data[at]] & (_LETTER | _DIGIT):
         return False
     part = 0  # of path, query, fragment
     while at < last:
         byte = data[at]
-        if classes[byte] & _PATH:
+        if CLASSES[byte] & _PATH:
             at += 1
         elif byte == _PERCENT:
-            if at + 2 >= last or not classes[data[at + 1]] & _HEX or not classes[data[at + 2]] & _HEX:
+            if at + 2 >= last or not CLASSES[data[at + 1]] & _HEX or not CLASSES[data[at + 2]] & _HEX:
                 return False
             at += 3
         elif byte == _QUESTION and part == 0:
@@ -142,44 +147,44 @@ def _is_plain_iri(data: Array, begin: int, end: int, classes: Array) -> bool:
 
 
 @helper
-def _label_end(data: Array, at: int, end: int, classes: Array) -> int:
+def _label_end(data: Array, at: int, end: int) -> int:
     """Where a blank node ends that begins with `_` here, and is of letters and digits, with a space behind it."""
     if at + 2 >= end or data[at + 1] != _COLON:
         return NOT_PLAIN
     at += 2
     first = at
-    while at < end and classes[data[at]] & (_LETTER | _DIGIT):
+    while at < end and CLASSES[data[at]] & (_LETTER | _DIGIT):
         at += 1
-    return at if at > first and at < end and classes[data[at]] & _SPACE else NOT_PLAIN
+    return at if at > first and at < end and CLASSES[data[at]] & _SPACE else NOT_PLAIN
 
 
 @helper
-def _tag_end(data: Array, at: int, end: int, classes: Array) -> int:
+def _tag_end(data: Array, at: int, end: int) -> int:
     """Where a language ends that begins with `@` here: two or three letters, and two more behind a hyphen or none."""
     at += 1
     first = at
-    while at < end and classes[data[at]] & _LETTER:
+    while at < end and CLASSES[data[at]] & _LETTER:
         at += 1
     if at - first < 2 or at - first > 3:
         return NOT_PLAIN
     if at < end and data[at] == _MINUS:
         at += 1
         first = at
-        while at < end and classes[data[at]] & _LETTER:
+        while at < end and CLASSES[data[at]] & _LETTER:
             at += 1
         if at - first != 2:
             return NOT_PLAIN
-    if at < end and (data[at] == _MINUS or classes[data[at]] & _DIGIT):
+    if at < end and (data[at] == _MINUS or CLASSES[data[at]] & _DIGIT):
         return NOT_PLAIN
     return at
 
 
 @helper
-def _literal_end(data: Array, at: int, end: int, classes: Array) -> int:
+def _literal_end(data: Array, at: int, end: int) -> int:
     """Where the text of a literal ends that begins with a quote here, behind the second quote."""
     at += 1
     first = at
-    while at < end and classes[data[at]] & _IN_TEXT:
+    while at < end and CLASSES[data[at]] & _IN_TEXT:
         at += 1
     if at >= end or data[at] != _QUOTE:
         return NOT_PLAIN
@@ -189,24 +194,24 @@ def _literal_end(data: Array, at: int, end: int, classes: Array) -> int:
 
 
 @helper
-def _term_end(data: Array, at: int, end: int, classes: Array, kind: Array) -> int:
+def _term_end(data: Array, at: int, end: int, kind: Array) -> int:
     """Where a term ends; NOT_PLAIN where it is not plain as far as that is looked at here.
 
     `kind` is where the last datatype stood at this place of an event, and its length: mostly it is the next one as well.
     """
     byte = data[at]
     if byte == _UNDERSCORE:
-        return _label_end(data, at, end, classes)  # type: ignore[no-any-return]
+        return _label_end(data, at, end)  # type: ignore[no-any-return]
     typed = False
     if byte == _QUOTE:
-        at = _literal_end(data, at, end, classes)
+        at = _literal_end(data, at, end)
         if at < 0 or at >= end:
             return NOT_PLAIN
         length = kind[1]
         if 0 < length <= end - at and same_bytes(data, at, data, kind[0], length):
             return at + length  # type: ignore[no-any-return]
         if data[at] == _AT:
-            return _tag_end(data, at, end, classes)  # type: ignore[no-any-return]
+            return _tag_end(data, at, end)  # type: ignore[no-any-return]
         if data[at] != _CARET:
             return at
         if at + 2 >= end or data[at + 1] != _CARET:
@@ -215,20 +220,20 @@ def _term_end(data: Array, at: int, end: int, classes: Array, kind: Array) -> in
         typed = True
     if data[at] != _LT:
         return NOT_PLAIN
-    found = _iri_end(data, at, end, classes)
+    found = _iri_end(data, at, end)
     if typed and found > 0:
         kind[0], kind[1] = at - 2, found - at + 2
     return found  # type: ignore[no-any-return]
 
 
 @helper
-def _is_plain(data: Array, begin: int, end: int, classes: Array, rdf: Array) -> bool:
+def _is_plain(data: Array, begin: int, end: int) -> bool:
     """Whether a term whose end is known is surely well-formed."""
     if data[begin] == _LT:
-        return _is_plain_iri(data, begin, end, classes)  # type: ignore[no-any-return]
+        return _is_plain_iri(data, begin, end)  # type: ignore[no-any-return]
     if data[begin] == _QUOTE and data[end - 1] == _GT:
-        at = _literal_end(data, begin, end, classes)
-        return not _begins(data, at, end, rdf) and _is_plain_iri(data, at + 2, end, classes)
+        at = _literal_end(data, begin, end)
+        return not _begins(data, at, end, _RDF) and _is_plain_iri(data, at + 2, end)
     return True
 
 
@@ -260,28 +265,31 @@ def _written(
 
 
 @helper
-def _key_end(data: Array, begin: int, end: int, xsd_string: Array) -> int:
+def _key_end(data: Array, begin: int, end: int) -> int:
     """Where the key of a term ends: xsd:string is left out."""
     if data[begin] == _QUOTE and data[end - 1] == _GT:
-        at = end - len(xsd_string)
-        if at > begin and _begins(data, at, end, xsd_string):
+        at = end - len(_STRING)
+        if at > begin and _begins(data, at, end, _STRING):
             return at
     return end
 
 
 @Kernel
 def scan_graphs(
-    data: Array, bounds: Array, names: Array, name_ends: Array, keys: Array, ends: Array, buckets: Array, wanted: Array,
-    every: bool, found: Array, plain: Array, guesses: Array, kinds: Array, classes: Array, xsd_string: Array, rdf: Array,
-    asked: Array, drafts: Array, state: Array,
-) -> int:  # fmt: skip
+    texts: Arrays, lines: bool, known: Arrays, wanted: Array, every: bool, found: Arrays, scratch: Arrays, state: Array
+) -> int:
     """Reads texts from the event on that `state` says; DONE, NO_ROOM for the next one, or NO_NAMES for its blank nodes.
 
-    `found` takes the triples, `plain` says of each text whether it could be read here. Some texts are read at a time: first
-    their terms are found in the bytes, then they are looked up, all together, so that none waits for another. Meanwhile `asked`
-    has the terms, and `drafts` the triples, with the places of terms among `asked`; a term that is known stands there as
-    -1 - its number.
+    `texts` are bytes and bounds, of the texts and of the names of events; `known` are the keys. `found` takes the triples, and
+    of each text whether it could be read here. Of `lines`, a text has one triple, and may have the name of a graph.
+    Some texts are read at a time: first their terms are found in the bytes, then they are looked up, all together, so that none
+    waits for another. Meanwhile `asked` has the terms, and `drafts` the triples, with the places of terms among `asked`; a term
+    that is known stands there as -1 - its number.
     """
+    data, bounds, names, name_ends = texts
+    keys, ends, buckets = known
+    rows, plain = found
+    guesses, kinds, asked, drafts = scratch
     n, count, events, event = state[TERMS], state[TRIPLES], len(bounds) - 1, state[EVENT]
     while event < events:
         # The terms of some texts
@@ -298,7 +306,7 @@ def scan_graphs(
                 ends[n] + room + more > len(keys)
                 or n + (room + size) // 3 + 2 > len(ends)
                 or 2 * (n + (room + size) // 3) > len(buckets)
-                or count + triples + size // 8 + 1 > found.shape[1]
+                or count + triples + size // 8 + 1 > rows.shape[1]
                 or size // 3 + 2 > asked.shape[1]
             ):
                 status = NO_ROOM
@@ -306,7 +314,7 @@ def scan_graphs(
             room += more
             first_term, first_triple, good, place = terms, triples, True, 0
             subject, subject_begin, subject_size = 0, 0, 0
-            at = _after_space(data, at, end, classes)
+            at = _after_space(data, at, end)
             while at < end:
                 # The subject, which mostly is that of the triple before
                 good = False
@@ -317,10 +325,10 @@ def scan_graphs(
                 elif data[at] == _QUOTE:
                     break
                 else:
-                    stop = _term_end(data, at, end, classes, kinds[place])
+                    stop = _term_end(data, at, end, kinds[place])
                     if stop < 0:
                         break
-                at = _after_space(data, stop, end, classes)
+                at = _after_space(data, stop, end)
                 # The predicate, which mostly is that of the triple at the same place of the event before
                 if at >= end or data[at] != _LT:
                     break
@@ -329,14 +337,14 @@ def scan_graphs(
                 if 0 < length <= end - at and same_bytes(data, at, keys, ends[predicate], length):
                     at += length
                 else:
-                    predicate_end = _iri_end(data, at, end, classes)
+                    predicate_end = _iri_end(data, at, end)
                     if predicate_end < 0:
                         break
                     h = hash_of(data, at, predicate_end)
                     b = find_key(data, at, predicate_end, h, keys, ends, buckets)
                     predicate = buckets[b] & NUMBER if buckets[b] >= 0 else -1
                     if predicate < 0:
-                        if not _is_plain_iri(data, at, predicate_end, classes):
+                        if not _is_plain_iri(data, at, predicate_end):
                             break
                         if every:
                             put_key(data, at, predicate_end, h, keys, ends, n, buckets, b)
@@ -345,26 +353,39 @@ def scan_graphs(
                     guesses[place] = predicate
                     at = predicate_end
                 # The object, and the full stop
-                at = _after_space(data, at, end, classes)
+                at = _after_space(data, at, end)
                 if at >= end:
                     break
-                object_begin, object_end = at, _term_end(data, at, end, classes, kinds[place])
+                object_begin, object_end = at, _term_end(data, at, end, kinds[place])
                 place = (place + 1) % len(guesses)
                 if object_end < 0:
                     break
-                at = _after_space(data, object_end, end, classes)
+                at = _after_space(data, object_end, end)
+                graph_begin, graph_end = at, at
+                if lines and at < end and (data[at] == _LT or data[at] == _UNDERSCORE):
+                    graph_end = _term_end(data, at, end, kinds[place])
+                    if graph_end < 0:
+                        break
+                    at = _after_space(data, graph_end, end)
                 if at >= end or data[at] != _DOT:
                     break
-                at = _after_space(data, at + 1, end, classes)
+                at = _after_space(data, at + 1, end)
+                if lines and at < end:
+                    break
                 use = every or (predicate >= 0 and predicate < len(wanted) and wanted[predicate])
-                for which in range(2):
-                    if which == 0 and again:
+                for which in (1, 3, 4):
+                    if which == 1 and again:
                         drafts[1, triples] = subject
                         continue
-                    if which == 0:
+                    if which == 1:
                         head, tail = begin, stop
-                    else:
+                    elif which == 3:
                         head, tail = object_begin, object_end
+                    else:
+                        head, tail = graph_begin, graph_end
+                        if head == tail:
+                            drafts[4, triples] = _NO_TERM
+                            continue
                     byte, last = data[head], data[tail - 1]
                     odd = byte == _UNDERSCORE or (byte == _QUOTE and last != _GT and last != _QUOTE)
                     if not use:
@@ -387,12 +408,12 @@ def scan_graphs(
                         n += number == n
                         code = -1 - number
                     else:
-                        tail = _key_end(data, head, tail, xsd_string)
+                        tail = _key_end(data, head, tail)
                         code = terms
                         asked[0, terms], asked[1, terms] = head, tail
                         asked[2, terms] = hash_of(data, head, tail)
                         terms += 1
-                    drafts[1 + 2 * which, triples] = code
+                    drafts[which, triples] = code
                 if not use:
                     good = True
                     continue
@@ -429,7 +450,7 @@ def scan_graphs(
                 if buckets[b] >= 0:
                     asked[3, i] = buckets[b] & NUMBER
                     continue
-            if _is_plain(data, asked[0, i], asked[1, i], classes, rdf):
+            if _is_plain(data, asked[0, i], asked[1, i]):
                 if h != _CHECKED:
                     put_key(data, asked[0, i], asked[1, i], h, keys, ends, n, buckets, b)
                     asked[3, i] = n
@@ -441,12 +462,15 @@ def scan_graphs(
         # The triples
         first, current = count, -1
         for i in range(triples):
-            subject, object = drafts[1, i], drafts[3, i]
+            subject, object, graph = drafts[1, i], drafts[3, i], drafts[4, i]
             subject = asked[3, subject] if subject >= 0 else -1 - subject
             object = asked[3, object] if object >= 0 else -1 - object
+            name = NO_GRAPH
+            if graph != _NO_TERM:
+                name = asked[3, graph] if graph >= 0 else -1 - graph
             if drafts[0, i] != current:
                 current, first = drafts[0, i], count
-            if subject < 0 or object < 0:
+            if subject < 0 or object < 0 or (name < 0 and graph != _NO_TERM):
                 plain[current] = False
             if not plain[current]:
                 count = first
@@ -454,17 +478,13 @@ def scan_graphs(
             repeated = False
             if count - first <= _FEW:
                 for j in range(first, count):
-                    if found[1, j] == subject and found[2, j] == drafts[2, i] and found[3, j] == object:
+                    if rows[1, j] == subject and rows[2, j] == drafts[2, i] and rows[3, j] == object:
                         repeated = True
             else:
                 state[REPEATED] = 1
             if not repeated:
-                found[0, count], found[1, count], found[2, count], found[3, count] = (
-                    current,
-                    subject,
-                    drafts[2, i],
-                    object,
-                )
+                rows[0, count], rows[1, count], rows[2, count] = current, subject, drafts[2, i]
+                rows[3, count], rows[4, count] = object, name
                 count += 1
         if status != DONE:
             break
@@ -480,18 +500,23 @@ def frozen(data: Any) -> Array:
 
 
 def scan(
-    data: Array, bounds: Array, names: Callable[[], tuple[Array, Array]], terms: Terms, wanted: Array | None
+    data: Array,
+    bounds: Array,
+    names: Callable[[], tuple[Array, Array]],
+    terms: Terms,
+    wanted: Array | None = None,
+    lines: bool = False,
 ) -> tuple[Array, Array, bool]:
-    """The triples of texts as rows `event, subject, predicate, object`; whether each text is plain; whether some may be twice.
+    """The triples of texts as rows `event, subject, predicate, object, graph`; whether each text is plain; whether some may be twice.
 
     `names` gives the names of events, which blank nodes need; `wanted` says by the number of a predicate whether it is.
     """
     events, keys = len(bounds) - 1, terms.keys
     largest = int(np.diff(bounds).max(initial=0))
-    found = np.empty((4, max(16, 2 * events)), np.int64)
+    found = np.empty((5, max(16, 2 * events)), np.int64)
     plain = np.zeros(events, np.uint8)
-    guesses, kinds = np.full(_GUESSES, -1, np.int64), np.zeros((_GUESSES, 2), np.int64)
-    asked, drafts = np.empty((4, _TOGETHER + largest // 3), np.int64), np.empty((4, _TOGETHER + largest // 3), np.int64)
+    asked, drafts = (np.empty((rows, _TOGETHER + largest // 3), np.int64) for rows in (4, 5))
+    scratch = np.full(_GUESSES, -1, np.int64), np.zeros((_GUESSES, 2), np.int64), asked, drafts
     state = np.zeros(5, np.int64)
     name_data, name_ends = frozen(b""), np.zeros(1, np.int64)
     every, chosen = wanted is None, np.empty(0, np.uint8) if wanted is None else wanted
@@ -500,9 +525,15 @@ def scan(
         keys.room(room, room)
         state[TERMS] = keys.n
         status = scan_graphs(
-            data, bounds, name_data, name_ends, keys.data, keys.ends, keys.buckets, chosen, every, found, plain, guesses,
-            kinds, CLASSES, _STRING, _RDF, asked, drafts, state,
-        )  # fmt: skip
+            (data, bounds, name_data, name_ends),
+            lines,
+            (keys.data, keys.ends, keys.buckets),
+            chosen,
+            every,
+            (found, plain),
+            scratch,
+            state,
+        )
         keys.grew(int(state[TERMS]))
         if status == DONE:
             return found[:, : state[TRIPLES]], plain.astype(bool), bool(state[REPEATED])

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
-from augury.graphs import sparql_algebra as p
+from augury.algebra import sparql_algebra as p
+from augury.algebra.sparql_algebra import Path, TriplePattern, Variable
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes, united
-from augury.graphs.sparql_algebra import Path, TriplePattern, Variable
 from augury.jit import Array
 from augury.model import Iri
 

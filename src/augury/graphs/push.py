@@ -7,9 +7,10 @@ Filter(LeftJoin(A, B), c)  is  LeftJoin(Filter(A, c), B)  likewise; so for Minus
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from augury.graphs import sparql_algebra as p
-from augury.graphs.sparql_algebra import Expression, Pattern
+from augury.algebra import sparql_algebra as p
+from augury.algebra.sparql_algebra import Expression, Pattern
 
 
 def push(pattern: Pattern, conditions: Sequence[Expression]) -> tuple[Pattern, list[Expression]]:
@@ -27,25 +28,17 @@ def push(pattern: Pattern, conditions: Sequence[Expression]) -> tuple[Pattern, l
 def _pushed(pattern: Pattern, condition: Expression) -> Pattern | None:
     """None where the condition stays outside."""
     names = p.mentioned(condition)
+
+    def asked(inner: Pattern) -> Pattern:
+        return p.Filter(inner, condition)
+
     match pattern:
-        case p.Join():
-            for part in ("left", "right"):
-                inner = getattr(pattern, part)
-                if names <= p.certainly_binds(inner):
-                    left, right = (
-                        _filtered(one, condition) if one is inner else one for one in (pattern.left, pattern.right)
-                    )
-                    return p.Join(left, right)
-        case p.LeftJoin() if names <= p.certainly_binds(pattern.left):
-            return p.LeftJoin(_filtered(pattern.left, condition), pattern.right, pattern.condition)
-        case p.Minus() if names <= p.certainly_binds(pattern.left):
-            return p.Minus(_filtered(pattern.left, condition), pattern.right)
+        case p.Join() | p.LeftJoin() | p.Minus() if names <= p.certainly_binds(pattern.left):
+            return replace(pattern, left=asked(pattern.left))
+        case p.Join() if names <= p.certainly_binds(pattern.right):
+            return replace(pattern, right=asked(pattern.right))
         case p.Extend() if names <= p.certainly_binds(pattern.pattern):
-            return p.Extend(_filtered(pattern.pattern, condition), pattern.variable, pattern.expression)
+            return replace(pattern, pattern=asked(pattern.pattern))
         case p.Union():
-            return p.Union(_filtered(pattern.left, condition), _filtered(pattern.right, condition))
+            return p.mapped(pattern, asked)
     return None
-
-
-def _filtered(pattern: Pattern, condition: Expression) -> Pattern:
-    return p.Filter(pattern, condition)

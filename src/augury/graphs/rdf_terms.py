@@ -7,62 +7,40 @@ which are filled once for each of them, see `Worth`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from augury.clock import Duration, Timestamp, show_timestamp
+from augury.algebra.sparql_algebra import BOOLEAN, LANG_STRING, STRING, XSD, Blank, Literal, RdfTerm, Triple
+from augury.clock import SECOND, Duration, Timestamp, show_timestamp
 from augury.errors import DataError
+from augury.graphs import classify as c
 from augury.graphs import lexical as lex
-from augury.graphs.classify import (
-    BLANK,
-    DATATYPE_ENDS,
-    DATATYPES,
-    DATE,
-    DATE_TIME,
-    DURATION,
-    FIVES,
-    HIGH,
-    IRI,
-    LANG,
-    LOW,
-    MEASURED,
-    MONTHS,
-    NUMBER,
-    OTHER,
-    RANK_OF,
-    TENS,
-    TEXT,
-    TIME,
-    TRIPLE,
-    TRUTH,
-    UNSURE,
-    classify,
-)  # fmt: skip
 from augury.graphs.keys import Keys, compiled
-from augury.graphs.literals import literal_value
-from augury.graphs.sparql_algebra import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
 from augury.jit import Array
-from augury.model import Iri, Term, Value, show_value
+from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 
+_STAMP = XSD + "dateTimeStamp"
 UNBOUND = -1  # the number that stands for no term
 
 _FAMILIES = {
-    "number": NUMBER,
-    "boolean": TRUTH,
-    "dateTime": DATE_TIME,
-    "date": DATE,
-    "time": TIME,
-    "duration": DURATION,
-    "months": MONTHS,
-    "string": TEXT,
-    "lang": LANG,
-    "other": OTHER,
+    "number": c.NUMBER,
+    "boolean": c.TRUTH,
+    "dateTime": c.DATE_TIME,
+    "date": c.DATE,
+    "time": c.TIME,
+    "duration": c.DURATION,
+    "months": c.MONTHS,
+    "string": c.TEXT,
+    "lang": c.LANG,
+    "other": c.OTHER,
 }
 
 
@@ -109,7 +87,6 @@ class Terms:
         self._values: dict[int, Value] = {}
         self.answers: dict[tuple[str, tuple[int, ...]], int] = {}  # of functions, see `evaluate.py`
         self.events = 0  # how many events there were whose blank nodes had to be told apart
-        self.generation = 0  # how often terms were forgotten, after which all numbers are others
 
     def __len__(self) -> int:
         return self.keys.n
@@ -144,7 +121,7 @@ class Terms:
             return None
         found = self._values.get(number)
         if found is None:
-            found = self._values[number] = value_of_term(self.term(number))
+            found = self._values[number] = value_of_key(self.keys.key(number).decode("utf-8", "surrogatepass"))
         return found
 
     def values(self, numbers: Iterable[int]) -> list[Value]:
@@ -167,7 +144,6 @@ class Terms:
         places = self.keys.retain(numbers)
         self._worth = worth.of(np.flatnonzero(places >= 0))
         self._terms, self._values, self.answers = {}, {}, {}
-        self.generation += 1
         return places
 
     def state(self) -> dict[str, Any]:
@@ -185,10 +161,11 @@ class Terms:
 
 
 def key_of(term: RdfTerm) -> bytes:
-    return _key(term).encode("utf-8", "surrogatepass")
+    return key_text(term).encode("utf-8", "surrogatepass")
 
 
-def _key(term: RdfTerm) -> str:
+def key_text(term: RdfTerm) -> str:
+    """The key as the text that stands for a term in rules."""
     match term:
         case Iri():
             return f"_:{term.text[2:]}" if term.text.startswith("_:") else f"<{term.text}>"
@@ -199,16 +176,16 @@ def _key(term: RdfTerm) -> str:
                 return f'"{term.text}"@{term.language}'
             return f'"{term.text}"' if term.datatype == STRING else f'"{term.text}"^^<{term.datatype}>'
         case Triple():
-            parts = [_key(part) for part in (term.subject, term.predicate, term.object)]
+            parts = [key_text(part) for part in (term.subject, term.predicate, term.object)]
             return f"<<{' '.join(f'{len(part)}:{part}' for part in parts)}"
 
 
 def n_triples(term: Iri | Literal) -> str:
     """A term as N-Triples writes it."""
     if isinstance(term, Iri):
-        return _key(term)
+        return key_text(term)
     text = re.sub(r'["\\\x00-\x1f\x7f]', lambda found: f"\\u{ord(found[0]):04X}", term.text)
-    return _key(Literal(text, term.datatype, term.language))
+    return key_text(Literal(text, term.datatype, term.language))
 
 
 def term_of_key(key: bytes) -> RdfTerm:
@@ -256,6 +233,47 @@ def value_of_term(term: RdfTerm) -> Value:
             return Term("triple", tuple(map(value_of_term, (term.subject, term.predicate, term.object))))
 
 
+def literal_value(text: str, datatype: str, tag: str = "") -> Value:
+    """The value of a literal. An ill-typed one, or one that no value can hold, is `literal(text, datatype)`."""
+    if tag:
+        return Term("lang", (text, tag.lower()))
+    value = _literal_value(Literal(text, datatype))
+    return Term("literal", (text, Iri(datatype))) if value is None else value
+
+
+def _literal_value(literal: Literal) -> Value:
+    if literal.datatype == STRING:
+        return literal.text
+    if literal.datatype == BOOLEAN:
+        return lex.boolean_of(literal)
+    if literal.datatype == _STAMP:  # a time that has a zone
+        literal = Literal(literal.text if re.search(r"(Z|[+-]..:..)$", literal.text) else "", lex.DATE_TIME)
+    if literal.datatype in (lex.DATE_TIME, lex.DATE):
+        moment = lex.moment_of(literal)  # a day is its midnight; what is beyond microseconds is cut off
+        return None if moment is None else Timestamp(int(moment.seconds * SECOND // 1))
+    if literal.datatype == lex.DAY_TIME_DURATION:
+        length = lex.duration_of(literal)
+        us = None if length is None else length[1] * SECOND
+        return Duration(int(us)) if us is not None and us.denominator == 1 and _fits(us) else None
+    number = lex.number_of(literal)
+    if isinstance(number, int) or number is None:
+        return number if number is not None and _fits(number) else None
+    return float(number) + 0.0 if math.isfinite(float(number)) else None
+
+
+def _fits(number: int | Fraction) -> bool:
+    return MIN_INT <= number <= MAX_INT
+
+
+def value_of_key(key: str) -> Value:
+    """The value that the term of a key stands for."""
+    if key[0] == "<" != key[1]:
+        return Iri(key[1:-1])
+    if key[0] == "_":
+        return Iri(key)
+    return key[1:-1] if key[0] == key[-1] == '"' else value_of_term(_term(key))
+
+
 def term_of(value: Value) -> RdfTerm:
     """The term that a value is written as."""
     match value:
@@ -284,12 +302,10 @@ def _seconds(us: int) -> str:
 def worth_of(keys: Keys, lo: int) -> Worth:
     """What the terms from a number on stand for."""
     size = keys.n - lo
-    worth = Worth(np.full(size, UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
+    worth = Worth(np.full(size, c.UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
     if compiled():
-        classify(
-            keys.data, keys.ends, lo, keys.n, DATATYPES, DATATYPE_ENDS, RANK_OF, LOW, HIGH, TENS, FIVES, *worth.columns
-        )
-    for row in np.flatnonzero(worth.family == UNSURE).tolist():
+        c.classify(keys.data, keys.ends, lo, keys.n, *worth.columns)
+    for row in np.flatnonzero(worth.family == c.UNSURE).tolist():
         for column, part in zip(worth.columns, _worth(term_of_key(keys.key(lo + row))), strict=True):
             column[row] = part
     return worth
@@ -298,15 +314,15 @@ def worth_of(keys: Keys, lo: int) -> Worth:
 def _worth(term: RdfTerm) -> tuple[int, float, bool, int]:
     match term:
         case Iri():
-            return IRI, 0.0, True, 0
+            return c.IRI, 0.0, True, 0
         case Blank():
-            return BLANK, 0.0, True, 0
+            return c.BLANK, 0.0, True, 0
         case Triple():
-            return TRIPLE, 0.0, True, 0
+            return c.TRIPLE, 0.0, True, 0
         case Literal():
             name, value = lex.family(term)
             family = _FAMILIES[name]
-            if family > MEASURED:
+            if family > c.MEASURED:
                 return family, 0.0, True, 0
             number, exact = _as_float(value)
             return family, number, exact, lex.RANKS.get(term.datatype, 0)

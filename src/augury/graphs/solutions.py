@@ -74,13 +74,18 @@ def distinct(table: Table) -> Table:
     parts = [column for column in (table.event, *table.columns.values()) if column is not None]
     if not parts:
         return table.take(np.zeros(1, np.int64), distinct=True)
-    order = np.lexsort(parts[::-1])
-    first = np.zeros(table.size, bool)
-    first[0] = True
-    for part in parts:
-        ordered = part[order]
+    return table.take(different_rows(parts), distinct=True)
+
+
+def different_rows(columns: Sequence[Array]) -> Array:
+    """The rows of some columns in order, one of those that are alike."""
+    order = np.lexsort(columns[::-1])
+    first = np.zeros(len(order), bool)
+    first[:1] = True
+    for column in columns:
+        ordered = column[order]
         first[1:] |= ordered[1:] != ordered[:-1]
-    return table.take(order[first], distinct=True)
+    return order[first]
 
 
 # Joining

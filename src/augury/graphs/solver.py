@@ -12,7 +12,8 @@ from typing import assert_never
 
 import numpy as np
 
-from augury.graphs import sparql_algebra as p
+from augury.algebra import sparql_algebra as p
+from augury.algebra.sparql_algebra import Expression, Pattern
 from augury.graphs.dataset import NO_DATASET, Dataset, seeds
 from augury.graphs.evaluate import Expressions
 from augury.graphs.graph_texts import Triples
@@ -31,7 +32,6 @@ from augury.graphs.solutions import (
     stacked,
     united,
 )
-from augury.graphs.sparql_algebra import Expression, Pattern
 from augury.jit import Array
 
 

@@ -17,7 +17,8 @@ from augury.clock import Clock
 from augury.errors import DataError, RunError, nearest
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts, check_facts, read_fact_file
-from augury.knowledge.rdf import Pairs, Triples, read_rdf, tables_of_pairs
+from augury.knowledge.rdf import Pairs, Quads, Triples, tables_of_pairs
+from augury.knowledge.rdf_files import read_quads
 from augury.knowledge.rdfs import ABOVE, DIRECT, TYPE, VOCABULARY, Schema, closure
 from augury.knowledge.sparql import answers
 from augury.knowledge.static_triples import reads_static_graphs, static_triples
@@ -46,10 +47,21 @@ class Graphs:
     def __init__(self, graphs: Iterable[Graph], skipped: Skipped | None = None) -> None:
         self.skipped = skipped or Skipped()
         self.listed = tuple(graphs)
-        read = [(_triples(graph.source, self.skipped), graph.entailment) for graph in self.listed]
-        self.given = bool(read)
-        self.entailing = Triples.joined([t for t, entails in read if entails]) if any(e for _, e in read) else None
-        self.plain = Triples.joined([t for t, entails in read if not entails]) if not all(e for _, e in read) else None
+        self.given = bool(self.listed)
+        self._read = [
+            g.source if isinstance(g.source, Triples) else read_quads(str(g.source), self.skipped) for g in self.listed
+        ]
+        self.entailing, self.plain = self._joined(True), self._joined(False)
+
+    def _joined(self, entailment: bool) -> Triples | None:
+        """The triples of all graphs with, or without, entailment; None where there is no such graph."""
+        chosen = [read for graph, read in zip(self.listed, self._read, strict=True) if graph.entailment == entailment]
+        return Triples.joined([r.triples() if isinstance(r, Quads) else r for r in chosen]) if chosen else None
+
+    def written(self) -> list[tuple[Quads, bool]]:
+        """The statements of each graph as they are written, and whether what they entail is among them."""
+        quads = [read if isinstance(read, Quads) else Quads.of(read) for read in self._read]
+        return list(zip(quads, (graph.entailment for graph in self.listed), strict=True))
 
     @staticmethod
     def of(given: Any, skipped: Skipped | None = None) -> Graphs:
@@ -80,7 +92,7 @@ class Graphs:
             ]
         tables += [answers(name, query.text, self._all_triples) for name, query in plan.queries.items()]
         if reads_static_graphs(plan):
-            tables.append(static_triples([(graph.source, graph.entailment) for graph in self.listed]))
+            tables.append(static_triples(self.written()))
         return Facts(StatementTable(table) for table in tables)
 
     def _types(self, schema: Schema) -> Iterator[FactTable]:
@@ -141,10 +153,6 @@ def entailing(predicates: Iterable[Predicate]) -> list[Clause]:
         Clause(TYPE.text, (x, c), (Holds(DIRECT, (x, c)),)),
         Clause(TYPE.text, (x, c), (Holds(DIRECT, (x, d)), Holds(ABOVE, (d, c)))),
     ]
-
-
-def _triples(source: str | Path | Triples, skipped: Skipped) -> Triples:
-    return source if isinstance(source, Triples) else read_rdf(str(source), skipped)
 
 
 def _tables(schema: Schema, name: str, pairs: Pairs) -> Iterator[FactTable]:

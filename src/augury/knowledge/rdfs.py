@@ -19,7 +19,6 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from augury.graphs.literals import is_resource
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.rdf import Array, Pairs, Triples, distinct, split, tables_of_pairs
 from augury.model import Iri, Value
@@ -45,6 +44,11 @@ def closure(triples: Iterable[Triple]) -> set[Triple]:
         found |= new
 
 
+def _is_resource(value: Value) -> bool:
+    """Whether a value can be the subject of a triple."""
+    return type(value) is Iri
+
+
 def _step(triples: set[Triple]) -> set[Triple]:
     """What one use of one rule gives."""
     new: set[Triple] = set()
@@ -52,11 +56,11 @@ def _step(triples: set[Triple]) -> set[Triple]:
         for x, p, y in triples:
             if property == DOMAIN and p == a:
                 new.add((x, TYPE, b))  # rdfs2
-            if property == RANGE and p == a and is_resource(y):
+            if property == RANGE and p == a and _is_resource(y):
                 new.add((y, TYPE, b))  # rdfs3
             if property == SUBPROPERTY and p == SUBPROPERTY and x == b:
                 new.add((a, SUBPROPERTY, y))  # rdfs5
-            if property == SUBPROPERTY and p == a and is_resource(b):
+            if property == SUBPROPERTY and p == a and _is_resource(b):
                 new.add((x, b, y))  # rdfs7
             if property == SUBCLASS and p == TYPE and y == a:
                 new.add((x, TYPE, b))  # rdfs9

@@ -7,17 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from augury.algebra.plan import Plan
-from augury.clock import Duration, Timestamp
 from augury.columns.column import column_of
 from augury.errors import DataError, Findings, RunError, counted
-from augury.graphs.literals import value_of
+from augury.graphs.oxigraph import as_oxigraph, oxigraph, term_from
+from augury.graphs.rdf_terms import term_of, value_of_term
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.rdf import Triples
-from augury.knowledge.rdf import _oxigraph as oxigraph
 from augury.language.rules.queries import ASIDE
-from augury.model import Iri, Term, Value
-
-_XSD = "http://www.w3.org/2001/XMLSchema#"
+from augury.model import Iri, Value
 
 
 class BadQuery(Exception):
@@ -50,12 +47,17 @@ def _asked(store: Any, text: str) -> Any:
 
 def answers(name: str, text: str, triples: Callable[[], Triples]) -> FactTable:
     """The answers of a query over triples, as facts."""
-    store = _store(triples())
+    known = triples()
+    store = _store(known)
+
+    def label(given: str) -> str:
+        return getattr(known.terms[int(given[1:])], "text", "")[2:] if given[0] == "n" else given
+
     try:
         found = _asked(store, text)
         if type(found).__name__ in ("QueryBoolean", "bool"):
             return FactTable(name, (), int(bool(found)))
-        rows = [[None if term is None else value_of(term) for term in row] for row in found]
+        rows = [[None if term is None else value_of_term(term_from(term, label)) for term in row] for row in found]
     except BadQuery as error:
         raise DataError(str(error)) from None
     except (ValueError, OSError, RuntimeError) as error:
@@ -66,7 +68,7 @@ def answers(name: str, text: str, triples: Callable[[], Triples]) -> FactTable:
 
 def _store(triples: Triples) -> Any:
     ox = oxigraph()
-    terms = [_term(ox, value) for value in triples.terms]
+    terms = [_term(number, value) for number, value in enumerate(triples.terms)]
     default = ox.DefaultGraph()
     quads = (
         ox.Quad(terms[s], terms[p], terms[o], default if g < 0 else terms[g])
@@ -79,32 +81,14 @@ def _store(triples: Triples) -> Any:
     return store
 
 
-def _term(ox: Any, value: Value) -> Any:
-    """A value as a term of RDF."""
-
-    def literal(text: str, type: str) -> Any:
-        return ox.Literal(text, datatype=ox.NamedNode(type if ":" in type else _XSD + type))
-
-    match value:
-        case Iri() if value.text.startswith("_:"):
-            return ox.BlankNode(re.sub(r"[^\w]", "x", value.text[2:]))
-        case Iri():
-            return ox.NamedNode(value.text)
-        case bool():
-            return literal("true" if value else "false", "boolean")
-        case int():
-            return literal(str(value), "integer")
-        case float():
-            return literal(repr(value), "double")
-        case Timestamp():
-            return literal(str(value).replace(" ", "T") + "Z", "dateTime")
-        case Duration():
-            return literal(f"{'-' if value.us < 0 else ''}PT{abs(value.us) / 1_000_000:.6f}S", "dayTimeDuration")
-        case Term(functor="lang", args=(str(text), str(tag))):
-            return ox.Literal(text, language=tag)
-        case Term(functor="literal", args=(str(text), Iri(text=type))):
-            return literal(text, type)
-    return ox.Literal(str(value))
+def _term(number: int, value: Value) -> Any:
+    """A value as a term of RDF. A blank node is known by its number: not all of our labels are labels of pyoxigraph."""
+    if isinstance(value, Iri) and value.text.startswith("_:"):
+        return oxigraph().BlankNode(f"n{number}")
+    try:
+        return as_oxigraph(term_of(value))
+    except DataError:
+        return oxigraph().Literal(str(value))
 
 
 def check_queries(plan: Plan, findings: Findings) -> None:

@@ -6,16 +6,16 @@ Terms are those of rdflib, with literals as they are written. A blank node is na
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 from typing import Any, TypeAlias
 
+from augury.algebra import sparql_algebra as s
 from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
 from augury.errors import DataError
-from augury.graphs.literals import LANG_STRING, XSD, literal_value
-from augury.knowledge.rdf import _oxigraph as oxigraph
+from augury.graphs.oxigraph import is_made_up, oxigraph, term_from
+from augury.graphs.rdf_terms import literal_value
 from augury.language.spaseq.sparql_parser import algebra_of, as_written, sparql
 from augury.meaning.rdflib_corrected import corrected, plain_term
 from augury.model import Event, Iri, Value
@@ -24,41 +24,36 @@ RdfTerm: TypeAlias = Any
 Solution: TypeAlias = Mapping[str, RdfTerm]
 TermTriple: TypeAlias = tuple[RdfTerm, RdfTerm, RdfTerm]
 
-_MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # a label that pyoxigraph gives to a blank node without one
-
 
 # Terms
 
 
 class Blanks:
-    """The names of the blank nodes of one event, or file. Those without a label are numbered as they come."""
+    """The names of the blank nodes of one event. Those without a label are numbered as they come."""
 
     def __init__(self, name: str) -> None:
         self.name, self.numbers = name, dict[str, int]()
 
     def __call__(self, label: str) -> str:
-        if _MADE_UP.fullmatch(label):
+        if is_made_up(label):
             label = f"-{self.numbers.setdefault(label, len(self.numbers))}"
         return f"{label}.{self.name}"
 
 
-def term_from(term: Any, blank: Blanks) -> RdfTerm:
-    """A term of pyoxigraph, which reads all RDF here, as one of rdflib."""
+def as_rdflib(term: s.RdfTerm) -> RdfTerm:
+    """A term as one of rdflib."""
     import rdflib
 
-    ox = oxigraph()
     match term:
-        case ox.NamedNode():
-            return rdflib.URIRef(term.value)
-        case ox.BlankNode():
-            return rdflib.BNode(blank(term.value))
-        case ox.Literal():
+        case Iri():
+            return rdflib.URIRef(term.text)
+        case s.Blank():
+            return rdflib.BNode(term.label)
+        case s.Literal():
             if term.language:
-                return rdflib.Literal(term.value, lang=term.language)
-            plain = term.datatype.value == XSD + "string"
-            return rdflib.Literal(
-                term.value, datatype=None if plain else rdflib.URIRef(term.datatype.value), normalize=False
-            )
+                return rdflib.Literal(term.text, lang=term.language)
+            datatype = None if term.datatype == s.STRING else rdflib.URIRef(term.datatype)
+            return rdflib.Literal(term.text, datatype=datatype, normalize=False)
     raise DataError("a triple inside a triple, which queries do not read")
 
 
@@ -74,8 +69,8 @@ def value_from(term: RdfTerm | None) -> Value:
         case rdflib.BNode():
             return Iri(f"_:{term}")
     if term.language:
-        return literal_value(str(term), LANG_STRING, term.language)
-    return literal_value(str(term), str(term.datatype or XSD + "string"))
+        return literal_value(str(term), s.LANG_STRING, term.language)
+    return literal_value(str(term), str(term.datatype or s.STRING))
 
 
 def key_from(term: RdfTerm) -> str:
@@ -89,7 +84,7 @@ def key_from(term: RdfTerm) -> str:
             return f"_:{term}"
     if term.language:
         return f'"{term}"@{term.language.lower()}'
-    plain = term.datatype is None or str(term.datatype) == XSD + "string"
+    plain = term.datatype is None or str(term.datatype) == s.STRING
     return f'"{term}"' if plain else f'"{term}"^^<{term.datatype}>'
 
 
@@ -136,7 +131,8 @@ def triples_in(text: str, name: str) -> list[TermTriple]:
         found = list(ox.parse(text.encode(), ox.RdfFormat.TURTLE))
     except SyntaxError as error:
         raise DataError(f"malformed RDF in event {name}, line {error.lineno}: {error.msg}") from None
-    return [(term_from(t.subject, blank), term_from(t.predicate, blank), term_from(t.object, blank)) for t in found]
+    terms = [as_rdflib(term_from(part, blank)) for t in found for part in (t.subject, t.predicate, t.object)]
+    return list(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
 
 
 # Graph patterns
@@ -190,7 +186,7 @@ class Patterns:
 
 @lru_cache(256)
 def _algebra(pattern: str) -> Any:
-    return corrected(algebra_of(pattern))
+    return corrected(algebra_of(f"SELECT * WHERE {pattern}"))
 
 
 class _Asked:
@@ -230,7 +226,7 @@ class _Asked:
 @cache
 def _compiled(text: str) -> Any:
     """The expression of rdflib for a text."""
-    return corrected(algebra_of(f"{{ BIND ( ( {text} ) AS ?value·0 ) }}").p.p.expr)
+    return corrected(algebra_of(f"SELECT * WHERE {{ BIND ( ( {text} ) AS ?value·0 ) }}").p.p.expr)
 
 
 def evaluated(expression: Expression, solution: Solution) -> RdfTerm | None:

@@ -50,8 +50,7 @@ class CodedTerms:
     def codes(self, numbers: Array) -> Array:
         """The codes of terms."""
         self._codes = _room(self._codes, len(self.terms))
-        found = np.where(numbers == UNBOUND, NULL, self._codes[numbers])
-        new = np.unique(numbers[found == _UNKNOWN])
+        new = np.unique(numbers[(numbers != UNBOUND) & (self._codes[numbers] == _UNKNOWN)])
         if len(new):
             keys = self.terms.keys
             coded = [self._encode(keys.key(int(n)).decode("utf-8", "surrogatepass")) for n in new]
@@ -59,18 +58,14 @@ class CodedTerms:
             places = np.array(coded, np.int64) >> 1
             self._numbers = _room(self._numbers, int(places.max()) + 1)
             self._numbers[places] = new
-            found = np.where(numbers == UNBOUND, NULL, self._codes[numbers])
-        return found
+        return np.where(numbers == UNBOUND, NULL, self._codes[numbers])
 
     def values(self, numbers: Array) -> Array:
         """The codes of the values that terms stand for."""
         self._values = _room(self._values, len(self.terms))
-        found = np.where(numbers == UNBOUND, NULL, self._values[numbers])
-        new = np.unique(numbers[found == _UNKNOWN])
-        if len(new):
-            self._values[new] = [self._encode(self.terms.value(int(n))) for n in new]
-            found = np.where(numbers == UNBOUND, NULL, self._values[numbers])
-        return found
+        new = np.unique(numbers[(numbers != UNBOUND) & (self._values[numbers] == _UNKNOWN)])
+        self._values[new] = [self._encode(self.terms.value(int(n))) for n in new]
+        return np.where(numbers == UNBOUND, NULL, self._values[numbers])
 
 
 def _room(array: Array, size: int) -> Array:

@@ -9,12 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from augury.graphs.evaluate import Expressions
-from augury.graphs.rdf_terms import UNBOUND, Terms, key_of, term_of_text
+from augury.graphs.rdf_terms import UNBOUND, Terms, key_text, term_of_text
 from augury.graphs.solutions import Table
 from augury.model import Value
 from augury.queries.term_aggregates import TermAggregate, compared
-from augury.queries.term_functions import _no_exists, expression_of, graph_text
+from augury.queries.term_functions import expression_of, expressions_over, graph_text
 
 Row: TypeAlias = dict[str, str]  # what is bound: terms by their keys
 Named: TypeAlias = tuple[str, str | None]  # a name, and the expression that it is
@@ -108,15 +107,14 @@ def evaluated(text: str, rows: Sequence[Row]) -> list[str | None]:
     """What an expression is in each row; None where it is an error."""
     terms = Terms()
     table = _table(rows, terms)
-    found = Expressions(terms, _no_exists).terms_of(expression_of(text), table) if rows else []
-    return [None if n == UNBOUND else key_of(terms.term(int(n))).decode("utf-8", "surrogatepass") for n in found]
+    found = expressions_over(terms).terms_of(expression_of(text), table) if rows else []
+    return [None if n == UNBOUND else key_text(terms.term(int(n))) for n in found]
 
 
 def holding(text: str, rows: Sequence[Row]) -> list[bool]:
     """In which rows an expression is true."""
     terms = Terms()
-    table = _table(rows, terms)
-    return [bool(one) for one in Expressions(terms, _no_exists).holds(expression_of(text), table)] if rows else []
+    return list(expressions_over(terms).holds(expression_of(text), _table(rows, terms))) if rows else []
 
 
 def _in_order(a: str | None, b: str | None) -> int:

@@ -9,10 +9,10 @@ from decimal import Decimal
 from functools import cmp_to_key
 
 from augury.algebra.graph_queries import AggregateName
+from augury.algebra.sparql_algebra import Blank, Literal, RdfTerm
 from augury.graphs import functions as f
 from augury.graphs import lexical as lex
-from augury.graphs.rdf_terms import key_of, term_of_text
-from augury.graphs.sparql_algebra import Blank, Literal, RdfTerm
+from augury.graphs.rdf_terms import key_text, term_of_text
 from augury.model import Iri, Value
 
 
@@ -29,7 +29,7 @@ class TermAggregate:
         values = list(dict.fromkeys(listed)) if self.distinct else listed
         terms = [term_of_text(str(key)) for key in values if key is not None]
         found = self._of(terms, len(terms) == len(values))
-        return None if found is None else key_of(found).decode("utf-8", "surrogatepass")
+        return None if found is None else key_text(found)
 
     def _of(self, terms: list[RdfTerm], complete: bool) -> RdfTerm | None:
         match self.function:
@@ -83,7 +83,7 @@ def _text(term: RdfTerm) -> str:
             return term.text
         case Blank():
             return term.label
-    return key_of(term).decode("utf-8", "surrogatepass")
+    return key_text(term)
 
 
 def compared(a: RdfTerm, b: RdfTerm) -> int:

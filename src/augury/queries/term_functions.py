@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from augury.algebra.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
 from augury.clock import Timestamp
 from augury.columns.dictionary import Dictionary
 from augury.errors import RunError
 from augury.graphs.evaluate import Expressions
-from augury.graphs.graph_texts import _Blanks, oxigraph
-from augury.graphs.graph_texts import _term as _read_term
-from augury.graphs.parse import read_expression
-from augury.graphs.rdf_terms import UNBOUND, key_of, term_of, term_of_text, value_of_term
+from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples
+from augury.graphs.rdf_terms import UNBOUND, Terms, key_text, term_of, term_of_text, value_of_key
 from augury.graphs.solutions import Table
-from augury.graphs.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
 from augury.jit import Array
+from augury.language.spaseq.sparql_parser import read_expression
 from augury.model import Iri, Value
 from augury.queries.coded_terms import CodedTerms, coded_terms
 
@@ -29,8 +28,13 @@ def expression_of(text: str) -> Expression:
     return read_expression(text)
 
 
-def _no_exists(_: Exists, __: Table) -> Array:
-    raise RunError("EXISTS is asked of a match, which is no graph")
+def expressions_over(terms: Terms) -> Expressions:
+    """Expressions that are asked of matches."""
+
+    def no_exists(_: Exists, __: Table) -> Array:
+        raise RunError("EXISTS is asked of a match, which is no graph")
+
+    return Expressions(terms, no_exists)
 
 
 class TermFunction:
@@ -47,6 +51,11 @@ class TermFunction:
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
         """Of columns of codes: codes, or booleans."""
+        terms = coded_terms(dictionary)
+        return self.of(terms, self.table(terms, columns))
+
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        """Of a table of its arguments."""
         raise NotImplementedError
 
     def table(self, coded: CodedTerms, columns: Sequence[Array]) -> Table:
@@ -63,9 +72,8 @@ class FirstBound(TermFunction):
 
     names: tuple[str, ...]
 
-    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        coded = coded_terms(dictionary)
-        return coded.codes(self.table(coded, columns).columns[self.names[0]])
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        return coded.codes(table.columns[self.names[0]])
 
 
 @dataclass(frozen=True)
@@ -76,11 +84,10 @@ class AsValue(TermFunction):
 
     def __call__(self, *args: Value) -> Value:
         (key,) = args
-        return None if key is None else value_of_term(term_of_text(str(key)))
+        return None if key is None else value_of_key(str(key))
 
-    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        coded = coded_terms(dictionary)
-        return coded.values(coded.numbers(columns[0]))
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        return coded.values(table.columns["term"])
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ class Meets(TermFunction):
             if before is not None:
                 mask &= (before == own) | (before == UNBOUND) | (own == UNBOUND)
         table = self.table(coded, given)
-        expressions = Expressions(coded.terms, _no_exists)
+        expressions = expressions_over(coded.terms)
         for number, filters in enumerate(self.branches):
             of_branch = mask if len(self.branches) == 1 else mask & (columns[-1] == number << 2)
             rows = np.flatnonzero(of_branch)
@@ -141,11 +148,8 @@ class Computed(TermFunction):
     names: tuple[str, ...]
     text: str
 
-    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        coded = coded_terms(dictionary)
-        table = self.table(coded, columns)
-        found = Expressions(coded.terms, _no_exists).terms_of(expression_of(self.text), table)
-        return coded.codes(found)
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        return coded.codes(expressions_over(coded.terms).terms_of(expression_of(self.text), table))
 
 
 @dataclass(frozen=True)
@@ -155,10 +159,8 @@ class Holds(TermFunction):
     names: tuple[str, ...]
     text: str
 
-    def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        coded = coded_terms(dictionary)
-        table = self.table(coded, columns)
-        return np.array(Expressions(coded.terms, _no_exists).holds(expression_of(self.text), table))
+    def of(self, coded: CodedTerms, table: Table) -> Array:
+        return np.array(expressions_over(coded.terms).holds(expression_of(self.text), table))
 
 
 @dataclass(frozen=True)
@@ -182,40 +184,16 @@ def graph_text(template: Sequence[tuple[str, str, str]], rows: Sequence[dict[str
     lines: set[str] = set()
     for number, row in enumerate(rows):
         for triple in template:
-            terms: list[RdfTerm | None] = []
+            terms: list[RdfTerm] = []
             for text in triple:
-                term = row.get(text[1:]) if text.startswith("?") else constant_of(text)
+                term = row.get(text[1:]) if text.startswith("?") else term_of_n_triples(text)
                 if isinstance(term, Blank):
                     key: object = (number, text) if text.startswith("_:") else term
                     term = names.setdefault(key, Blank(f"b{len(names)}"))
-                terms.append(term)
-            subject, predicate, object_ = terms
-            if None not in terms and not isinstance(subject, Literal) and isinstance(predicate, Iri):
-                lines.add(" ".join(_written(t) for t in (subject, predicate, object_)) + " .")
+                terms += [] if term is None else [term]
+            if len(terms) == 3 and not isinstance(terms[0], Literal) and isinstance(terms[1], Iri):
+                lines.add(" ".join(str(as_oxigraph(term)) for term in terms) + " .")
     return "\n".join(sorted(lines))
-
-
-@cache
-def constant_of(text: str) -> RdfTerm:
-    """A term of a template, as N-Triples has it."""
-    if text.startswith("_:"):
-        return Blank(text[2:])
-    found = list(oxigraph().parse(f"<urn:s> <urn:p> {text} .".encode(), oxigraph().RdfFormat.N_TRIPLES))
-    return _read_term(found[0].object, _Blanks(["template"]))
-
-
-def _written(term: RdfTerm | None) -> str:
-    ox = oxigraph()
-    match term:
-        case Iri():
-            return str(ox.NamedNode(term.text))
-        case Blank():
-            return f"_:{term.label}"
-        case Literal():
-            if term.language:
-                return str(ox.Literal(term.text, language=term.language))
-            return str(ox.Literal(term.text, datatype=ox.NamedNode(term.datatype)))
-    raise RunError("a triple inside a triple, which a graph does not have")
 
 
 @dataclass(frozen=True)
@@ -250,8 +228,3 @@ class WindowEnd:
         length = self.length if isinstance(first, Timestamp) else self.length // self.tick
         end = at + length if self.origin is None else at - (at - self.origin) % length + length - 1
         return Timestamp(end) if isinstance(first, Timestamp) else end
-
-
-def key_text(term: Any) -> str:
-    """The key of a term as the value that stands for it in rules."""
-    return key_of(term).decode("utf-8", "surrogatepass")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from augury.algebra.sparql_algebra import LANG_STRING, STRING, Blank, Literal, Triple
 from augury.graphs.rdf_terms import term_of
-from augury.graphs.sparql_algebra import LANG_STRING, STRING, Blank, Literal, Triple
 from augury.model import Iri, Value
 from augury.sinks.answers import Answers, Piece
 from augury.sinks.texts import column_texts, times

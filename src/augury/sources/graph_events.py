@@ -16,12 +16,13 @@ import pyarrow as pa
 from augury.algebra.graph_queries import stream_type
 from augury.algebra.nodes import Graph, Scan, walk, walk_all
 from augury.algebra.plan import Attribute, Plan
+from augury.algebra.sparql_algebra import Literal, Needs, needs
 from augury.columns.column import Coded, Column, TextArray, coded
 from augury.errors import DataError, brief
-from augury.graphs.graph_texts import HasBlanks, Nameless, ReadAhead, oxigraph, read, said_by_parser
-from augury.graphs.parse import read_pattern
+from augury.graphs.graph_texts import HasBlanks, Nameless, ReadAhead, read
+from augury.graphs.oxigraph import oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, n_triples, term_of
-from augury.graphs.sparql_algebra import Literal, Needs, needs
+from augury.language.spaseq.sparql_parser import read_pattern
 from augury.model import Iri
 from augury.sources.cells import ArrowCells, Cells, ColumnCells, is_text
 from augury.sources.heading import Names

@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from augury.algebra.sparql_algebra import Literal
 from augury.errors import DataError
-from augury.graphs.graph_texts import MADE_UP, oxigraph, said_by_parser
 from augury.graphs.lexical import number_of
-from augury.graphs.sparql_algebra import Literal
+from augury.graphs.oxigraph import is_made_up, oxigraph, said_by_parser
 from augury.sources.blocks import Stream
 from augury.sources.cells import ArrowCells, PlainCells
 from augury.sources.problems import Problem
@@ -117,10 +117,10 @@ class _Labels:
         self.names: dict[str, str] = {}
         blank = self.ox.BlankNode
         terms = [t for q in quads for t in (q.subject, q.object, q.graph_name) if isinstance(t, blank)]
-        self.used = {t.value for t in terms if not MADE_UP.fullmatch(t.value)}
+        self.used = {t.value for t in terms if not is_made_up(t.value)}
 
     def shown(self, term: Any) -> str:
-        if isinstance(term, self.ox.BlankNode) and MADE_UP.fullmatch(term.value):
+        if isinstance(term, self.ox.BlankNode) and is_made_up(term.value):
             return f"_:{self._label(term.value)}"
         return str(term)
 

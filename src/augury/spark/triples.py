@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, Literal, assert_never
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 from pyspark.sql.window import Window
 
 from augury.algebra.nodes import (
@@ -34,7 +35,8 @@ from augury.algebra.plan import Plan
 from augury.algebra.terms import Const
 from augury.engine.decoding import tagged
 from augury.errors import DataError
-from augury.graphs.literals import LANG_STRING, literal_value, value_of
+from augury.graphs.oxigraph import oxigraph, term_of_n_triples
+from augury.graphs.rdf_terms import value_of_key, value_of_term
 from augury.knowledge.rdf import Triples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, Schema
 from augury.model import Iri, Value, text_hash
@@ -44,20 +46,10 @@ from augury.spark.layout import FAMILY, common_kind, sql_type, value_kind
 from augury.spark.relation import Relation, raw_value
 
 _HIERARCHY = (SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
+_PARTS = ("subject", "predicate", "object")
 _LISTED = 200  # predicates that a filter names one by one
 
 # Reading
-
-_IRI = r'<[^\x00-\x20<>"{}|^`]*>'
-_BLANK = r"_:[\p{L}\p{N}_](?:[\p{L}\p{N}_.\-]*[\p{L}\p{N}_\-])?"
-_START = rf"^\s*({_IRI}|{_BLANK})\s*({_IRI})\s*"
-_END = rf"\s*({_IRI}|{_BLANK})?\s*\.\s*(?:#.*)?$"
-_NODE = rf"{_START}({_IRI}|{_BLANK}){_END}"
-# The text of a literal goes to the last quote; whether it is well formed is looked at apart: an expression that looks at
-# it bit by bit would fill the stack.
-_LITERAL = rf'{_START}(".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--[a-z]+)?|\^\^{_IRI})?){_END}'
-_ESCAPES = r"""\\[tbnrf"'\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"""
-_ABSOLUTE = r"^(?:<[A-Za-z][A-Za-z0-9+.\-]*:|_:)"
 
 
 def read_rdf(spark: SparkSession, source: str | DataFrame, on_error: Literal["fail", "drop"] = "fail") -> DataFrame:
@@ -68,75 +60,65 @@ def read_rdf(spark: SparkSession, source: str | DataFrame, on_error: Literal["fa
     """
     if is_frame(source):
         assert isinstance(source, DataFrame)
-        return source.select(*(F.col(c).cast("string").alias(c) for c in ("subject", "predicate", "object")))
+        return source.select(*(F.col(c).cast("string").alias(c) for c in _PARTS))
     lines = _parsed(_lines(spark, str(source)), str(source))
     if on_error == "drop":
-        lines = lines.where("good")
+        lines = lines.where("subject IS NOT NULL")
     else:
         message = F.concat(F.lit("malformed N-Triples: "), F.col("value"), F.lit(" in "), F.col("file"))
-        checked = F.when(F.col("good"), F.col("predicate")).otherwise(F.raise_error(message).cast("string"))
+        checked = F.coalesce(F.col("predicate"), F.raise_error(message).cast("string"))
         lines = lines.withColumn("predicate", checked)
-    return lines.select("subject", "predicate", "object")
+    return lines.select(*_PARTS)
 
 
 def malformed(spark: SparkSession, path: str) -> DataFrame:
     """The malformed lines of a path: the file, the number of the line, and its text."""
-    numbered = _lines(spark, path, empty=True).withColumn("n", F.monotonically_increasing_id())
+    numbered = _lines(spark, path).withColumn("n", F.monotonically_increasing_id())
     blocks = numbered.groupBy("file", "start").agg(F.min("n").alias("first"), F.count("*").alias("lines"))
     earlier = Window.partitionBy("file").orderBy("start").rowsBetween(Window.unboundedPreceding, -1)
     before = blocks.withColumn("before", F.coalesce(F.sum("lines").over(earlier), F.lit(0))).drop("lines")
-    wrong = _parsed(numbered, path).where(~F.col("good") & ~_blank(F.col("value")))
+    wrong = _parsed(numbered, path).where("subject IS NULL")
     line = (F.col("before") + F.col("n") - F.col("first") + 1).alias("line")
     return wrong.join(before, ["file", "start"]).select("file", line, F.col("value").alias("text"))
 
 
-def _lines(spark: SparkSession, path: str, empty: bool = False) -> DataFrame:
+def _lines(spark: SparkSession, path: str) -> DataFrame:
     text = spark.read.option("lineSep", "\n").text(path)
-    lines = text.select(
+    return text.select(
         F.rtrim(F.col("value"), F.lit("\r")).alias("value"),
         F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
     )
-    return lines if empty else lines.where(~_blank(F.col("value")))
-
-
-def _blank(line: Column) -> Column:
-    return line.rlike(r"^\s*(#.*)?$")
 
 
 def _parsed(lines: DataFrame, path: str) -> DataFrame:
-    line = F.col("value")
-    literal = line.rlike(rf'{_START}"')
-
-    def part(number: int) -> Column:
-        return F.when(literal, F.regexp_extract(line, _LITERAL, number)).otherwise(
-            F.regexp_extract(line, _NODE, number)
-        )
-
-    object = part(3)
-    inner = F.regexp_extract(object, r'^"(.*)"', 1)
-    plain = F.regexp_replace(inner, _ESCAPES, "")
-    nodes = [_node(c, path) for c in (part(1), part(2))]
-    found = lines.select(
-        "*",
-        nodes[0].alias("subject"),
-        nodes[1].alias("predicate"),
-        F.when(literal, object).otherwise(_node(object, path)).alias("object"),
-    )
-    well = [F.coalesce(F.col(c).rlike(_ABSOLUTE), F.lit(False)) for c in ("subject", "predicate")]
-    last = F.when(literal, (object != "") & ~plain.contains('"') & ~plain.contains("\\")).otherwise(
-        F.coalesce(F.col("object").rlike(_ABSOLUTE), F.lit(False))
-    )
-    return found.withColumn("good", reduce(lambda x, y: x & y, [*well, last]))
+    """Lines with the terms of their triples, which are null where a line is malformed; empty lines and comments are left out."""
+    schema = StructType([*lines.schema.fields, *(StructField(name, StringType()) for name in _PARTS)])
+    return lines.mapInArrow(partial(_terms, f"{text_hash(path):016x}"), schema)
 
 
-def _node(word: Column, path: str) -> Column:
-    """An IRI without escapes, null where it has others than IRIs have; a blank node with a name that no other path has."""
-    short = F.regexp_replace(word, r"\\U0000", r"\\u")
-    fine = ~F.regexp_replace(short, r"\\u[0-9A-Fa-f]{4}", "").contains("\\")
-    plain = F.get_json_object(F.concat(F.lit('{"v":"'), short, F.lit('"}')), "$.v")
-    iri = F.when(~word.contains("\\"), word).when(fine, plain)
-    return F.when(word.startswith("_:"), F.concat(word, F.lit(f".{text_hash(path):016x}"))).otherwise(iri)
+def _terms(file: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Reads the lines of batches; a blank node gets a name that no other path has."""
+    ox = oxigraph()
+
+    def shown(term: Any) -> str:
+        if isinstance(term, ox.Triple):
+            raise SyntaxError("a triple inside a triple")
+        return f"{term}.{file}" if isinstance(term, ox.BlankNode) else str(term)
+
+    for batch in batches:
+        kept, rows = list[int](), list[dict[str, str]]()
+        for number, line in enumerate(batch.column("value").to_pylist()):
+            try:
+                quads = ox.parse(line, ox.RdfFormat.N_QUADS)
+                found = [{part: shown(getattr(quad, part)) for part in _PARTS} for quad in quads]
+            except SyntaxError:
+                found = [{}]
+            rows += found
+            kept += [number] * len(found)
+        columns = [pa.array([row.get(part) for row in rows], pa.string()) for part in _PARTS]
+        lines = batch.take(pa.array(kept, pa.int64())).columns
+        yield pa.record_batch([*lines, *columns], [*batch.schema.names, *_PARTS])
 
 
 # Entailment
@@ -209,8 +191,8 @@ class _Graph:
     def said(self) -> DataFrame:
         """The triples, with the hierarchy closed."""
         rows = [(s, word, o) for word, pairs in self.closed.items() for s, o in pairs]
-        rest = self.triples.select("subject", "predicate", "object").where(~F.col("predicate").isin(*self.closed))
-        return rest.union(self._local(rows, "subject", "predicate", "object")) if rows else rest
+        rest = self.triples.select(*_PARTS).where(~F.col("predicate").isin(*self.closed))
+        return rest.union(self._local(rows, *_PARTS)) if rows else rest
 
     def pairs(self, name: str) -> DataFrame:
         """The pairs of a predicate."""
@@ -375,17 +357,7 @@ def _named(term: str) -> str:
 
 def value(term: str) -> Value:
     """The value that a term of N-Triples stands for."""
-    if not term.startswith('"'):
-        return Iri(_named(term))
-    if "\\" in term:
-        import pyoxigraph as ox
-
-        return value_of(next(ox.parse(f"<a:a> <a:a> {term} .\n".encode(), ox.RdfFormat.N_TRIPLES)).object)
-    end = term.rindex('"')
-    text, kind = term[1:end], term[end + 1 :]
-    if not kind:
-        return text
-    return literal_value(text, LANG_STRING, kind[1:]) if kind[0] == "@" else literal_value(text, kind[3:-1])
+    return value_of_term(term_of_n_triples(term)) if "\\" in term else value_of_key(term)
 
 
 def _slots(value: Value) -> tuple[str, int | None, float | None, str | None]:

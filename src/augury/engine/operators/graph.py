@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from augury.algebra.nodes import Graph, Scan
+from augury.algebra.sparql_algebra import Needs, needs, static_graphs
 from augury.algebra.terms import Var
 from augury.columns.column import Coded, Column, TextArray, some, values_of
 from augury.columns.frame import Frame, View
@@ -18,12 +19,11 @@ from augury.errors import DataError
 from augury.graphs.dataset import NO_DATASET, Dataset
 from augury.graphs.graph_texts import ReadAhead, Triples, read
 from augury.graphs.match import EventGraph
-from augury.graphs.parse import read_pattern
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import Solving
-from augury.graphs.sparql_algebra import InGraph, Needs, every_pattern, needs
 from augury.jit import Array
 from augury.knowledge.static_triples import STATIC_TRIPLES
+from augury.language.spaseq.sparql_parser import read_pattern
 from augury.model import Iri
 from augury.queries.coded_terms import CodedTerms, coded_terms
 
@@ -59,7 +59,7 @@ class Solve(Map):
         self.node, self.pattern = node, read_pattern(node.pattern)
         self.texts = circuit.graph_texts.setdefault(id(source.table), GraphTexts())
         self.texts.needs |= needs(self.pattern)
-        inside = [one.graph for one in every_pattern(self.pattern) if isinstance(one, InGraph)]
+        inside = list(static_graphs(self.pattern))
         self.named = [name for name in inside if isinstance(name, Iri)]
         self.reads_graphs = bool(inside)
         self._known: tuple[CodedTerms, Dataset] | None = None

@@ -13,25 +13,22 @@ from augury.algebra.graph_queries import Column, GraphQuery, Item, Select, Strea
 from augury.algebra.terms import Var
 from augury.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
-from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import join_filters, read_pattern
 from augury.language.spaseq.sparql_text import Prologue
-from augury.language.spaseq.tokens import Piece, pieces
+from augury.language.spaseq.tokens import Piece, pieces_of
 
 
 def read_graph_atom(span: Span, prefixes: Mapping[str, str], findings: Findings) -> s.GraphCall | None:
     """The atom that a span holds; None where it is wrong, which is reported."""
-    words = list(pieces(span.source.text, span.start, span.end))
+    words = pieces_of(span)
     group = Span(span.source, words[2].start, span.end)
     prologue = Prologue(findings, prefixes=dict(prefixes))
-    iri = prologue.iri(words[1], Span(span.source, words[1].start, words[1].end))
-    name = t.Name("A", group)
-    pattern = t.Sparql(tuple(p.written for p in words[2:]), group)
-    read = read_pattern(t.Define(name, (), pattern, span), (iri or "",), prologue)
+    iri = prologue.iri(words[1].text, words[1].span)
+    read = read_pattern("A", group, (iri or "",), prologue)
     gpms = None if read is None else join_filters([read], prologue)
     if iri is None or gpms is None:
         return None
-    args = _arguments(gpms[0].variables, words, span, findings)
+    args = _arguments(gpms[0].variables, words, findings)
     if args is None:
         return None
     digest = blake2b(f"{iri} {gpms[0].pattern}".encode(), digest_size=4).hexdigest()
@@ -47,11 +44,9 @@ def read_graph_atom(span: Span, prefixes: Mapping[str, str], findings: Findings)
     return s.GraphCall(query.name, args, span=span, query=query, text=_text(words))
 
 
-def _arguments(names: Iterable[str], words: list[Piece], span: Span, findings: Findings) -> tuple[Var, ...] | None:
+def _arguments(names: Iterable[str], words: list[Piece], findings: Findings) -> tuple[Var, ...] | None:
     """The variables of the rule that the variables of a pattern are: their names begin with a capital."""
-    places = {
-        piece.text[1:]: Span(span.source, piece.start, piece.end) for piece in reversed(words) if piece.kind == "var"
-    }
+    places = {piece.text[1:]: piece.span for piece in reversed(words) if piece.kind == "var"}
     found: dict[str, str] = {}
     for name in names:
         variable = name[0].upper() + name[1:]
@@ -61,8 +56,12 @@ def _arguments(names: Iterable[str], words: list[Piece], span: Span, findings: F
             )
             return None
         if variable in found:
-            findings.add("E203", f"`?{name}` and `?{found[variable]}` are both `{variable}` in the rule", places[name],
-                         Note("the other one", places[found[variable]]))  # fmt: skip
+            findings.add(
+                "E203",
+                f"`?{name}` and `?{found[variable]}` are both `{variable}` in the rule",
+                places[name],
+                Note("the other one", places[found[variable]]),
+            )
             return None
         found[variable] = name
     return tuple(Var(variable, places[name]) for variable, name in found.items())

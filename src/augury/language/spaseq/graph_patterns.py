@@ -5,23 +5,16 @@ A filter of the outermost group that looks at another GPM is asked of the join o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from augury.algebra import sparql_algebra as p
 from augury.algebra.graph_queries import Expression, Gpm
 from augury.errors import Findings, Span, nearest
-from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.sparql_parser import (
-    CASTS,
-    Bindings,
-    GroupShape,
-    NotSparql,
-    expression_functions,
-    group_shape,
-)
+from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of, pattern_of
 from augury.language.spaseq.sparql_text import Clause, Prologue, clauses, closing, normal, variables, without
-from augury.language.spaseq.tokens import Piece, pieces
+from augury.language.spaseq.tokens import Piece, pieces_of
 
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 _CHANGING = {
@@ -32,83 +25,62 @@ _CHANGING = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """A GPM whose graph pattern is SPARQL: its words, and what follows from its shape."""
+    """A GPM whose graph pattern is SPARQL: its words, and what they say."""
 
     name: str
     streams: tuple[str, ...]
     words: tuple[Piece, ...]
-    shape: GroupShape
+    sparql: p.Pattern
     span: Span
 
     @property
-    def bindings(self) -> Bindings:
-        return self.shape.bindings
-
-    def place(self, piece: Piece) -> Span:
-        return Span(self.span.source, piece.start, piece.end)
+    def may_bind(self) -> frozenset[str]:
+        return p.may_bind(self.sparql)
 
 
-def read_pattern(define: t.Define, streams: tuple[str, ...], prologue: Prologue) -> Pattern | None:
-    """The graph pattern of a definition; None where it is wrong, which is reported."""
-    span, findings = define.pattern.span, prologue.findings
-    words = tuple(pieces(span.source.text, span.start, span.end))
-    if _refused(words, span, findings):
+def read_pattern(name: str, span: Span, streams: tuple[str, ...], prologue: Prologue) -> Pattern | None:
+    """The graph pattern of a GPM; None where it is wrong, which is reported."""
+    words = tuple(pieces_of(span))
+    if _refused(words, prologue.findings):
         return None
-    text = normal(words, prologue, span)
+    text = normal(words, prologue)
     if text is None:
         return None
     try:
-        shape = group_shape(text)
+        return Pattern(name, streams, words, pattern_of(text), span)
     except NotSparql as error:
-        report(error, span, findings)
+        report(error, span, prologue.findings)
         return None
-    if unknown_functions(shape.functions, words, span, prologue):
-        return None
-    return Pattern(define.name.text, streams, words, shape, span)
 
 
 def report(error: NotSparql, span: Span, findings: Findings) -> None:
-    place = span if error.piece is None else Span(span.source, error.piece.start, error.piece.end)
-    findings.add("E250", error.message, place, hint=error.hint)
+    findings.add("E250", error.message, span if error.piece is None else error.piece.span, hint=error.hint)
 
 
-def _refused(words: Sequence[Piece], span: Span, findings: Findings) -> bool:
+def _refused(words: Sequence[Piece], findings: Findings) -> bool:
     """Reports what SPARQL has and a GPM does not."""
     sound = len(findings.errors)
     for piece, after in zip(words, [*words[1:], words[-1]], strict=True):
-        place = Span(span.source, piece.start, piece.end)
+        place = piece.span
         if piece.is_word("SERVICE"):
-            findings.add("E250", "SERVICE would ask another machine, and a query asks none", place,
-                         hint="give its graph with --rdf, and read it with GRAPH")  # fmt: skip
+            hint = "give its graph with --rdf, and read it with GRAPH"
+            findings.add("E250", "SERVICE would ask another machine, and a query asks none", place, hint=hint)
         elif piece.is_word("SELECT"):
-            findings.add("E250", "a GPM has no query inside", place,
-                         hint="derive its answers by a query of its own: CONSTRUCT … INTO a stream")  # fmt: skip
+            hint = "derive its answers by a query of its own: CONSTRUCT … INTO a stream"
+            findings.add("E250", "a GPM has no query inside", place, hint=hint)
         elif piece.is_word(*AGGREGATES) and after.text == "(":
-            findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", place,
-                         hint="aggregates stand in SELECT, HAVING and ORDER BY, and range over the iterations of a `+`")  # fmt: skip
-    refuse_changing(words, span, findings)
+            hint = "aggregates stand in SELECT, HAVING and ORDER BY, and range over the iterations of a `+`"
+            findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", place, hint=hint)
+    refuse_changing(words, findings)
     return len(findings.errors) > sound
 
 
-def refuse_changing(words: Sequence[Piece], span: Span, findings: Findings) -> None:
+def refuse_changing(words: Sequence[Piece], findings: Findings) -> None:
     """Reports functions that give something else each time."""
     for piece, after in pairwise(words):
         if piece.is_word(*_CHANGING) and after.text == "(":
             word = piece.text.upper()
-            findings.add("E250", f"{word}() is not for queries over streams: {_CHANGING[word]}",
-                         Span(span.source, piece.start, piece.end))  # fmt: skip
-
-
-def unknown_functions(functions: Iterable[str], words: Sequence[Piece], span: Span, prologue: Prologue) -> bool:
-    """Reports functions, called by IRI, that are not there."""
-    unknown = set(functions) - CASTS
-    for piece, after in pairwise(words):
-        if piece.kind in ("iri", "pname") and after.text == "(" and unknown:
-            place = Span(span.source, piece.start, piece.end)
-            if prologue.iri(piece, place) in unknown:
-                prologue.findings.add("E250", f"there is no function {piece.text}", place,
-                                      hint="there are those of SPARQL 1.1, and the casts of XSD such as xsd:integer")  # fmt: skip
-    return bool(unknown)
+            findings.add("E250", f"{word}() is not for queries over streams: {_CHANGING[word]}", piece.span)
 
 
 # Filters
@@ -120,7 +92,7 @@ def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...]
     before = len(findings.errors)
     found = []
     for pattern in patterns:
-        others = frozenset(v for p in patterns if p is not pattern for v in p.bindings.may)
+        others = frozenset(v for other in patterns if other is not pattern for v in other.may_bind)
         gpm = _gpm(pattern, others, prologue)
         if gpm is not None:
             found.append(gpm)
@@ -129,14 +101,14 @@ def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...]
 
 def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | None:
     outermost = [c for c in clauses(pattern.words, "FILTER") if c.depth == 1]
-    foreign = others - pattern.bindings.surely
-    joined = [c for c in outermost if set(_seen(c.body)) & foreign]
+    certain = p.certainly_binds(pattern.sparql)
+    joined = [c for c in outermost if set(_seen(c.body)) & (others - certain)]
     findings = prologue.findings
     kept = without(pattern.words, joined)
     _check_scope(pattern, joined, others, findings)
     _check_minus(pattern, others, findings)
     filters = [_filter(clause, pattern, prologue) for clause in joined]
-    text = normal(kept, prologue, pattern.span)
+    text = normal(kept, prologue)
     if text is None:
         return None
     in_order = variables(pattern.words)
@@ -144,24 +116,24 @@ def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | 
         pattern.name,
         pattern.streams,
         text.text,
-        tuple(v for v in in_order if v in pattern.bindings.may),
-        tuple(v for v in in_order if v in pattern.bindings.surely),
+        tuple(v for v in in_order if v in pattern.may_bind),
+        tuple(v for v in in_order if v in certain),
         tuple(f for f in filters if f is not None),
-        pattern.shape.graphs,
+        tuple(dict.fromkeys(None if isinstance(g, p.Variable) else g.text for g in p.static_graphs(pattern.sparql))),
         pattern.span,
     )
 
 
 def _filter(clause: Clause, pattern: Pattern, prologue: Prologue) -> Expression | None:
-    text = normal(clause.body, prologue, pattern.span)
+    text = normal(clause.body, prologue)
     if text is None:
         return None
     try:
-        expression_functions(text)
+        expression_of(text)
     except NotSparql as error:
         report(error, pattern.span, prologue.findings)
         return None
-    return Expression(text.text, variables(clause.body), clause.span(pattern.span))
+    return Expression(text.text, variables(clause.body), clause.span)
 
 
 def _seen(words: Sequence[Piece]) -> tuple[str, ...]:
@@ -183,14 +155,14 @@ def _outside(words: Sequence[Piece]) -> list[Piece]:
 
 def _check_scope(pattern: Pattern, joined: list[Clause], others: frozenset[str], findings: Findings) -> None:
     """Reports expressions that look at variables which they cannot see."""
-    own = pattern.bindings.may
+    own = pattern.may_bind
     asked_on_join = {clause.pieces[0].start for clause in joined}
     for clause in clauses(pattern.words, "FILTER", "BIND", "EXISTS"):
         here = clause.pieces[0].start in asked_on_join
-        has_exists = any(p.is_word("EXISTS") for p in clause.pieces)
+        has_exists = any(piece.is_word("EXISTS") for piece in clause.pieces)
         if here and has_exists:
-            findings.add("E254", "a FILTER with EXISTS looks at another GPM", clause.span(pattern.span),
-                         hint="split it: one FILTER with EXISTS, another one on the other GPM")  # fmt: skip
+            hint = "split it: one FILTER with EXISTS, another one on the other GPM"
+            findings.add("E254", "a FILTER with EXISTS looks at another GPM", clause.span, hint=hint)
             continue
         inside = set(_inside_exists(clause)) if has_exists else set()
         for piece in clause.pieces:
@@ -208,9 +180,13 @@ def _check_minus(pattern: Pattern, others: frozenset[str], findings: Findings) -
     for clause in clauses(pattern.words, "MINUS"):
         for piece in clause.pieces:
             name = piece.text[1:]
-            if piece.kind == "var" and name in others - pattern.bindings.may and findings.sound(pattern.place(piece)):
-                findings.add("E254", f"`{piece.text}` is of another GPM, which MINUS does not see", pattern.place(piece),
-                             hint="if it is meant for itself, give it a name of its own")  # fmt: skip
+            if piece.kind == "var" and name in others - pattern.may_bind and findings.sound(piece.span):
+                findings.add(
+                    "E254",
+                    f"`{piece.text}` is of another GPM, which MINUS does not see",
+                    piece.span,
+                    hint="if it is meant for itself, give it a name of its own",
+                )
 
 
 def _inside_exists(clause: Clause) -> tuple[str, ...]:
@@ -237,12 +213,10 @@ def _hidden(clause: Clause, piece: Piece, pattern: Pattern, findings: Findings) 
         if what == "BIND"
         else "only a FILTER of the outermost group, without EXISTS, sees the GPMs before"
     )
-    findings.add(
-        "E254", f"`{piece.text}` is of another GPM, which {what} does not see", pattern.place(piece), hint=hint
-    )
+    findings.add("E254", f"`{piece.text}` is of another GPM, which {what} does not see", piece.span, hint=hint)
 
 
 def _unbound(piece: Piece, pattern: Pattern, known: Collection[str], findings: Findings) -> None:
     close = nearest(piece.text[1:], known)
     hint = f"did you mean `?{close}`?" if close else "a triple of this GPM, or of one before it, must have it"
-    findings.add("E301", f"nothing binds `{piece.text}`", pattern.place(piece), hint=hint)
+    findings.add("E301", f"nothing binds `{piece.text}`", piece.span, hint=hint)

@@ -27,12 +27,12 @@ from augury.algebra.graph_queries import (
 from augury.clock import MAX_TIME, UNITS, Timestamp, read_timestamp
 from augury.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern
+from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern, report
 from augury.language.spaseq.query_checks import check_sequence, warn_of
 from augury.language.spaseq.query_rows import Expressions, read_keys, read_rows
-from augury.language.spaseq.sparql_parser import NotSparql, template_triples
+from augury.language.spaseq.sparql_mistakes import NotSparql, template_triples
 from augury.language.spaseq.sparql_text import Prologue, normal
-from augury.language.spaseq.tokens import Piece, pieces
+from augury.language.spaseq.tokens import pieces_of
 
 _UNITS = {"SECOND": "SECONDS", "MINUTE": "MINUTES", "HOUR": "HOURS", "DAY": "DAYS", "EVENT": "EVENTS"}
 
@@ -75,7 +75,7 @@ class _Query:
     def _prologue(self) -> Prologue:
         prologue = Prologue(self.findings)
         for entry in self.tree.prologue:
-            iri = prologue.iri(Piece("iri", f"<{entry.iri}>", entry.span.start), entry.span)
+            iri = prologue.iri(f"<{entry.iri}>", entry.span)
             match entry:
                 case t.Base():
                     prologue.base = iri
@@ -86,16 +86,16 @@ class _Query:
         return prologue
 
     def _iri(self, text: t.IriText) -> str | None:
-        kind = "iri" if text.text.startswith("<") else "pname"
-        return self.prologue.iri(Piece(kind, text.text, text.span.start), text.span)
+        return self.prologue.iri(text.text, text.span)
 
     def _once(self, kind: type, word: str, hint: str) -> None:
         """Reports a clause that stands twice."""
         found = [c for c in (*self.tree.clauses, *self.tree.modifiers) if isinstance(c, kind)]
         for again in found[1:]:
-            self.findings.add(
-                "E258", f"{word} stands twice", again.span, Note("the other one", found[0].span), hint=hint
-            )
+            self._again("E258", f"{word} stands twice", again.span, found[0].span, hint)
+
+    def _again(self, code: str, message: str, span: Span, other: Span, hint: str | None = None) -> None:
+        self.findings.add(code, message, span, Note("the other one", other), hint=hint)
 
     def _streams(self) -> tuple[Stream, ...]:
         found: dict[str, Stream] = {}
@@ -103,13 +103,13 @@ class _Query:
         for clause in declared:
             iri = self._iri(clause.iri)
             if clause.name.text in found:
-                self.findings.add("E203", f"two streams are called `{clause.name.text}`", clause.name.span,
-                                  Note("the other one", found[clause.name.text].span))  # fmt: skip
+                name = clause.name
+                self._again("E203", f"two streams are called `{name.text}`", name.span, found[name.text].span)
             elif iri is not None:
                 found[clause.name.text] = Stream(clause.name.text, iri, clause.name.span)
         if not declared:
-            self.findings.add("E258", "the query reads no stream", t.first_word(self.tree.span),
-                              hint="declare one: FROM STREAM S1 <http://…>")  # fmt: skip
+            hint = "declare one: FROM STREAM S1 <http://…>"
+            self.findings.add("E258", "the query reads no stream", t.first_word(self.tree.span), hint=hint)
         return tuple(found.values())
 
     def _datasets(self) -> tuple[Dataset, ...]:
@@ -127,12 +127,13 @@ class _Query:
         count = int(within.count.text) if within.count.text.isdigit() else None
         if unit not in _UNITS.values():
             close = nearest(unit, _UNITS.values())
-            self.findings.add("E253", f"`{within.unit.text}` is no unit of a window", within.unit.span,
-                              hint=f"did you mean {close}?" if close else "there are SECONDS, MINUTES, HOURS, DAYS and EVENTS")  # fmt: skip
+            hint = f"did you mean {close}?" if close else "there are SECONDS, MINUTES, HOURS, DAYS and EVENTS"
+            self.findings.add("E253", f"`{within.unit.text}` is no unit of a window", within.unit.span, hint=hint)
             return None
         if count is None:
-            self.findings.add("E253", f"a window has a whole number of {unit}, not {within.count.text}", within.count.span,
-                              hint="write it in a smaller unit" if "." in within.count.text else None)  # fmt: skip
+            message = f"a window has a whole number of {unit}, not {within.count.text}"
+            smaller = "write it in a smaller unit" if "." in within.count.text else None
+            self.findings.add("E253", message, within.count.span, hint=smaller)
             return None
         if unit == "EVENTS":
             return self._events(within, count)
@@ -149,8 +150,8 @@ class _Query:
 
     def _events(self, within: t.Within, count: int) -> Window | None:
         if within.tumbling:
-            self.findings.add("E253", "a window of EVENTS does not tumble", within.span,
-                              hint="let it slide: leave TUMBLING away; or give it a length of time, such as 1 HOURS")  # fmt: skip
+            hint = "let it slide: leave TUMBLING away; or give it a length of time, such as 1 HOURS"
+            self.findings.add("E253", "a window of EVENTS does not tumble", within.span, hint=hint)
             return None
         if count == 0:
             self.findings.add("E253", "no match is made of no event", within.count.span, hint="write 1 EVENTS or more")
@@ -185,12 +186,10 @@ class _Query:
     def _items(self, patterns: list[Pattern]) -> tuple[Item, ...] | None:
         if len(self.tree.sequences) != 1:
             if not self.tree.sequences:
-                self.findings.add("E258", "the query has no SEQ", t.first_word(self.tree.span),
-                                  hint="say in which order the GPMs match: SEQ(A, B; C)")  # fmt: skip
+                hint = "say in which order the GPMs match: SEQ(A, B; C)"
+                self.findings.add("E258", "the query has no SEQ", t.first_word(self.tree.span), hint=hint)
             for again in self.tree.sequences[1:]:
-                self.findings.add(
-                    "E258", "SEQ stands twice", again.span, Note("the other one", self.tree.sequences[0].span)
-                )
+                self._again("E258", "SEQ stands twice", again.span, self.tree.sequences[0].span)
             return None
         known = {define.name.text for define in self.tree.defines}
         sound = True
@@ -211,8 +210,12 @@ class _Query:
         used = {name.text for item in self.tree.sequences[0].items for name in _names(item.operand)}
         for define in self.tree.defines:
             if define.name.text not in used and len({d.name.text for d in self.tree.defines}) == len(self.tree.defines):
-                self.findings.add("W320", f"the GPM `{define.name.text}` is not in the sequence", define.name.span,
-                                  hint=f"write {define.name.text} in SEQ(…), or leave its definition away")  # fmt: skip
+                self.findings.add(
+                    "W320",
+                    f"the GPM `{define.name.text}` is not in the sequence",
+                    define.name.span,
+                    hint=f"write {define.name.text} in SEQ(…), or leave its definition away",
+                )
 
     def _unknown(self, what: str, name: t.Name, known: Iterable[str], hint: str) -> None:
         close = nearest(name.text, known) or next((k for k in known if k.lower() == name.text.lower()), None)
@@ -228,14 +231,14 @@ class _Query:
         seen: dict[str, Span] = {}
         for define in self.tree.defines:
             if define.name.text in seen:
-                self.findings.add("E203", f"two GPMs are called `{define.name.text}`", define.name.span,
-                                  Note("the other one", seen[define.name.text]))  # fmt: skip
+                own = define.name
+                self._again("E203", f"two GPMs are called `{own.text}`", own.span, seen[own.text])
             seen.setdefault(define.name.text, define.name.span)
             for name in define.streams:
                 if declared and name.text not in declared:
                     self._unknown("stream", name, declared, f"declare it: FROM STREAM {name.text} <http://…>")
             on = tuple(dict.fromkeys(iris[n.text] for n in define.streams if n.text in iris))
-            pattern = read_pattern(define, on, self.prologue)
+            pattern = read_pattern(define.name.text, define.pattern.span, on, self.prologue)
             if pattern is not None:
                 found.append(pattern)
         return found
@@ -271,8 +274,7 @@ class _Query:
             if column is None:
                 return None
             if column.name in found:
-                self.findings.add("E203", f"two columns are called `?{column.name}`", part.span,
-                                  Note("the other one", found[column.name].span))  # fmt: skip
+                self._again("E203", f"two columns are called `?{column.name}`", part.span, found[column.name].span)
             found[column.name] = column
         return Select(tuple(found.values()), bool(clause.distinct))
 
@@ -281,16 +283,15 @@ class _Query:
 
     def _construct(self, clause: t.ConstructClause, expressions: Expressions) -> Construct | None:
         span = clause.template.span
-        words = list(pieces(span.source.text, span.start, span.end))
-        template = normal(words, self.prologue, span)
+        words = pieces_of(span)
+        template = normal(words, self.prologue)
         stream = f"urn:augury:{self.name}" if clause.into is None else self._iri(clause.into)
         if template is None or stream is None:
             return None
         try:
             triples = template_triples(template)
         except NotSparql as error:
-            place = span if error.piece is None else Span(span.source, error.piece.start, error.piece.end)
-            self.findings.add("E250", error.message, place, hint=error.hint)
+            report(error, span, self.findings)
             return None
         if not triples:
             self.findings.add(
@@ -299,7 +300,7 @@ class _Query:
             return None
         for piece in words:
             if piece.kind == "var":
-                expressions.sees(piece.text[1:], Span(span.source, piece.start, piece.end))
+                expressions.sees(piece.text[1:], piece.span)
         return Construct(tuple(triples), stream)
 
 

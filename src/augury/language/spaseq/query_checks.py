@@ -21,7 +21,7 @@ from augury.clock import Kind, Timestamp
 from augury.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.query_tree import first_word
-from augury.language.spaseq.tokens import pieces
+from augury.language.spaseq.tokens import pieces_of
 
 
 def check_sequence(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> None:
@@ -35,15 +35,15 @@ def _check_ends(query: GraphQuery, findings: Findings) -> None:
     first = query.items[0]
     if first.quantifier in ("!", "?"):
         what = "an absence" if first.quantifier == "!" else "something that may be missing"
-        findings.add("E251", f"a sequence does not begin with {what}", first.span,
-                     hint="begin with what is there for sure: nothing says since when to look")  # fmt: skip
+        hint = "begin with what is there for sure: nothing says since when to look"
+        findings.add("E251", f"a sequence does not begin with {what}", first.span, hint=hint)
     if not any(item.quantifier in ("", "+") for item in query.items):
         return
     for reading in readings(query.items):
         for item in reading.absent[-1:]:
             if not isinstance(query.window, Sliding | Tumbling):
-                findings.add("E252", f"nothing says how long {item.span.quoted} must stay away", item.span,
-                             hint="give the query a window of time: WITHIN 30 MINUTES")  # fmt: skip
+                hint = "give the query a window of time: WITHIN 30 MINUTES"
+                findings.add("E252", f"nothing says how long {item.span.quoted} must stay away", item.span, hint=hint)
 
 
 def _check_filters(query: GraphQuery, findings: Findings) -> None:
@@ -57,12 +57,16 @@ def _check_filters(query: GraphQuery, findings: Findings) -> None:
                     if name in seen or name in gpm.variables:
                         continue
                     if name in _absent(query):
-                        findings.add("E301", f"nothing binds `?{name}`", _variable(condition.span, name),
-                                     hint="it is of a GPM with `!`, which is not there in a match")  # fmt: skip
+                        hint = "it is of a GPM with `!`, which is not there in a match"
+                        findings.add("E301", f"nothing binds `?{name}`", _variable(condition.span, name), hint=hint)
                     else:
-                        findings.add("E254", f"`?{name}` has no value yet when `{gpm.name}` is matched",
-                                     _variable(condition.span, name), Note("matched here", use.span),
-                                     hint="a FILTER sees the GPMs that come before its own in SEQ; write it in the later one")  # fmt: skip
+                        findings.add(
+                            "E254",
+                            f"`?{name}` has no value yet when `{gpm.name}` is matched",
+                            _variable(condition.span, name),
+                            Note("matched here", use.span),
+                            hint="a FILTER sees the GPMs that come before its own in SEQ; write it in the later one",
+                        )
         if item.quantifier != "!":
             before.update(may_bind(item.operand, query))
 
@@ -87,9 +91,7 @@ def _before(operand: Operand, seen: frozenset[str], query: GraphQuery) -> Iterat
 
 
 def _variable(span: Span, name: str) -> Span:
-    found = (p for p in pieces(span.source.text, span.start, span.end) if p.kind == "var" and p.text[1:] == name)
-    piece = next(found, None)
-    return span if piece is None else Span(span.source, piece.start, piece.end)
+    return next((p.span for p in pieces_of(span) if p.kind == "var" and p.text[1:] == name), span)
 
 
 def _check_partition(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> None:
@@ -98,14 +100,18 @@ def _check_partition(query: GraphQuery, tree: t.QueryTree, findings: Findings) -
     for variable in clause.variables if clause else ():
         if variable.text not in known:
             close = nearest(variable.text, known)
-            findings.add("E301", f"nothing binds `?{variable.text}`", variable.span,
-                         hint=f"did you mean `?{close}`?" if close else "a GPM of the sequence must have it")  # fmt: skip
+            hint = f"did you mean `?{close}`?" if close else "a GPM of the sequence must have it"
+            findings.add("E301", f"nothing binds `?{variable.text}`", variable.span, hint=hint)
             continue
         for item in query.items:
             if item.quantifier != "!" and variable.text not in surely_binds(item.operand, query):
-                findings.add("E255", f"`?{variable.text}` divides the streams, but {item.span.quoted} does not always bind it",
-                             variable.span, Note("matched here", item.span),
-                             hint="every GPM that is matched must have it, and not only in an OPTIONAL or one side of a UNION or `|`")  # fmt: skip
+                findings.add(
+                    "E255",
+                    f"`?{variable.text}` divides the streams, but {item.span.quoted} does not always bind it",
+                    variable.span,
+                    Note("matched here", item.span),
+                    hint="every GPM that is matched must have it, and not only in an OPTIONAL or one side of a UNION or `|`",
+                )
 
 
 def check_origin(query: GraphQuery, clock: Kind, findings: Findings) -> None:
@@ -114,22 +120,34 @@ def check_origin(query: GraphQuery, clock: Kind, findings: Findings) -> None:
     if not isinstance(window, Tumbling) or window.origin is None:
         return
     if clock == "timestamp" and isinstance(window.origin, int):
-        findings.add("E601", f"the windows begin at {window.origin}, but times are timestamps", window.span,
-                     hint='write a time: FROM "2026-01-31T10:00:00Z"')  # fmt: skip
+        hint = 'write a time: FROM "2026-01-31T10:00:00Z"'
+        findings.add("E601", f"the windows begin at {window.origin}, but times are timestamps", window.span, hint=hint)
     elif clock == "logical" and isinstance(window.origin, Timestamp):
-        findings.add("E601", f"the windows begin at {window.origin}, but times are those of a logical clock", window.span,
-                     hint="write a time point: FROM 5")  # fmt: skip
+        findings.add(
+            "E601",
+            f"the windows begin at {window.origin}, but times are those of a logical clock",
+            window.span,
+            hint="write a time point: FROM 5",
+        )
 
 
 def warn_of(query: GraphQuery, findings: Findings) -> None:
     """What is allowed, and hardly meant."""
     if query.window is None and len(query.items) > 1:
-        findings.add("W304", "the query has no WITHIN, so that it remembers every event for ever",
-                     first_word(query.span), hint="give it a window: WITHIN 30 MINUTES")  # fmt: skip
+        findings.add(
+            "W304",
+            "the query has no WITHIN, so that it remembers every event for ever",
+            first_word(query.span),
+            hint="give it a window: WITHIN 30 MINUTES",
+        )
     for item, after in zip(query.items, query.items[1:], strict=False):
         if item.quantifier == "!" and _directly(item, after) and not query.partition:
-            findings.add("W321", f"{item.span.quoted} is always absent: nothing lies between events that are contiguous", item.span,
-                         hint="let the item after it stand behind `;` or `:`")  # fmt: skip
+            findings.add(
+                "W321",
+                f"{item.span.quoted} is always absent: nothing lies between events that are contiguous",
+                item.span,
+                hint="let the item after it stand behind `;` or `:`",
+            )
 
 
 def _directly(item: Item, after: Item) -> bool:

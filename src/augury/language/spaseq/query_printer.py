@@ -7,7 +7,7 @@ from typing import assert_never
 
 from augury.errors import Span
 from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.tokens import Piece, pieces
+from augury.language.spaseq.tokens import Piece, pieces_of
 
 WIDTH = 100
 INDENT = "  "
@@ -174,8 +174,7 @@ def _key(key: t.Key) -> str:
 def _expression(part: t.Name | t.Sparql) -> str:
     if isinstance(part, t.Name):
         return f"?{part.text}"
-    words = list(pieces(part.span.source.text, part.span.start, part.span.end))
-    return "".join(_spaced(words))
+    return "".join(_spaced(pieces_of(part.span)))
 
 
 def _spaced(words: Sequence[Piece]) -> Iterator[str]:
@@ -191,7 +190,7 @@ def _spaced(words: Sequence[Piece]) -> Iterator[str]:
 
 def group_lines(span: Span) -> list[str]:
     """A graph pattern, or a template, on lines of its own: a triple each, groups indented."""
-    return _Group(list(pieces(span.source.text, span.start, span.end, comments=True))).lines()
+    return _Group(pieces_of(span, comments=True)).lines()
 
 
 def _short(lines: list[str]) -> list[str]:

@@ -37,8 +37,13 @@ def read_queries(sources: Iterable[Source], findings: Findings) -> tuple[GraphQu
         if query is None:
             findings.unread.add(name)
         elif name in found:
-            findings.add("E203", f"two queries are called `{name}`", first_word(query.span),
-                         Note("the other one", first_word(found[name].span)), hint="a query is called as its file")  # fmt: skip
+            findings.add(
+                "E203",
+                f"two queries are called `{name}`",
+                first_word(query.span),
+                Note("the other one", first_word(found[name].span)),
+                hint="a query is called as its file",
+            )
         else:
             found[name] = query
     return tuple(found.values())
@@ -67,9 +72,13 @@ def _report_cycle(queries: list[GraphQuery], findings: Findings) -> None:
             break
         way.append(before)
     shown = [f"{q.name} reads {q_before.predicate[0]}" for q, q_before in zip(way, [*way[1:], way[0]], strict=True)]
-    findings.add("E257", "the query reads what it constructs" if len(way) == 1 else "queries construct what they read, round and round",
-                 first_word(way[0].span), Note("the way round: " + ", ".join(shown)),
-                 hint="construct into a stream of its own")  # fmt: skip
+    findings.add(
+        "E257",
+        "the query reads what it constructs" if len(way) == 1 else "queries construct what they read, round and round",
+        first_word(way[0].span),
+        Note("the way round: " + ", ".join(shown)),
+        hint="construct into a stream of its own",
+    )
 
 
 def declared_by(queries: Iterable[GraphQuery]) -> Mapping[str, tuple[Attribute, ...]]:

@@ -14,7 +14,7 @@ from lark.visitors import Transformer_NonRecursive, v_args
 from augury.errors import Findings, Note, Source, Span
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.query_errors import explain_query
-from augury.language.spaseq.tokens import GivenTokens, Words, pieces, words
+from augury.language.spaseq.tokens import GivenTokens, Words, pieces_of, words
 
 
 @cache
@@ -70,7 +70,7 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
         return t.Name(str(token)[1:] if token.type == "VAR" else str(token), self._at(token))
 
     def _sparql(self, span: Span) -> t.Sparql:
-        return t.Sparql(tuple(p.written for p in pieces(self.source.text, span.start, span.end)), span)
+        return t.Sparql(tuple(p.written for p in pieces_of(span)), span)
 
     def _expression(self, token: Token) -> t.Name | t.Sparql:
         return self._name(token) if token.type == "VAR" else self._sparql(self._at(token))

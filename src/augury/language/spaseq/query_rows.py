@@ -21,10 +21,10 @@ from augury.algebra.graph_queries import (
 )
 from augury.errors import Note, Span, nearest
 from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.graph_patterns import AGGREGATES, refuse_changing, report, unknown_functions
-from augury.language.spaseq.sparql_parser import NotSparql, expression_functions
+from augury.language.spaseq.graph_patterns import AGGREGATES, refuse_changing, report
+from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of
 from augury.language.spaseq.sparql_text import Prologue, closing, normal, variables
-from augury.language.spaseq.tokens import Piece, pieces
+from augury.language.spaseq.tokens import Piece, pieces_of
 
 MADE = "·"  # in the names of variables that stand for aggregates and keys: none that is written has it
 
@@ -55,7 +55,7 @@ class Expressions:
         """`?v`, or `(expression AS ?v)`; a key of GROUP BY may go without a name."""
         if isinstance(part, t.Name):
             return Column(part.text, None, part.span) if self.sees(part.text, part.span) else None
-        words = _words(part.span)
+        words = pieces_of(part.span)
         inner = words[1:-1] if words[0].text == "(" else words
         named = len(inner) > 2 and inner[-2].is_word("AS") and inner[-1].kind == "var"
         if not named and place == "SELECT":
@@ -67,7 +67,7 @@ class Expressions:
         if expression is None:
             return None
         name = inner[-1].text[1:] if named else f"key{MADE}{len(self.named) + 1}"
-        at = _at(part.span, inner[-1]) if named else part.span
+        at = inner[-1].span if named else part.span
         if name in self.bound or name in self.named:
             self._report("E203", f"`?{name}` has a value already", at, hint="give the expression another name")
             return None
@@ -75,7 +75,7 @@ class Expressions:
         return Column(name, expression, part.span)
 
     def condition(self, part: t.Sparql) -> Expression | None:
-        words = _words(part.span)
+        words = pieces_of(part.span)
         return self.expression(
             words[1:-1] if words[0].text == "(" and closing(words, 0) == len(words) - 1 else words, part.span
         )
@@ -91,23 +91,22 @@ class Expressions:
     def expression(self, words: Sequence[Piece], span: Span, aggregates: bool = True) -> Expression | None:
         """An expression, its aggregates taken out; None where it is wrong, which is reported."""
         before = len(self.prologue.findings.errors)
-        refuse_changing(words, span, self.prologue.findings)
+        refuse_changing(words, self.prologue.findings)
         for piece in words:
             if piece.is_word("EXISTS"):
-                self._report("E250", "EXISTS stands in a GPM, which has a graph to look at", _at(span, piece))
+                self._report("E250", "EXISTS stands in a GPM, which has a graph to look at", piece.span)
         plain = self._without_aggregates(words, span, aggregates)
-        text = normal(plain, self.prologue, span) if plain else None
+        text = normal(plain, self.prologue) if plain else None
         if text is None or len(self.prologue.findings.errors) > before:
             return None
         try:
-            functions = expression_functions(text)
+            expression_of(text)
         except NotSparql as error:
             report(error, span, self.prologue.findings)
             return None
-        unknown_functions(functions, words, span, self.prologue)
         for piece in plain:
             if piece.kind == "var" and MADE not in piece.text:
-                self.sees(piece.text[1:], _at(span, piece))
+                self.sees(piece.text[1:], piece.span)
         if len(self.prologue.findings.errors) > before:
             return None
         return Expression(text.text, variables(plain), span)
@@ -121,7 +120,7 @@ class Expressions:
             if piece.is_word(*AGGREGATES) and at + 1 < len(words) and words[at + 1].text == "(":
                 end = closing(words, at + 1)
                 name = self._aggregate(words[at : end + 1], span, allowed)
-                kept.append(Piece("var", f"?{name}", piece.start, piece.lines))
+                kept.append(replace(piece, kind="var", text=f"?{name}"))
                 at = end + 1
             else:
                 kept.append(piece)
@@ -130,7 +129,7 @@ class Expressions:
 
     def _aggregate(self, words: Sequence[Piece], span: Span, allowed: bool) -> str:
         """The variable that stands for an aggregate."""
-        at = Span(span.source, words[0].start, words[-1].end)
+        at = words[0].span.to(words[-1].span)
         function = words[0].text.upper()
         inner = list(words[2:-1])
         distinct = bool(inner) and inner[0].is_word("DISTINCT")
@@ -174,13 +173,17 @@ class Expressions:
         """The `+` whose iterations an aggregate ranges over."""
         items = [n for n, own in self.iterated.items() if own & set(of.variables)]
         if len(items) > 1:
-            self._report("E256", "an aggregate ranges over the iterations of one `+`, and this one has variables of two", at,
-                         *(Note("one of them", self.shape.items[n].span) for n in items))  # fmt: skip
+            self._report(
+                "E256",
+                "an aggregate ranges over the iterations of one `+`, and this one has variables of two",
+                at,
+                *(Note("one of them", self.shape.items[n].span) for n in items),
+            )
         elif not items and not self.keys:
             shown = ", ".join(f"`?{v}`" for v in of.variables) or "this"
             what = "have one value each" if len(of.variables) > 1 else "has one value"
-            self._report("W322", f"{shown} {what} in a match, so there is nothing to aggregate", at,
-                         hint="an aggregate ranges over the iterations of the `+` that binds its variables")  # fmt: skip
+            hint = "an aggregate ranges over the iterations of the `+` that binds its variables"
+            self._report("W322", f"{shown} {what} in a match, so there is nothing to aggregate", at, hint=hint)
         return items[0] if items else None
 
     def sees(self, name: str, span: Span) -> bool:
@@ -205,15 +208,18 @@ class Expressions:
         stars = [a for a in self.aggregates if a.of is None]
         if not rows.group_by:
             for star in stars:
-                self._report("E256", "COUNT(*) does not say what it counts", star.span,
-                             hint="count a variable that the `+` binds: COUNT(?x)")  # fmt: skip
+                hint = "count a variable that the `+` binds: COUNT(?x)"
+                self._report("E256", "COUNT(*) does not say what it counts", star.span, hint=hint)
             return rows, tuple(self.aggregates)
         by_key = {v for key in rows.group_by for v in (key.expression.variables if key.expression else (key.name,))}
         items = {n for n, names in self.iterated.items() if names & by_key}
         items |= {a.item for a in self.aggregates if a.item is not None}
         if len(items) > 1:
-            self._report("E256", "GROUP BY groups the iterations of one `+`, and this query has variables of two there",
-                         rows.group_by[0].span)  # fmt: skip
+            self._report(
+                "E256",
+                "GROUP BY groups the iterations of one `+`, and this query has variables of two there",
+                rows.group_by[0].span,
+            )
         item = min(items, default=None)
         self._check_grouped(rows, item)
         return replace(rows, item=item), tuple(replace(a, item=item) for a in self.aggregates)
@@ -223,8 +229,8 @@ class Expressions:
         several = self.iterated.get(item, set()) if item is not None else set()
         for name, span in self.used:
             if name in several and name not in self.keys:
-                self._report("E256", f"`?{name}` has several values in a group", span,
-                             hint=f"group by it, or aggregate it: MAX(?{name}), SAMPLE(?{name}) …")  # fmt: skip
+                hint = f"group by it, or aggregate it: MAX(?{name}), SAMPLE(?{name}) …"
+                self._report("E256", f"`?{name}` has several values in a group", span, hint=hint)
 
 
 def read_keys(modifiers: Sequence[t.Modifier], expressions: Expressions) -> tuple[Column, ...] | None:
@@ -259,16 +265,8 @@ def read_rows(modifiers: Sequence[t.Modifier], keys: tuple[Column, ...], express
                 if limit is None:
                     findings.add("E101", f"LIMIT takes a whole number, not {modifier.count.text}", modifier.count.span)
             case t.Offset():
-                findings.add("E258", "queries over streams have no OFFSET", modifier.span,
-                             hint="LIMIT takes the first rows of each match, in the order of ORDER BY")  # fmt: skip
+                hint = "LIMIT takes the first rows of each match, in the order of ORDER BY"
+                findings.add("E258", "queries over streams have no OFFSET", modifier.span, hint=hint)
     if len(findings.errors) > before:
         return None
     return Rows(keys, None, tuple(c for c in having if c), tuple(o for o in order if o), limit)
-
-
-def _words(span: Span) -> list[Piece]:
-    return list(pieces(span.source.text, span.start, span.end))
-
-
-def _at(span: Span, piece: Piece) -> Span:
-    return Span(span.source, piece.start, piece.end)

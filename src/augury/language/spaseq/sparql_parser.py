@@ -1,57 +1,60 @@
-"""What rdflib's parser says of SPARQL: whether it is, where it is not, and which variables a graph pattern binds."""
+"""Graph patterns and expressions from the text of SPARQL: rdflib reads it, its tree becomes our own nodes.
+
+A mistake is a `PatternError` with the offset at which it stands in the text.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import lru_cache, reduce
+from threading import Lock
 from typing import Any
 
-from augury.errors import RunError, misspelt
-from augury.language.spaseq.sparql_text import Normal, closing
-from augury.language.spaseq.tokens import Piece
+from augury.algebra import sparql_algebra as p
+from augury.algebra.sparql_algebra import Expression, Pattern, RdfTerm, Variable
+from augury.errors import RunError, nearest
+from augury.model import Iri
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-CASTS = {XSD + name for name in ("string", "boolean", "double", "float", "decimal", "integer", "dateTime")}
-_KEYWORDS = ("FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "EXISTS", "SERVICE")
+_ESCAPE = re.compile(r"\\u([0-9a-f]{4}(?:[0-9a-f]{4})?)", re.IGNORECASE)
+_SKIPPED = re.compile(r"""<[^<>"{}|^`\\\s]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*""")
+REFUSED = dict.fromkeys(
+    ("NOW", "RAND", "UUID", "STRUUID", "BNODE"), "an answer must be the same whenever it is worked out"
+)
+CASTS = {p.XSD + name for name in ("string", "boolean", "double", "float", "decimal", "integer", "dateTime")}
+_LOCK = Lock()  # rdflib's parser keeps state while it reads
 
 
-class NotSparql(Exception):
-    """SPARQL that cannot be read: the piece at which, what is wrong, and what to do."""
+class PatternError(Exception):
+    """What is wrong with a pattern or an expression, and at which character of its text; -1 where that is not known."""
 
-    def __init__(self, piece: Piece | None, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, offset: int = -1, hint: str = "") -> None:
         super().__init__(message)
-        self.piece, self.message, self.hint = piece, message, hint
+        self.message, self.offset, self.hint = message, offset, hint
 
 
-@dataclass(frozen=True)
-class Bindings:
-    """The variables that a graph pattern may bind, and those that every solution of it binds."""
-
-    may: frozenset[str]
-    surely: frozenset[str]
-
-    def __and__(self, other: Bindings) -> Bindings:
-        return Bindings(self.may | other.may, self.surely | other.surely)
-
-    def __or__(self, other: Bindings) -> Bindings:
-        return Bindings(self.may | other.may, self.surely & other.surely)
-
-    def perhaps(self) -> Bindings:
-        return Bindings(self.may, frozenset())
+class Malformed(PatternError):
+    """The text does not follow the grammar from a character on."""
 
 
-NOTHING = Bindings(frozenset(), frozenset())
+class NoFunction(PatternError):
+    """A function is called by an IRI that stands for none."""
+
+    def __init__(self, iri: str, offset: int) -> None:
+        super().__init__(f"there is no function <{iri}>", offset)
+        self.iri = iri
 
 
-@dataclass(frozen=True)
-class GroupShape:
-    """What follows from a graph pattern: what it binds, the static graphs that it reads, and the functions that it calls."""
-
-    bindings: Bindings
-    graphs: tuple[str | None, ...]
-    functions: frozenset[str]
+def sparql() -> Any:
+    """What rdflib has for SPARQL."""
+    try:
+        import rdflib.plugins.sparql.algebra
+        import rdflib.plugins.sparql.parser
+    except ImportError:
+        raise RunError("SPARQL is read with rdflib, which is not installed", "pip install 'augury[rdf]'") from None
+    return rdflib.plugins.sparql
 
 
 @contextmanager
@@ -68,188 +71,292 @@ def as_written() -> Iterator[None]:
         rdflib.NORMALIZE_LITERALS = before
 
 
-def sparql() -> Any:
-    """The parser of rdflib."""
-    try:
-        import rdflib.plugins.sparql.algebra
-        import rdflib.plugins.sparql.parser
-    except ImportError:
-        raise RunError("SPAseQ needs rdflib", hint="pip install 'augury[rdf]'") from None
-    return rdflib.plugins.sparql
+def algebra_of(query: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Any:
+    """The algebra of rdflib for a query."""
+    found = sparql()
+    with _LOCK, as_written():
+        tree = found.parser.parseQuery(query)
+        return found.algebra.translateQuery(tree, base=base, initNs=dict(prefixes)).algebra
 
 
-def algebra_of(text: str) -> Any:
-    """The algebra of a query that selects all variables of a group."""
-    with as_written():
-        found = sparql()
-        return found.algebra.translateQuery(found.parser.parseQuery(f"SELECT * WHERE {text}")).algebra
+def read_pattern(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Pattern:
+    """The pattern of a group, `{ … }` with its braces."""
+    return _pattern_of(text, tuple(prefixes.items()), base)
 
 
-def group_shape(group: Normal) -> GroupShape:
-    """What follows from a graph pattern; raises NotSparql where it is none."""
-    text = group.text
-    prefix = "SELECT * WHERE "
-    try:
-        algebra = algebra_of(text)
-    except Exception as error:
-        raise _group_mistake(group, error, len(prefix)) from None
-    graphs: dict[str | None, None] = {}
-    functions: set[str] = set()
-    for part in _parts(algebra):
-        if part.name == "Graph":
-            graphs[None if _is_variable(part.term) else str(part.term)] = None
-        elif part.name == "Function":
-            functions.add(str(part.iri))
-    return GroupShape(_bound(algebra.p.p), tuple(graphs), frozenset(functions))
+@lru_cache(256)  # programs, and sessions of one program, are made anew, and to parse SPARQL takes long
+def _pattern_of(text: str, prefixes: tuple[tuple[str, str], ...], base: str | None) -> Pattern:
+    return _Reading(text, dict(prefixes), base).pattern()
 
 
-def expression_functions(expression: Normal) -> frozenset[str]:
-    """The functions, by IRI, that an expression calls; raises NotSparql where it is none."""
-    try:
-        with as_written():
-            tree = sparql().parser.Expression.parse_string(expression.text, parse_all=True)
-    except RunError:
-        raise
-    except Exception as error:
-        raise _expression_mistake(expression, error) from None
-    return frozenset(str(part.iri) for part in _parts(tree[0]) if part.name == "Function")
+def read_expression(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Expression:
+    """The expression that a text is, such as `?p * 1.1 > ?q`."""
+    return _Reading(text, prefixes, base).expression()
 
 
-def template_triples(template: Normal) -> list[tuple[str, str, str]]:
-    """The triples of a template of CONSTRUCT: `?v`, `_:b`, or terms of N-Triples; raises NotSparql where it is none."""
-    prefix = "CONSTRUCT "
-    try:
-        with as_written():
-            found = sparql()
-            query = found.parser.parseQuery(f"{prefix}{template.text} WHERE {{}}")
-            triples = found.algebra.translateQuery(query).algebra.template
-    except RunError:
-        raise
-    except Exception as error:
-        raise _group_mistake(template, error, len(prefix)) from None
-    names: dict[str, str] = {}
+class _Reading:
+    """One text on its way."""
 
-    def shown(term: Any) -> str:
-        if type(term).__name__ == "BNode":
-            return "_:" + names.setdefault(str(term), f"b{len(names)}")
-        return str(term.n3())
+    def __init__(self, text: str, prefixes: Mapping[str, str], base: str | None) -> None:
+        self.text, self.prefixes, self.base = text, prefixes, base
+        self.blanks: dict[str, Variable] = {}
 
-    return [(shown(s), shown(p), shown(o)) for s, p, o in triples or ()]
+    def pattern(self) -> Pattern:
+        query = self._read("SELECT * WHERE ", "")
+        return simplified(self._pattern(query.p.p if query.p.name == "Project" else query.p))
 
+    def expression(self) -> Expression:
+        query = self._read("SELECT * WHERE { BIND(", "\nAS ?it) }")
+        return self._expression(query.p.p.expr)
 
-def _parts(tree: Any) -> Iterator[Any]:
-    """The tree of rdflib's parser or algebra and all parts of it that have a name."""
-    if hasattr(tree, "name") and hasattr(tree, "items"):
-        yield tree
-        for key, value in tree.items():
-            if key != "_vars":
-                yield from _parts(value)
-    elif isinstance(tree, list | tuple) or type(tree).__name__ == "ParseResults":
-        for part in tree:
-            yield from _parts(part)
+    def _read(self, before: str, after: str) -> Any:
+        """The algebra of a query that has the text inside."""
+        try:
+            return algebra_of(before + self.text + after, self.prefixes, self.base)
+        except RunError:
+            raise
+        except RecursionError:
+            raise PatternError("is nested too deeply", 0) from None
+        except Exception as error:  # rdflib raises bare ones where it translates
+            if hasattr(error, "loc"):
+                raise self._malformed(error.loc - len(before)) from None
+            raise self._refused(str(error)) from None
 
+    def _malformed(self, at: int) -> PatternError:
+        at = _offset_before_escapes(self.text, at)
+        word = re.match(r"[\w:?$]+|\S", self.text[at:])
+        found = f"`{word[0]}`" if word else "the end"
+        return Malformed(f"is no SPARQL from {found} on", at)
 
-def _is_variable(term: Any) -> bool:
-    return type(term).__name__ == "Variable"
-
-
-def _bound(part: Any) -> Bindings:
-    """The variables of a part of the algebra: what it may bind, and what it always binds."""
-    match part.name:
-        case "BGP":
-            found = frozenset(str(t) for triple in part.triples for t in triple if _is_variable(t))
-            return Bindings(found, found)
-        case "Join":
-            return _bound(part.p1) & _bound(part.p2)
-        case "LeftJoin":
-            return _bound(part.p1) & _bound(part.p2).perhaps()
-        case "Union":
-            return _bound(part.p1) | _bound(part.p2)
-        case "Minus":
-            return _bound(part.p1)
-        case "Filter":
-            return _bound(part.p)
-        case "Extend":
-            return _bound(part.p) & Bindings(frozenset({str(part.var)}), frozenset())
-        case "Graph":
-            name = frozenset({str(part.term)} if _is_variable(part.term) else ())
-            return _bound(part.p) & Bindings(name, name)
-        case "ToMultiSet" if part.p.name == "values":
-            rows = [{str(v) for v, term in row.items() if term != "UNDEF"} for row in part.p.res]
-            names = frozenset(str(v) for row in part.p.res for v in row)
-            return Bindings(names, names.intersection(*rows) if rows else names)
-    return NOTHING
-
-
-# Mistakes
-
-
-def _group_mistake(group: Normal, error: Exception, before: int) -> NotSparql:
-    if isinstance(error, RunError):
-        raise error
-    place = getattr(error, "loc", None)
-    if place is None:  # a mistake that the grammar allows, such as a variable that is bound twice
-        return NotSparql(None, f"this is not SPARQL: {_sentence(error)}")
-    piece = group.at(place - before)
-    if piece is None:
-        return NotSparql(None, "this graph pattern is not SPARQL: it ends too early")
-    close = (
-        misspelt(piece.text.upper(), _KEYWORDS)
-        if piece.kind == "word" and piece.text.upper() not in _KEYWORDS
-        else None
-    )
-    if close:
-        return NotSparql(piece, f"`{piece.text}` is no word of SPARQL", hint=f"did you mean {close}?")
-    if piece.is_word("FILTER"):
-        return _filter_mistake(group, piece)
-    if piece.is_word("BIND"):
-        return NotSparql(piece, "this BIND is not SPARQL", hint="it is written BIND(expression AS ?variable)")
-    hint = (
-        "a triple is `subject predicate object .`" if piece.kind in ("var", "iri", "pname", "blank", "string") else None
-    )
-    return NotSparql(piece, f"not SPARQL from `{piece.text}` on", hint=hint)
-
-
-def _filter_mistake(group: Normal, piece: Piece) -> NotSparql:
-    """Reads the expression of a FILTER alone, whose mistake has a place of its own."""
-    number = next(n for n, (_, _, p) in enumerate(group.places) if p is piece)
-    rest = group.places[number + 1 :]
-    if not rest or rest[0][2].text != "(":
-        if not rest or rest[0][2].kind == "var":
-            return NotSparql(
-                piece, "this FILTER is not SPARQL", hint="its condition stands in parentheses: FILTER(?x > 3)"
-            )
-        return NotSparql(piece, "this FILTER is not SPARQL")
-    inner = rest[1 : closing([p for _, _, p in rest], 0)]
-    if not inner:
-        return NotSparql(piece, "this FILTER has no condition", hint="it is written FILTER(?x > 3)")
-    start, stop = inner[0][0], inner[-1][1]
-    part = Normal(group.text[start:stop], tuple((a - start, b - start, p) for a, b, p in inner))
-    try:
-        expression_functions(part)
-    except NotSparql as mistake:
-        return mistake
-    return NotSparql(piece, "not SPARQL from this FILTER on")
-
-
-def _expression_mistake(expression: Normal, error: Exception) -> NotSparql:
-    place = getattr(error, "loc", None)
-    if place is None:
-        return NotSparql(None, f"this expression is not SPARQL: {_sentence(error)}")
-    piece = expression.at(place)
-    if piece is None:
-        last = expression.places[-1][2] if expression.places else None
-        return NotSparql(last, "this expression is not SPARQL: it ends too early")
-    number = next(n for n, (_, _, p) in enumerate(expression.places) if p is piece)
-    before = expression.places[number - 1][2] if number else None
-    if piece.text == "(" and before is not None and before.kind == "word":
-        return NotSparql(
-            before, f"SPARQL has no function `{before.text}`", hint="functions of your own are called by their IRI"
+    def _refused(self, message: str) -> PatternError:
+        unknown = re.match(r"Unknown namespace prefix ?: ?(.*)", message)
+        if unknown is None:
+            return PatternError(f"is no SPARQL: {message}", 0)
+        name = unknown[1].strip()
+        bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
+        place = re.search(rf"(?<![\w.-]){re.escape(name)}:", bare)
+        close = nearest(name, list(self.prefixes))
+        return PatternError(
+            f"the prefix `{name}:` is not declared",
+            place.start() if place else 0,
+            f"there is `{close}:`" if close else f"PREFIX {name}: <…>",
         )
-    return NotSparql(piece, f"this expression is not SPARQL from `{piece.text}` on")
+
+    # Patterns
+
+    def _pattern(self, node: Any) -> Pattern:
+        name = node.name
+        match name:
+            case "BGP":
+                return p.Basic(tuple(self._triple(t) for t in node.triples))
+            case "Join":
+                return p.Join(self._pattern(node.p1), self._pattern(node.p2))
+            case "LeftJoin":
+                condition = None if getattr(node.expr, "name", "") == "TrueFilter" else self._expression(node.expr)
+                return p.LeftJoin(self._pattern(node.p1), self._pattern(node.p2), condition)
+            case "Union":
+                return p.Union(self._pattern(node.p1), self._pattern(node.p2))
+            case "Minus":
+                return p.Minus(self._pattern(node.p1), self._pattern(node.p2))
+            case "Filter":
+                return p.Filter(self._pattern(node.p), self._expression(node.expr))
+            case "Extend":
+                return self._extend(node)
+            case "Graph":
+                return p.InGraph(self._name(node.term), self._pattern(node.p))
+            case "ToMultiSet":
+                return self._pattern(node.p)
+            case "values":
+                return self._values(node.res)
+            case "Project":
+                return p.Project(self._pattern(node.p), tuple(str(v) for v in node.PV))
+            case "Distinct" | "Reduced":
+                return self._pattern(node.p)
+            case "ServiceGraphPattern":
+                raise self._at("SERVICE is not supported: nothing is fetched", "SERVICE")
+            case "OrderBy":  # solutions are a set
+                return self._pattern(node.p)
+            case "Slice":
+                raise self._at("LIMIT and OFFSET are not supported in a subquery", "LIMIT|OFFSET")
+            case "Group" | "AggregateJoin" | "Having":
+                raise self._at("aggregates are not supported in a graph pattern", "GROUP|COUNT|SUM|MIN|MAX|AVG|SAMPLE")
+        raise PatternError(f"{name} is not supported", 0)
+
+    def _at(self, message: str, word: str) -> PatternError:
+        """An error at the place where a word stands."""
+        bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
+        place = re.search(rf"\b({word})\b", bare, re.IGNORECASE)
+        return PatternError(message, place.start() if place else 0)
+
+    def _extend(self, node: Any) -> Pattern:
+        inner, name = self._pattern(node.p), str(node.var)
+        if name in p.may_bind(inner):
+            raise self._at(f"?{name} is bound already, BIND cannot bind it again", rf"AS\s+[?$]{name}")
+        return p.Extend(inner, name, self._expression(node.expr))
+
+    def _values(self, rows: list[dict[Any, Any]]) -> Pattern:
+        names = list(dict.fromkeys(str(v) for row in rows for v in row))
+        if not rows:  # rdflib does not say which variables there were
+            return p.Values((), ())
+        found = [{str(v): None if term == "UNDEF" else self._term(term) for v, term in row.items()} for row in rows]
+        return p.Values(tuple(names), tuple(tuple(row.get(name) for name in names) for row in found))
+
+    def _triple(self, triple: tuple[Any, Any, Any]) -> p.TriplePattern:
+        from rdflib.term import Variable as Named
+
+        subject, predicate, object = triple
+        path = Variable(str(predicate)) if isinstance(predicate, Named) else self._path(predicate)
+        return p.TriplePattern(self._node(subject), path, self._node(object))
+
+    def _node(self, node: Any) -> RdfTerm | Variable:
+        from rdflib.term import BNode
+        from rdflib.term import Variable as Named
+
+        if isinstance(node, Named):
+            return Variable(str(node))
+        if isinstance(node, BNode):
+            return self.blanks.setdefault(str(node), Variable(f"{p.HIDDEN}{len(self.blanks)}"))
+        return self._term(node)
+
+    def _name(self, node: Any) -> Iri | Variable:
+        found = self._node(node)
+        assert isinstance(found, Iri | Variable), "the grammar has IRIs and variables here"
+        return found
+
+    def _term(self, node: Any) -> RdfTerm:
+        from rdflib.term import Literal, URIRef
+
+        if isinstance(node, URIRef):
+            return Iri(str(node))
+        if isinstance(node, Literal):
+            if node.language:
+                return p.Literal(str(node), p.LANG_STRING, node.language.lower())
+            return p.Literal(str(node), str(node.datatype) if node.datatype else p.STRING)
+        raise PatternError(f"{node!r} is no term", 0)
+
+    def _path(self, node: Any) -> p.Path:
+        from rdflib import paths
+
+        match node:
+            case paths.InvPath():
+                return p.Inverse(self._path(node.arg))
+            case paths.SequencePath():
+                return p.Sequence(tuple(map(self._path, node.args)))
+            case paths.AlternativePath():
+                return p.Alternative(tuple(map(self._path, node.args)))
+            case paths.MulPath():
+                return p.Repeat(self._path(node.path), node.zero, node.more)
+            case paths.NegatedPath():
+                excluded = [self._path(arg) if isinstance(arg, str) else None for arg in node.args]
+                if not all(isinstance(one, Iri) for one in excluded):
+                    raise self._at_mark("`^` inside `!(…)` is not supported", "!")
+                return p.Negated(tuple(one for one in excluded if isinstance(one, Iri)))
+        found = self._term(node)
+        if not isinstance(found, Iri):
+            raise PatternError("a predicate is an IRI", 0)
+        return found
+
+    def _at_mark(self, message: str, mark: str) -> PatternError:
+        bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
+        return PatternError(message, max(bare.find(mark), 0), "write !(^a|b) as (!b|^(!a))")
+
+    # Expressions
+
+    def _expression(self, node: Any) -> Expression:
+        from rdflib.plugins.sparql.parserutils import CompValue
+
+        if not isinstance(node, CompValue):
+            found = self._node(node)
+            return found if isinstance(found, Variable) else p.Constant(found)
+        read: Callable[[Any], Expression] | None = {
+            "ConditionalAndExpression": self._conditional("&&"),
+            "ConditionalOrExpression": self._conditional("||"),
+            "RelationalExpression": self._relational,
+            "AdditiveExpression": self._arithmetic,
+            "MultiplicativeExpression": self._arithmetic,
+            "UnaryNot": lambda node: p.Call("!", (self._expression(node.expr),)),
+            "UnaryMinus": lambda node: p.Call("unary -", (self._expression(node.expr),)),
+            "UnaryPlus": lambda node: p.Call("unary +", (self._expression(node.expr),)),
+            "Builtin_EXISTS": lambda node: p.Exists(simplified(self._pattern(node.graph))),
+            "Builtin_NOTEXISTS": lambda node: p.Exists(simplified(self._pattern(node.graph)), negated=True),
+            "Function": self._cast,
+        }.get(node.name)
+        if read is not None:
+            return read(node)
+        if node.name.startswith("Aggregate_"):
+            raise self._at("aggregates are not supported in a graph pattern", node.name.removeprefix("Aggregate_"))
+        return self._function(node.name.removeprefix("Builtin_"), node)
+
+    def _conditional(self, operator: str) -> Callable[[Any], Expression]:
+        def read(node: Any) -> Expression:
+            args = [self._expression(node.expr), *(self._expression(one) for one in node.other or ())]
+            return reduce(lambda a, b: p.Call(operator, (a, b)), args)
+
+        return read
+
+    def _relational(self, node: Any) -> Expression:
+        left = self._expression(node.expr)
+        if node.op in ("IN", "NOT IN"):
+            listed = () if _is_nil(node.other) else tuple(self._expression(one) for one in node.other)
+            return p.Call(node.op, (left, *listed))
+        return p.Call(node.op, (left, self._expression(node.other)))
+
+    def _arithmetic(self, node: Any) -> Expression:
+        found = self._expression(node.expr)
+        for operator, other in zip(node.op, node.other, strict=True):
+            found = p.Call(operator, (found, self._expression(other)))
+        return found
+
+    def _cast(self, node: Any) -> Expression:
+        name, given = str(node.iri), list(node.expr or ())
+        if name not in CASTS:
+            raise NoFunction(name, self._at("", r"\w*:\w*\s*\(").offset)
+        if len(given) != 1:
+            raise self._at(f"{name} does not take {len(given)} arguments", re.escape(name))
+        return p.Call(name, (self._expression(given[0]),))
+
+    def _function(self, name: str, node: Any) -> Expression:
+        """A function by its name; its arguments are those keys of the node that have one."""
+        name = {"URI": "IRI", "isURI": "isIRI"}.get(name, name)
+        if name in REFUSED:
+            raise self._at(f"{name} is not supported: {REFUSED[name]}", name)
+        if name in ("CONCAT", "COALESCE"):
+            given = [] if _is_nil(node.arg) else list(node.arg)
+        else:
+            given = [node[key] for key in _ARGUMENTS if key in node]
+        args = tuple(map(self._expression, given))
+        if name == "IRI" and self.base is not None:
+            args = (*args, p.Constant(Iri(self.base)))
+        return p.Call(name, args)
 
 
-def _sentence(error: Exception) -> str:
-    """What rdflib says, on one line, as a part of a sentence."""
-    text = " ".join(str(error).split()).rstrip(".")
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+_ARGUMENTS = ("arg", "arg1", "arg2", "arg3", "text", "start", "length", "pattern", "replacement", "flags")
+
+
+def _is_nil(node: Any) -> bool:
+    return node is None or isinstance(node, str)
+
+
+def _offset_before_escapes(text: str, offset: int) -> int:
+    """rdflib writes out `\\u00e9` before it reads: where a character of that stands in the text."""
+    for found in _ESCAPE.finditer(text):
+        if found.start() >= offset:
+            break
+        offset += len(found[0]) - len(chr(int(found[1], 16)))
+    return max(0, min(offset, len(text)))
+
+
+# The shape
+
+
+def simplified(pattern: Pattern) -> Pattern:
+    """The same pattern without empty parts of joins, and with neighbouring triples as one basic pattern."""
+    found = p.mapped(pattern, simplified)
+    match found:
+        case p.Join(left, p.Basic(())):
+            return left
+        case p.Join(p.Basic(first), p.Basic(second)):
+            return p.Basic(first + second)
+        case p.Join(p.Basic(()), right):
+            return right
+    return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urljoin
 
 from augury.errors import Findings, Span, misspelt
@@ -26,11 +26,11 @@ class Prologue:
     base: str | None = None
     prefixes: dict[str, str] = field(default_factory=lambda: dict(KNOWN_PREFIXES))
 
-    def iri(self, piece: Piece, span: Span) -> str | None:
+    def iri(self, text: str, span: Span) -> str | None:
         """The IRI that `<…>` or a prefixed name stands for; None where that is a mistake, which is reported."""
-        if piece.kind == "iri":
-            return self._absolute(piece.text[1:-1], span)
-        prefix, _, local = piece.text.partition(":")
+        if text.startswith("<"):
+            return self._absolute(text[1:-1], span)
+        prefix, _, local = text.partition(":")
         if prefix not in self.prefixes:
             close = misspelt(prefix, self.prefixes)
             hint = f"did you mean `{close}:`?" if close else f"declare it: PREFIX {prefix}: <http://…>"
@@ -61,15 +61,14 @@ class Normal:
         return next((piece for _, end, piece in self.places if place < end), None)
 
 
-def normal(words: Sequence[Piece], prologue: Prologue, span: Span) -> Normal | None:
+def normal(words: Sequence[Piece], prologue: Prologue) -> Normal | None:
     """The normal form; None where an IRI is wrong, which is reported."""
     written: list[tuple[Piece, str]] = []
     sound = True
     for piece in words:
         text: str | None = piece.written
         if piece.kind in ("iri", "pname"):
-            place = Span(span.source, piece.start, piece.end)
-            iri = prologue.iri(piece, place)
+            iri = prologue.iri(piece.text, piece.span)
             text = None if iri is None else f"<{iri}>"
         elif piece.kind == "var":
             text = "?" + piece.text[1:]
@@ -117,8 +116,9 @@ class Clause:
     pieces: tuple[Piece, ...]
     depth: int
 
-    def span(self, of: Span) -> Span:
-        return Span(of.source, self.pieces[0].start, self.pieces[-1].end)
+    @property
+    def span(self) -> Span:
+        return self.pieces[0].span.to(self.pieces[-1].span)
 
     @property
     def body(self) -> tuple[Piece, ...]:
@@ -175,7 +175,7 @@ def without(words: Sequence[Piece], taken: Sequence[Clause]) -> list[Piece]:
         if kept[-1].text in ("{", "}", "."):
             at += words[at].text == "."
         elif words[at].text not in (".", "}"):
-            kept.append(Piece("sign", ".", clause.pieces[0].start, 0))
+            kept.append(replace(clause.pieces[0], kind="sign", text=".", lines=0))
     return kept
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from lark import Token
 from lark.lexer import Lexer
 
-from augury.errors import Source
+from augury.errors import NOWHERE, Source, Span
 
 _LOCAL = r"(?:[\w:]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])"
 PIECES = re.compile(
@@ -51,10 +51,15 @@ class Piece:
     text: str
     start: int
     lines: int | None = None
+    source: Source = field(default=NOWHERE.source, repr=False)
 
     @property
     def end(self) -> int:
         return self.start + len(self.text)
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, self.start, self.end)
 
     def is_word(self, *words: str) -> bool:
         return self.kind == "word" and self.text.upper() in words
@@ -65,7 +70,14 @@ class Piece:
         return self.text.upper() if self.is_word(*SPARQL_WORDS) else self.text
 
 
-def pieces(text: str, start: int = 0, end: int | None = None, comments: bool = False) -> Iterator[Piece]:
+def pieces_of(span: Span, comments: bool = False) -> list[Piece]:
+    """The words of a span."""
+    return list(pieces(span.source.text, span.start, span.end, comments, span.source))
+
+
+def pieces(
+    text: str, start: int = 0, end: int | None = None, comments: bool = False, source: Source = NOWHERE.source
+) -> Iterator[Piece]:
     """The words of a part of a text."""
     at, stop = start, len(text) if end is None else end
     lines: int | None = None
@@ -76,7 +88,7 @@ def pieces(text: str, start: int = 0, end: int | None = None, comments: bool = F
         if kind == "space" or (kind == "comment" and not comments):
             lines = (lines or 0) + value.count("\n")
             continue
-        yield Piece(kind, value, found.start(), lines)
+        yield Piece(kind, value, found.start(), lines, source)
         lines = None
 
 

@@ -13,6 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 from augury.algebra.nodes import Compare, Result
+from augury.algebra.sparql_algebra import Call, Constant, Literal, Variable
+from augury.algebra.sparql_algebra import Expression as TermExpression
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
 from augury.columns.dictionary import OPEN
 from augury.columns.table import grown
@@ -21,8 +23,6 @@ from augury.engine.operators.runs.moves import Move
 from augury.engine.operators.runs.sight import Question, Sight
 from augury.graphs import lexical as lex
 from augury.graphs.classify import NUMBER
-from augury.graphs.sparql_algebra import Call, Constant, Literal, Variable
-from augury.graphs.sparql_algebra import Expression as TermExpression
 from augury.jit import Array
 from augury.queries.coded_terms import coded_terms
 from augury.queries.term_functions import Meets, expression_of

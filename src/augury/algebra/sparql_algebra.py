@@ -9,7 +9,7 @@ begins with `_:`; no solution shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeAlias, assert_never
@@ -269,11 +269,8 @@ def certainly_binds(pattern: Pattern) -> frozenset[str]:
             return certainly_binds(pattern.left)
         case Union():
             return certainly_binds(pattern.left) & certainly_binds(pattern.right)
-        case Filter():
+        case Filter() | Extend():
             return certainly_binds(pattern.pattern)
-        case Extend():
-            more = {pattern.variable} if isinstance(pattern.expression, Constant) else NOTHING
-            return certainly_binds(pattern.pattern) | more
         case Values():
             columns = zip(pattern.variables, zip(*pattern.rows, strict=True), strict=False)
             return frozenset(name for name, column in columns if None not in column)
@@ -332,6 +329,19 @@ def parts(pattern: Pattern) -> tuple[Pattern, ...]:
             assert_never(pattern)
 
 
+def mapped(pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
+    """A pattern with others in place of those right inside it, those of EXISTS aside."""
+    match pattern:
+        case Basic() | Values():
+            return pattern
+        case Join() | LeftJoin() | Union() | Minus():
+            return replace(pattern, left=change(pattern.left), right=change(pattern.right))
+        case Filter() | Extend() | InGraph() | Project():
+            return replace(pattern, pattern=change(pattern.pattern))
+        case _:
+            assert_never(pattern)
+
+
 def all_patterns(pattern: Pattern) -> Iterator[Pattern]:
     """A pattern and all that is inside it, those of EXISTS aside."""
     yield pattern
@@ -346,6 +356,11 @@ def every_pattern(pattern: Pattern) -> Iterator[Pattern]:
         for expression in _expressions(one):
             for exists in exists_in(expression):
                 yield from every_pattern(exists.pattern)
+
+
+def static_graphs(pattern: Pattern) -> Iterator[Iri | Variable]:
+    """What GRAPH names: graphs of the static dataset, or variables for any of them."""
+    return (one.graph for one in every_pattern(pattern) if isinstance(one, InGraph))
 
 
 def _expressions(pattern: Pattern) -> Iterator[Expression]:
