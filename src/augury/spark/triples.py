@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -20,18 +20,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from pyspark.sql.window import Window
 
 from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
     Holds,
-    NoneInside,
-    Relates,
-    Relative,
-    Spans,
     Unless,
-    conditions,
-    walk_all,
 )
-from augury.algebra.plan import Plan
+from augury.algebra.plan import Plan, static_atoms
 from augury.algebra.terms import Const
 from augury.engine.decoding import tagged
 from augury.errors import DataError
@@ -290,30 +282,10 @@ class _Graph:
 
 def rdf_facts(triples: DataFrame, plan: Plan) -> dict[str, Relation]:
     """The facts of the predicates that a program asks for; of `rdf:type`, those classes that it names."""
-    calls = [c for c in _calls(plan) if len(c.args) == 2]
+    calls = [call for call, _ in static_atoms(plan) if len(call.args) == 2]
     heads = {c.name for c in plan.clauses if c.body}
     wanted = sorted({c.name for c in calls if ":" in c.name and c.name not in heads | plan.queries.keys()})
     return {name: of_pairs(pairs) for name, pairs in entailed(triples, wanted, named_classes(calls)).items()}
-
-
-def _calls(plan: Plan) -> Iterator[Holds | Unless]:
-    """Every condition on a static predicate."""
-    where = [c for clause in plan.clauses for c in clause.body]
-    for rule in plan.rules:
-        patterns = rule.patterns
-        where += [c for pattern in patterns for node in walk_all(pattern) for c in conditions(node)]
-        where += rule.beside
-    while where:
-        condition = where.pop()
-        match condition:
-            case Holds() | Unless():
-                yield condition
-            case AnyOf():
-                where += [c for option in condition.options for c in option]
-            case Compare() | Relates() | Spans() | Relative() | NoneInside():
-                pass
-            case _:
-                assert_never(condition)
 
 
 def named_classes(calls: Iterable[Holds | Unless]) -> set[str] | None:
