@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.nodes import Condition
 from augury.columns.frame import Frame, View, frame_of, store
 from augury.columns.kernels.pairs import probe_window
-from augury.columns.table import END, LEFT, NONE, RANK, START, Latest, Links, Table
+from augury.columns.table import END, LEFT, NONE, RANK, START, Latest, Table
 from augury.engine.operators.base import Operator
 from augury.engine.operators.windows import in_windows, least_open
 from augury.jit import Array
@@ -31,6 +31,7 @@ class Absence(Operator):
     """
 
     kind = "not"
+    linked = (LEFT,)
 
     def __init__(
         self,
@@ -68,9 +69,6 @@ class Absence(Operator):
         self.blocked_by = np.array([(1, low_out, 0, START, 0), (0, END, 1, high_out, 0)], np.int64)
         self.room = np.empty((2, 64), np.int64)
         circuit.asks(self, where)
-
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT), None]
 
     def step(self) -> None:
         self.drop_children(0)

@@ -16,7 +16,7 @@ import numpy as np
 from augury.algebra.nodes import Condition, Policy
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame, View, frame_of, store
-from augury.columns.table import END, LEFT, RIGHT, START, Links
+from augury.columns.table import END, LEFT, RIGHT, START
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.join import Join, joined
 from augury.engine.operators.map import Map
@@ -118,9 +118,6 @@ class Choose(Operator):
         super().__init__(circuit, (rows,), out, rule)
         self.clear()
 
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT)]
-
     def clear(self) -> None:
         self.occurrences: list[dict[Key, Occurrence]] = [{}, {}]
         self.candidates: dict[int, Candidate | None] = {}
@@ -139,14 +136,12 @@ class Choose(Operator):
         self.drop_dead(gone)
 
     def drop_dead(self, gone: list[Candidate]) -> None:
-        links = self.links[0]
-        if gone and links is not None:
-            links.kill(np.array([c.row for c in gone], np.int64))
+        if gone:
+            self.links[0].kill(np.array([c.row for c in gone], np.int64))
 
     def show(self, taken: set[int], left: set[int]) -> None:
         """Rows that are taken from now on, and rows that no longer are."""
         links, table = self.links[0], self.inputs[0].table
-        assert links is not None
         both = taken & left
         rows = np.array(sorted(left - both), np.int64)
         if len(rows):

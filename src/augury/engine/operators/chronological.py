@@ -257,7 +257,6 @@ class Chronological(ChoosingJoin):
         if self.pair_of.get(left) == right:
             del self.pair_of[left]
         links, out = self.links[1], self.out.table
-        assert links is not None
         rows = [r for r in links.of(right) if out.data[LEFT, r] == left]
         if rows:
             out.kill(np.array(rows, np.int64))

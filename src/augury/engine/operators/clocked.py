@@ -10,8 +10,8 @@ import numpy as np
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.plan import INPUT
 from augury.columns.frame import LONGEST, View
-from augury.columns.table import END, START, Links, Table
-from augury.engine.operators.base import Operator, Part
+from augury.columns.table import END, START, Table
+from augury.engine.operators.base import Operator
 from augury.engine.saved import require
 from augury.errors import RunError
 
@@ -29,6 +29,7 @@ class ClockWindows(Operator):
     """
 
     kind = "windows"
+    linked = ()
 
     def __init__(self, circuit: Circuit, out: View, windows: Windows, rule: str) -> None:
         self.line = Line(windows, circuit.clock)
@@ -46,10 +47,6 @@ class ClockWindows(Operator):
         self.circuit.sources[id(self.out.table)] = self.inputs
         self.seen.append(0)
         self.lost.append([])
-        self.links.append(None)
-
-    def make_links(self) -> list[Links | None]:
-        return [None for _ in self.inputs]
 
     def tick(self, now: int) -> None:
         self.wake()
@@ -105,9 +102,6 @@ class ClockWindows(Operator):
 
     def parents(self) -> list[tuple[int, Table]]:
         return []
-
-    def parts(self, row: int) -> tuple[Part, ...]:
-        return ()
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         return frontier + 1

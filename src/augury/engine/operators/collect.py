@@ -14,7 +14,7 @@ from augury.algebra.terms import labels, variables
 from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
 from augury.columns.grouping import Slices, in_groups
 from augury.columns.kernels.pairs import probe_last, probe_window, rows_with_last
-from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Index, Latest, Links, Table
+from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Index, Latest, Table
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.column_totals import ColumnTotals
 from augury.engine.operators.held import Held
@@ -42,6 +42,7 @@ class Collect(Operator):
     """
 
     kind = "collect"
+    linked = (LEFT,)
 
     def __init__(
         self,
@@ -96,14 +97,11 @@ class Collect(Operator):
         """The label of the times that are collected from; those of `last n` reach back without end."""
         return self.collect.window or UNTIL
 
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT), None]
-
     def step(self) -> None:
         touched: list[Array] = []
         lost, before = self.losses(0), self.seen[0]
         if len(lost):
-            self.links[0].kill(lost)  # type: ignore[union-attr]
+            self.links[0].kill(lost)
             for row in lost.tolist() if self.several else ():
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
@@ -408,7 +406,6 @@ class Collect(Operator):
     def replace(self, old: Array, given: Array, counts: Array, members: Array) -> None:
         """Puts rows in the place of those that old rows have given; what is as before stays."""
         links, out, new = self.links[0], self.out.table, np.ones(given.shape[1], bool)
-        assert links is not None
         standing = links.standing(old) if len(old) else NONE
         if len(standing):
             fields = [START, END, LEFT, *range(FIELDS, out.width)]

@@ -58,9 +58,6 @@ class Derived(Operator):
         self.rederive: Rederive
         super().__init__(circuit, (), View(table), "")
 
-    def make_links(self) -> list[Links | None]:
-        return []
-
     def add(self, given: Array) -> Array:
         """Adds events (start, end, rank, arguments), each with one derivation; their rows."""
         table, count = self.out.table, given.shape[1]
@@ -121,7 +118,6 @@ class Derived(Operator):
     def fall(self, gone: Array, links: Links, head: Derive) -> Array:
         """Through a rule that derives events of this set from events of this set, all that falls falls at once."""
         table, rows, derivations, below = self.out.table, links.child, head.out.table, head.links[0]
-        assert below is not None
         links.extend()
         below.extend()
         events, weak = np.empty(table.n, np.int64), np.empty(derivations.n, np.int64)
@@ -320,15 +316,10 @@ class Derive(Operator):
             and all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args)
         )
 
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT)]
-
     def step(self) -> None:
         lost = self.losses(0)
         if len(lost):
-            links = self.links[0]
-            assert links is not None
-            gone = links.kill(lost)
+            gone = self.links[0].kill(lost)
             self.touched += len(gone)
             if len(gone):
                 self.events.release(self.out.table.data[RIGHT, gone])
@@ -464,9 +455,6 @@ class Rederive(Operator):
     def __init__(self, circuit: Circuit, events: list[Derived]) -> None:
         self.events = events
         super().__init__(circuit, (), View(Table(0, circuit.tables)), "")
-
-    def make_links(self) -> list[Links | None]:
-        return []
 
     def step(self) -> None:
         for one in self.events:

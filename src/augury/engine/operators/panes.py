@@ -13,7 +13,7 @@ from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.nodes import Collect, Rule
 from augury.columns.frame import View
 from augury.columns.grouping import spread
-from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table
+from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Groups, GroupTotals
 from augury.engine.operators.held import Held
@@ -38,6 +38,7 @@ class Panes(Operator):
     """
 
     kind = "panes"
+    linked = ()
 
     def __init__(
         self, circuit: Circuit, collected: View, out: View, rule: Rule, windows: Windows, several: bool
@@ -70,9 +71,6 @@ class Panes(Operator):
         else:
             line.wall = self.line.wall
         return line
-
-    def make_links(self) -> list[Links | None]:
-        return [None]
 
     def tick(self, now: int) -> None:
         if self.changed:
@@ -320,9 +318,6 @@ class Panes(Operator):
             found.update(dict.fromkeys(self.circuit.parts(self.inputs[0].table, member)))
         return tuple(found)
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
-        return None
-
     def sources(self, rows: Array) -> Ways:
         collected, counts = self.flat(rows)
         return [(np.arange(len(rows)), [(self.inputs[0].table, collected, np.repeat(np.arange(len(rows)), counts))])]
@@ -376,6 +371,3 @@ class Panes(Operator):
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
         self.held_by.restore(state, self.out.table.n, self.inputs[0].table.n)
-
-    def check(self) -> None:
-        pass

@@ -50,7 +50,7 @@ class Ranking(Operator):
         touched: dict[_Key, None] = {}
         lost = self.losses(0)
         if len(lost):
-            self.links[0].kill(lost)  # type: ignore[union-attr]
+            self.links[0].kill(lost)
             for key, rows in self.by_table(lost):
                 touched[key] = None
                 for row in rows.tolist():

@@ -35,9 +35,8 @@ class Recent(ChoosingJoin):
         out = self.out.table
         for port in (0, 1):
             lost = self.losses(port)
-            links = self.links[port]
-            if len(lost) and links is not None:
-                gone = links.kill(lost)
+            if len(lost):
+                gone = self.links[port].kill(lost)
                 self.touched += len(lost) + len(gone)
                 # The other part of a pair that fell decides anew, where it is the later one and still stands.
                 undecided_of[1 - port].append(out.data[LEFT + 1 - port, gone])
@@ -87,7 +86,6 @@ class Recent(ChoosingJoin):
             if len(frame):
                 chosen.append(frame)
         links, out = self.links[side], self.out.table
-        assert links is not None
         old: dict[tuple[int, int], list[int]] = {}
         if out.live:
             for row in rows[rows < before].tolist():

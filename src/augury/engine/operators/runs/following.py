@@ -11,7 +11,7 @@ from augury.algebra.nodes import Run, condition_labels
 from augury.algebra.terms import Aggregate, Prev
 from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View
-from augury.columns.table import END, NONE, START, Links, grown
+from augury.columns.table import END, NONE, START, grown
 from augury.engine.operators.base import Operator
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
@@ -37,6 +37,8 @@ class Edges(Operator):
     An edge leads from a moment to one that may follow it by some moves: to neighbours by NEXT, to the soonest of a part by
     THEN, to all later ones by SEQ. When a moment comes or goes, the edges of those behind it are looked at again.
     """
+
+    linked = ()
 
     def __init__(
         self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
@@ -83,9 +85,6 @@ class Edges(Operator):
             )
             for group in groups.values()
         ]
-
-    def make_links(self) -> list[Links | None]:
-        return []
 
     # Steps
 

@@ -15,7 +15,7 @@ from augury.algebra.ready import binds, ready_order
 from augury.algebra.run_terms import run_variables
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View, frame_of, joined_frames, store
-from augury.columns.table import END, LEFT, RANK, RIGHT, START, Links
+from augury.columns.table import END, LEFT, RANK, RIGHT, START
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
@@ -198,9 +198,6 @@ class Longest(Operator):
         super().__init__(circuit, (rows,), out, rule)
         self._clear()
 
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT)]
-
     def _clear(self) -> None:
         self.starts: dict[tuple[int, ...], _Start] = {}
         self.groups: dict[tuple[int, ...], list[_Place]] = {}
@@ -335,7 +332,6 @@ class Longest(Operator):
     def _show(self, taken: set[int], left: set[int]) -> None:
         """Rows that are shown from now on, and rows that no longer are."""
         links, table = self.links[0], self.inputs[0].table
-        assert links is not None
         both = taken & left
         rows = np.array(sorted(left - both), np.int64)
         if len(rows):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.columns.frame import View
-from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Links, Table, grown, no_buckets
+from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Table, grown, no_buckets
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.saved import check_numbers
@@ -30,6 +30,7 @@ class Moments(Operator):
     """
 
     kind = "moments"
+    linked = ()
 
     def __init__(
         self, circuit: Circuit, among: tuple[View, ...], parts: tuple[View, ...], key: tuple[str, ...], rule: str
@@ -57,9 +58,6 @@ class Moments(Operator):
             if self.single[port] and view.table is part.table and all(view.vars[v] == part.vars[v] for v in self.key):
                 return port
         return -1
-
-    def make_links(self) -> list[Links | None]:
-        return []
 
     def _clear(self) -> None:
         self.at = [NONE for _ in self.inputs]  # the moment of each row of an input, -1 where it has none

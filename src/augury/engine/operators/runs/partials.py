@@ -292,9 +292,6 @@ class Partials(Edges):
         rows, _ = self.chains(np.array([row]))
         return tuple(p for m in self.out.table.data[RIGHT, rows].tolist() for p in self.moments.parts(m))
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
-        return None
-
     def sources(self, rows: Array) -> Ways:
         chains, first = self.chains(rows)
         owners = np.repeat(np.arange(len(rows)), np.diff(first))
