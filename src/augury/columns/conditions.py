@@ -6,8 +6,9 @@ scalars mean. Both give the same rows.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, assert_never
 
 import numpy as np
@@ -206,7 +207,7 @@ class Context:
         at = {"start": start, "end": end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
         new = (at[first] + back * length, at[second] + forth * length)
-        frame = Frame(**{**frame.__dict__, "labels": {**frame.labels, condition.label: new}})
+        frame = replace(frame, labels={**frame.labels, condition.label: new})
         return frame.where(new[0] <= new[1])
 
     def _previous(self, condition: Relative, frame: Frame) -> Frame:
@@ -218,7 +219,7 @@ class Context:
         before = [line.last_begun(begin) - 1 for begin in begins.tolist()]
         new = tuple(np.array([at(number) for number in before], np.int64)[place] for at in (line.begin, line.end))
         labels = {**frame.labels, condition.label: (new[0], new[1])}
-        return Frame(**{**frame.__dict__, "labels": labels}).where(new[0] <= new[1])
+        return replace(frame, labels=labels).where(new[0] <= new[1])
 
     def _any(self, condition: AnyOf, frame: Frame) -> Frame:
         numbered = frame.numbered()
@@ -234,7 +235,7 @@ class Context:
                 if isinstance(new, Var) and new.name not in frame.vars:
                     codes = self.codes(value, frame)
                     if codes is not None:
-                        return Frame(**{**frame.__dict__, "vars": {**frame.vars, new.name: codes}})
+                        return replace(frame, vars={**frame.vars, new.name: codes})
                     return self._compare_rows(condition, frame)
         mask = self._mask(op, left, right, frame)
         return self._compare_rows(condition, frame) if mask is None else frame.where(mask)
@@ -274,23 +275,12 @@ class Context:
         x, y = pair
         if x.dtype != y.dtype and not all(v.dtype.kind == "f" or _exact(v) for v in (x, y)):
             return None
-        match op:
-            case "=":
-                return x == y
-            case "!=":
-                return x != y
-            case "<":
-                return x < y
-            case "<=":
-                return x <= y
-            case ">":
-                return x > y
-        return x >= y
+        found: Array = COMPARE[op](x, y)
+        return found
 
     def _compare_rows(self, condition: Compare, frame: Frame) -> Frame:
         def compared(binding: Binding, i: int) -> Iterable[Binding]:
-            named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
-            found = compare_or_bind(condition, binding, self.scalars, self.report, named)
+            found = compare_or_bind(condition, binding, self.scalars, self.report, named(frame, i))
             return () if found is None else (found,)
 
         return self._by_row(frame, compared)
@@ -424,10 +414,9 @@ class Context:
         self.scalars.rule = rule
         result = np.zeros(len(frame), np.int64)
         for i in range(len(frame)):
-            binding = self.binding(frame, i)
-            named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
+            binding, times = self.binding(frame, i), named(frame, i)
             try:
-                value = self._blamed(frame, i, lambda b=binding, n=named: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
+                value = self._blamed(frame, i, lambda b=binding, n=times: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
                 result[i] = self.encode(value)
             except RowError as error:
                 self.report(rule, str(error), binding)
@@ -548,6 +537,19 @@ class Context:
 
 
 _ARITHMETIC = ("+", "-", "*", "/")
+COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def named(frame: Frame, i: int) -> dict[str, Named]:
+    """The times of the labels of a row."""
+    return {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
 
 
 def _exact(values: Array) -> bool:

@@ -178,8 +178,6 @@ class Table:
         """As it was when the step began, but for indexes, which are made anew."""
         for rows in self.killed:
             self.alive[rows] = 1
-            self.dead -= len(rows)
-        self.dead -= int((self.alive[self.mark : self.n] == 0).sum()) if self.n > self.mark else 0
         self.alive[self.mark : self.n] = 0
         self.n = self.mark
         self.latest = self.latest[: self.n // _BLOCK]

@@ -21,6 +21,36 @@ def meets_all(bounds: Array, data: Array, row: int, others: Array, other: int) -
     return True
 
 
+@helper
+def next_group(
+    i: int, ready: int, rows: Array, data: Array, keys: Array, alive: Array, others: Array, okeys: Array, buckets: Array,
+    groups: Array, canon: Array, nullish: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """The next of some rows, from `i` on, that stands and whose key an index has: its place, and its group there; -1
+    where there is none. Buckets of the rows before `ready` have been read ahead."""
+    while i < len(rows):
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
+                i = ready
+                continue
+        if alive[rows[i]]:
+            g = group_of(data, rows[i], keys, others, okeys, buckets, groups, canon, nullish)
+            if g >= 0:
+                return i, g, ready
+        i += 1
+    return i, -1, ready
+
+
+@helper
+def leave(row: int, groups: Array, g: int, prev: Array, after: Array) -> int:
+    """Takes a row that is dead out of a chain; the one before it."""
+    unlink(row, after[row], groups, g, prev, after)
+    if groups[g, LAST_FOUND] == row:  # a search must not begin at what is no longer in the chain
+        groups[g, CALL] = -1
+    return int(prev[row])
+
+
 @Kernel
 def probe(
     rows: Array, first: int, data: Array, keys: Array, alive: Array,
@@ -36,20 +66,9 @@ def probe(
     stops early where `found` has no room.
     """
     n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i = first - 1
-    while i + 1 < len(rows):
-        i += 1
-        if i >= ready:
-            ready = min(i + AHEAD, len(rows))
-            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
-                i = ready - 1
-                continue
+    i, g, ready = next_group(first, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
+    while g >= 0:
         row = rows[i]
-        if not alive[row]:
-            continue
-        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
-        if g < 0:
-            continue
         start, end = data[START, row], data[END, row]
         low = max(start + reach[0], end + reach[1])
         if floor >= 0:
@@ -71,6 +90,7 @@ def probe(
                 if n - began == most:
                     break
             other = prev[other]
+        i, g, ready = next_group(i + 1, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
     return len(rows), n, touched
 
 
@@ -86,20 +106,9 @@ def probe_window(
     Only rows before `limit` count; the dead leave the chains as they are walked.
     """
     n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i = first - 1
-    while i + 1 < len(rows):
-        i += 1
-        if i >= ready:
-            ready = min(i + AHEAD, len(rows))
-            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
-                i = ready - 1
-                continue
+    i, g, ready = next_group(first, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
+    while g >= 0:
         row = rows[i]
-        if not alive[row]:
-            continue
-        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
-        if g < 0:
-            continue
         least = data[low, row] if low >= 0 else -(2**62)
         began, other = n, groups[g, TAIL]
         if other >= 0 and others[order, other] > data[high, row] + slack:
@@ -107,10 +116,7 @@ def probe_window(
         while other >= 0:
             touched += 1
             if not oalive[other]:
-                unlink(other, after[other], groups, g, prev, after)
-                if groups[g, LAST_FOUND] == other:  # a search must not begin at what is no longer in the chain
-                    groups[g, CALL] = -1
-                other = prev[other]
+                other = leave(other, groups, g, prev, after)
                 continue
             if others[order, other] < least:
                 break
@@ -123,6 +129,7 @@ def probe_window(
                 if n - began == most:
                     break
             other = prev[other]
+        i, g, ready = next_group(i + 1, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
     return len(rows), n, touched
 
 
@@ -136,30 +143,16 @@ def probe_last(
     """Like `probe_window`, for the last ones up to the field `high`: so many, and what ends together with the first of
     them. Those of a row stand from the earliest to the latest."""
     n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i = first - 1
-    while i + 1 < len(rows):
-        i += 1
-        if i >= ready:
-            ready = min(i + AHEAD, len(rows))
-            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
-                i = ready - 1
-                continue
+    i, g, ready = next_group(first, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
+    while g >= 0:
         row = rows[i]
-        if not alive[row]:
-            continue
-        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
-        if g < 0:
-            continue
         began, other, least = n, groups[g, TAIL], 0
         if other >= 0 and others[order, other] > data[high, row]:
             other = seek(data[high, row], others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
             if not oalive[other]:
-                unlink(other, after[other], groups, g, prev, after)
-                if groups[g, LAST_FOUND] == other:  # a search must not begin at what is no longer in the chain
-                    groups[g, CALL] = -1
-                other = prev[other]
+                other = leave(other, groups, g, prev, after)
                 continue
             if n - began >= most and others[order, other] < least:
                 break
@@ -174,6 +167,7 @@ def probe_last(
         while lo < hi:
             found[1, lo], found[1, hi] = found[1, hi], found[1, lo]
             lo, hi = lo + 1, hi - 1
+        i, g, ready = next_group(i + 1, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
     return len(rows), n, touched
 
 
