@@ -15,7 +15,7 @@ from augury.columns.frame import View
 from augury.columns.grouping import spread
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
 from augury.engine.operators.base import Operator, Part, Ways
-from augury.engine.operators.group_totals import Groups, GroupTotals
+from augury.engine.operators.group_totals import Groups, WindowTotals
 from augury.engine.operators.held import Held
 from augury.engine.operators.partial_totals import PartialTotals, Share
 from augury.jit import Array
@@ -55,7 +55,7 @@ class Panes(Operator):
         self.held_by = Held()  # of rows that were added up from panes nothing is said
         self.changed: dict[int, None] = {}  # windows that are to be computed
         super().__init__(circuit, (collected,), out, rule.label)
-        self.totals = GroupTotals(circuit, collected, self.collect, rule, several)
+        self.totals = WindowTotals(circuit, collected, self.collect, rule.label, several)
         # Windows that share panes are made of what these come to, where that can be added up.
         adds = self.totals.simple and not self.collect.where and self.per_window > 1
         self.adding = PartialTotals(circuit, collected, self.collect) if adds else None
@@ -179,7 +179,7 @@ class Panes(Operator):
         else:
             every = window = _NONE
         self.touched += len(every)
-        self.give(numbers, self.totals.of(every, window, self.bounds))
+        self.give(numbers, self.totals.of_rows(every, window, self.bounds))
 
     def added_up(self, numbers: Sequence[int]) -> Groups | None:
         """Windows made of panes that are added up; None where that cannot be."""

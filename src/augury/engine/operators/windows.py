@@ -1,30 +1,100 @@
-"""What operators keep that look at what lies in a window of each row: absences and collections."""
+"""Operators that look at what lies in a window of each row, which are absences and collections, and what they keep."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Container, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.columns.frame import View
-from augury.columns.table import END, Table
-from augury.jit import Array
+from augury.columns.frame import Frame, View
+from augury.columns.table import END, LEFT, RANK, START, Index, Table
+from augury.engine.operators.base import Operator
+from augury.jit import Array, Kernel
 from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
 
-class Windowed(Protocol):
-    """The first input has rows with a window, the second what is looked for in it."""
+_PORTION = 1 << 18  # pairs that are held at a time, where they need not be more
 
-    inputs: tuple[View, ...]
-    back: int  # how far before the end of a row its window begins
-    back_for: Back | None  # the same, where inputs last so long
 
-    @property
-    def window(self) -> str: ...
+class Windowed(Operator):
+    """Looks at what lies in a window of each row: the first input has the rows, the second what is looked for.
+
+    `window` is the label of the window, `keys` are the variables that both sides bind for sure, `shared` all that both
+    may bind; `back` says how far before the end of a row its window begins, where inputs last so long.
+    """
+
+    linked = (LEFT,)
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        rows: View,
+        found: View,
+        out: View,
+        rule: str,
+        window: str,
+        keys: tuple[str, ...],
+        shared: tuple[str, ...],
+        back: Back | None,
+    ) -> None:
+        self.window, self.keys, self.open = window, keys, tuple(v for v in shared if v not in keys)
+        self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
+        super().__init__(circuit, (rows, found), out, rule)
+        self.room = np.empty((2, 64), np.int64)
+
+    def pairs(
+        self, probe: Kernel, rows: Array, mine: View, fields: Array, alive: Array, other: View, ofields: Array,
+        index: Index, *at: Any,
+    ) -> Iterator[Array]:  # fmt: skip
+        """Pairs of rows and rows of an index, in portions; `at` are the last arguments of the kernel that looks for them."""
+        first, dictionary = 0, self.circuit.tables.dictionary
+        if len(rows):
+            index.extend()
+        while first < len(rows) and index.count:
+            came, count, touched = probe(
+                rows, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
+                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
+                *at, self.room,
+            )  # fmt: skip
+            self.touched += touched
+            self.circuit.tables.guard.paired(count)
+            if count:
+                yield self.room[:, :count].copy()
+            if came < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
+                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
+            first = came
+
+    def paired(self, rows: Array, found: Array, names: Container[str]) -> tuple[Frame, Array]:
+        """Pairs of a row and what was found in its window, at the times of this; and which agree on what both may bind.
+
+        Just the variables and labels with these names are there.
+        """
+        (mine, its), mask = self.inputs, np.ones(len(rows), bool)
+        one, other = mine.table.data, its.table.data
+        both = {v: other[f, found] for v, f in its.vars.items() if v in names}
+        for name, f in mine.vars.items():
+            if name in names:
+                x = one[f, rows]
+                if name in self.open and name in both:
+                    agreed, x = self.circuit.tables.dictionary.agree(x, both[name])
+                    mask &= agreed
+                both[name] = x
+        named = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items() if n in names}
+        return Frame(other[START, found], other[END, found], rows, found, other[RANK, found], both, named), mask
+
+    def parents(self) -> list[tuple[int, Table]]:
+        return [(LEFT, self.inputs[0].table)]
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        return in_windows(self, port, horizon)
+
+    def remembers(self, horizon: Horizon) -> bool:
+        return horizon.learned(self.back, self.back_for) >= FAR
 
 
 def still_open(operator: Windowed, since: Mapping[int, int]) -> Array:
