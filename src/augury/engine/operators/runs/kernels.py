@@ -7,54 +7,15 @@ moment there, or -1, and how often the part was repeated.
 
 from __future__ import annotations
 
-from augury.columns.kernels.hashing import mixed
 from augury.jit import Array, Kernel, helper
 
+MAKES_NO_ARRAYS = True
 START, END, LEFT, RIGHT, RANK, PART, FIRST, STATE = 0, 1, 2, 3, 4, 5, 6, 7
-FROM, TO, BITS, INTO, OUT = (
-    0,
-    1,
-    2,
-    3,
-    4,
-)  # of an edge: its ends, its moves, the next one into and out of the same moments
+# Of an edge: its ends, its moves, the next one into and out of the same moments.
+FROM, TO, BITS, INTO, OUT = 0, 1, 2, 3, 4
 NEIGHBOUR = 1  # the kind of an edge between neighbours; that of an edge to a part is 2 << part
 NEVER = -(1 << 62)
 NO_CODE = -1  # of null, which equals nothing
-
-
-@Kernel
-def by_key(keys: Array, buckets: Array, groups: Array, order: Array) -> None:
-    """Orders columns by key, those of one key as they come; `groups` has room for the group of each, and their counts."""
-    count, mask = 0, len(buckets) - 1
-    for i in range(len(order)):
-        b = 1540483477
-        for field in range(len(keys)):
-            b = mixed(b, keys[field, i])
-        b = b & mask
-        while buckets[b] >= 0:
-            there = buckets[b]
-            same = True
-            for field in range(len(keys)):
-                same = same and keys[field, there] == keys[field, i]
-            if same:
-                break
-            b = (b + 1) & mask
-        if buckets[b] < 0:
-            buckets[b] = i
-            groups[0, i] = count
-            groups[1, count] = 0
-            count += 1
-        else:
-            groups[0, i] = groups[0, buckets[b]]
-        groups[1, groups[0, i]] += 1
-    first = 0
-    for g in range(count):
-        first, groups[1, g] = first + groups[1, g], first
-    for i in range(len(order)):
-        g = groups[0, i]
-        order[groups[1, g]] = i
-        groups[1, g] += 1
 
 
 # Edges
@@ -177,6 +138,18 @@ def lies_before(first: int, n: int, after: Array, late: Array) -> None:
             late[x - first] = 1
 
 
+@helper
+def add_edge(e: int, source: int, target: int, edges: Array, into: Array, out: Array) -> None:
+    """An edge between two moments, without moves so far."""
+    edges[FROM, e] = source
+    edges[TO, e] = target
+    edges[BITS, e] = 0
+    edges[INTO, e] = into[target]
+    edges[OUT, e] = out[source]
+    into[target] = e
+    out[source] = e
+
+
 @Kernel
 def relink(
     targets: Array, given: Array, search: bool, sought: int, edges: Array, n: int, into: Array, out: Array, queue: Array,
@@ -207,13 +180,7 @@ def relink(
         if e < 0:
             e = n
             n += 1
-            edges[FROM, e] = a
-            edges[TO, e] = x
-            edges[BITS, e] = 0
-            edges[INTO, e] = into[x]
-            edges[OUT, e] = out[a]
-            into[x] = e
-            out[a] = e
+            add_edge(e, a, x, edges, into, out)
         if e >= first:
             queue[0, added] = e
             queue[1, added] = bits & ~edges[BITS, e]
@@ -466,13 +433,7 @@ def rewire(
         if e < 0:
             e = n
             n += 1
-            edges[FROM, e] = a
-            edges[TO, e] = x
-            edges[BITS, e] = 0
-            edges[INTO, e] = into[x]
-            edges[OUT, e] = out[a]
-            into[x] = e
-            out[a] = e
+            add_edge(e, a, x, edges, into, out)
         if not edges[BITS, e] & mask:
             queue[0, added] = e
             queue[1, added] = mask
@@ -581,6 +542,28 @@ def passes(data: Array, p: int, x: int, move: int, tests: Array, numbers: Array)
     return True
 
 
+@helper
+def go_on(
+    p: int, e: int, bits: int, data: Array, n: int, alive: Array, moments: Array, edges: Array, heads: Array, chain: Array,
+    kids: Array, moves: Array, chosen: int, tests: Array, numbers: Array, least: Array, most: Array, parts: int,
+    asked: Array, questions: int,
+) -> tuple[int, int]:  # fmt: skip
+    """A partial match goes on along an edge by some moves. How many partial matches there are then, and questions."""
+    x = edges[TO, e]
+    for m in range(moves.shape[1]):
+        if bits & (1 << m) and may_move(data, p, m, moves, least, most, parts):
+            if chosen & (1 << m):
+                asked[0, questions] = p
+                asked[1, questions] = e
+                asked[2, questions] = m
+                questions += 1
+            elif passes(data, p, x, m, tests, numbers):
+                put(data, n, p, x, moves[1, m], moments, parts, heads, chain, kids)
+                alive[n] = 1
+                n += 1
+    return n, questions
+
+
 @Kernel
 def grow(
     queue: Array, cursor: Array, data: Array, n: int, alive: Array, moments: Array, edges: Array, out: Array,
@@ -603,17 +586,10 @@ def grow(
                 if n + n_moves > room or questions + n_moves > places:
                     cursor[1] = p
                     return n, questions
-                for m in range(n_moves):
-                    if bits & (1 << m) and may_move(data, p, m, moves, least, most, parts):
-                        if chosen & (1 << m):
-                            asked[0, questions] = p
-                            asked[1, questions] = e
-                            asked[2, questions] = m
-                            questions += 1
-                        elif passes(data, p, x, m, tests, numbers):
-                            put(data, n, p, x, moves[1, m], moments, parts, heads, chain, kids)
-                            alive[n] = 1
-                            n += 1
+                n, questions = go_on(
+                    p, e, bits, data, n, alive, moments, edges, heads, chain, kids, moves, chosen, tests, numbers,
+                    least, most, parts, asked, questions,
+                )  # fmt: skip
             p = chain[p]
         cursor[0] += 1
         cursor[1] = -1
@@ -626,17 +602,10 @@ def grow(
                 if n + n_moves > room or questions + n_moves > places:
                     cursor[3] = e
                     return n, questions
-                for m in range(n_moves):
-                    if bits & (1 << m) and may_move(data, p, m, moves, least, most, parts):
-                        if chosen & (1 << m):
-                            asked[0, questions] = p
-                            asked[1, questions] = e
-                            asked[2, questions] = m
-                            questions += 1
-                        elif passes(data, p, x, m, tests, numbers):
-                            put(data, n, p, x, moves[1, m], moments, parts, heads, chain, kids)
-                            alive[n] = 1
-                            n += 1
+                n, questions = go_on(
+                    p, e, bits, data, n, alive, moments, edges, heads, chain, kids, moves, chosen, tests, numbers,
+                    least, most, parts, asked, questions,
+                )  # fmt: skip
             e = edges[OUT, e]
         cursor[2] += 1
         cursor[3] = -1

@@ -5,8 +5,7 @@ That a value is no number, or more than a float can hold, is found out as it com
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from augury.algebra.nodes import Compare, Result
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
+from augury.columns.conditions import COMPARE
 from augury.columns.dictionary import OPEN
 from augury.columns.table import grown
 from augury.engine.operators.runs import kernels as k
@@ -27,15 +27,7 @@ from augury.jit import Array
 from augury.queries.coded_terms import coded_terms
 from augury.queries.term_functions import Meets, expression_of
 
-_OPERATORS = ("<", "<=", ">", ">=", "=", "!=")
-_COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
-    operator.lt,
-    operator.le,
-    operator.gt,
-    operator.ge,
-    operator.eq,
-    operator.ne,
-)
+_OPERATORS = tuple(COMPARE)  # as `kernels.compared` numbers them
 _EXACT = float(1 << 53)
 BLOCK = 32  # moments of which it is known together whether one of them can be what somebody looks for
 
@@ -186,7 +178,7 @@ class NumberTests:
             mask &= (codes == self.of.codes[target, targets]) & (codes != k.NO_CODE)
         for op, a, a_second, b, b_second in self.tests.tolist():
             x = self.of.numbers[a, targets if a_second else sources]
-            mask &= _COMPARE[op](x, self.of.numbers[b, targets if b_second else sources])
+            mask &= COMPARE[_OPERATORS[op]](x, self.of.numbers[b, targets if b_second else sources])
         return mask
 
 
@@ -226,7 +218,8 @@ class LaterTests:
 
     def __init__(self, moves: Sequence[Move], numbers: MomentNumbers) -> None:
         self.of = numbers
-        found = {number: _later(move, numbers.sight) for number, move in enumerate(moves) if _may_be_tested(move)}
+        asked = [(number, move) for number, move in enumerate(moves) if _may_be_tested(move)]
+        found = {number: _all_tests(move.later, move, numbers.sight) for number, move in asked}
         kept = {number: tests for number, tests in found.items() if tests}
         self.moves = sum(1 << number for number in kept)
         rows = [
@@ -255,9 +248,10 @@ def _moment(operand: Operand) -> int:
     return -1 if operand.second or operand.part < 0 else operand.part
 
 
-def _later(move: Move, sight: Sight) -> list[Test] | None:
+def _all_tests(questions: Iterable[Question], move: Move, sight: Sight) -> list[Test] | None:
+    """Conditions of a move as comparisons of numbers; None where one is something else."""
     tests: list[Test] = []
-    for asked in move.later:
+    for asked in questions:
         found = list(_tests(asked, move, sight))
         if not found or None in found:
             return None
@@ -266,14 +260,9 @@ def _later(move: Move, sight: Sight) -> list[Test] | None:
 
 
 def number_tests(move: Move, numbers: MomentNumbers) -> NumberTests | None:
-    """The conditions of a move as comparisons of numbers; None where one is something else."""
-    tests: list[Test] = []
-    for asked in move.questions:
-        found = list(_tests(asked, move, numbers.sight))
-        if not found or None in found:
-            return None
-        tests += [test for test in found if test is not None]
-    return NumberTests(move, numbers, tests)
+    """The tests of a move; None where a condition is something else than a comparison of numbers."""
+    tests = _all_tests(move.questions, move, numbers.sight)
+    return None if tests is None else NumberTests(move, numbers, tests)
 
 
 def _tests(asked: Question, move: Move, sight: Sight) -> Iterator[Test | None]:

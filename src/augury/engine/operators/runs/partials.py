@@ -11,13 +11,14 @@ from augury.algebra.nodes import Run
 from augury.algebra.ready import binds
 from augury.algebra.terms import Prev
 from augury.columns.frame import View
+from augury.columns.grouping import Slices
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import PORTION, Edges
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.number_tests import LaterTests
-from augury.engine.operators.runs.sight import Members, Question, once
+from augury.engine.operators.runs.sight import Members, Question
 from augury.engine.saved import check_numbers, require
 from augury.jit import Array
 
@@ -198,34 +199,11 @@ class Partials(Edges):
             frame.vars[name], ok = self.aggregate(result.aggregate, result.part, partials, earlier)
             mask &= ok
         binding = [(c, frozenset[str]()) for m in range(part) for c in self.where(m) if binds(c, self.bound)]
-        rows = np.flatnonzero(mask)
-        frame, kept = frame.take(rows), rows
-        has = {n: c[rows] for n, c in has.items()}
-        self.circuit.context.name_events = None
-        for condition, present in (*binding, *((q.condition, q.present) for q in asked)):
-            before = kept
-            frame, kept = sight.ask((condition,), frame, has, kept, bound, present)
-            if len(kept) != len(before) or (kept != before).any():
-                place = np.searchsorted(rows, kept)
-                has = {n: c_full[rows][place] for n, c_full in self._has(at, part, targets).items()}
-        return once(kept)
-
-    def _has(self, at: dict[int, Array], part: int, targets: Array) -> dict[str, Array]:
-        found = {}
-        for number, moments in {**at, part: targets}.items():
-            label = self.run.parts[number].label
-            if label is not None and (number == part or not self.run.parts[number].repeats):
-                found[label] = moments >= 0
-        return found
+        return sight.met([*binding, *((q.condition, q.present) for q in asked)], frame, has, mask, bound)
 
     def _at(self, part: int, partials: Array) -> Array:
         """The last moment of a part in partial matches; -1 where there is none, and where there is no match yet."""
-        found = (
-            self.out.table.data[k.STATE + part, np.maximum(partials, 0)]
-            if self.out.table.n
-            else np.full(len(partials), -1)
-        )
-        return np.where(partials >= 0, found, -1)
+        return np.where(partials >= 0, self.out.table.data[k.STATE + part, np.maximum(partials, 0)], -1)
 
     def times(self, part: int, partials: Array) -> Array:
         """How often a part was repeated in partial matches."""
@@ -234,26 +212,23 @@ class Partials(Edges):
 
     def members(self, partials: Array, part: int, more: Array | None = None) -> Members:
         """The iterations of a part in partial matches, and one more each."""
-        rows, first = self.chains(partials)
+        rows, groups = self.chains(partials)
         data = self.out.table.data
-        owners = np.repeat(np.arange(len(partials)), np.diff(first))
-        mine = data[k.PART, rows] == part if len(rows) else np.zeros(0, bool)
-        moments, owners = data[RIGHT, rows[mine]], owners[mine]
+        mine = data[k.PART, rows] == part
+        moments, groups = data[RIGHT, rows[mine]], groups.where(mine)
         if more is not None:
-            moments = np.concatenate([moments, more])
-            owners = np.concatenate([owners, np.arange(len(partials))])
-            order = np.argsort(owners, kind="stable")
-            moments, owners = moments[order], owners[order]
-        return Members(moments, np.r_[0, np.cumsum(np.bincount(owners, minlength=len(partials)))])
+            moments = np.insert(moments, groups.starts + groups.counts, more)
+            groups = Slices(groups.counts + 1)
+        return Members(moments, groups)
 
-    def chains(self, partials: Array) -> tuple[Array, Array]:
-        """The partial matches on the way to each, the first one first; those of `i` are from first[i] up to first[i + 1]."""
+    def chains(self, partials: Array) -> tuple[Array, Slices]:
+        """The partial matches on the way to each, the first one first, a group for each."""
         lengths, found = np.zeros(len(partials), np.int64), np.empty(max(64, 4 * len(partials)), np.int64)
         count = k.chains(partials, self.out.table.data, found, lengths)
         if count > len(found):
             found = np.empty(count, np.int64)
             k.chains(partials, self.out.table.data, found, lengths)
-        return found[:count], np.r_[0, np.cumsum(lengths)]
+        return found[:count], Slices(lengths)
 
     def follow(self) -> None:
         self.carried.follow(self.out.table.data, self.out.table.n)
@@ -273,14 +248,7 @@ class Partials(Edges):
 
     def rebuild(self) -> None:
         super().rebuild()
-        self._clear()
-        table, moments = self.out.table, self.moments.out.table
-        self.moments.index.extend()
-        self._edge_room()
-        self._make_room()
-        alive = np.flatnonzero(moments.alive[: moments.n])
-        if len(alive):
-            self.link_all(alive)
+        table = self.out.table
         k.thread(table.data, 0, table.n, table.alive, self.heads, self.chain, self.kids)
 
     # What a row is made of
@@ -293,9 +261,9 @@ class Partials(Edges):
         return tuple(p for m in self.out.table.data[RIGHT, rows].tolist() for p in self.moments.parts(m))
 
     def sources(self, rows: Array) -> Ways:
-        chains, first = self.chains(rows)
-        owners = np.repeat(np.arange(len(rows)), np.diff(first))
-        return [(np.arange(len(rows)), [(self.moments.out.table, self.out.table.data[RIGHT, chains], owners)])]
+        chains, groups = self.chains(rows)
+        moments = self.out.table.data[RIGHT, chains]
+        return [(np.arange(len(rows)), [(self.moments.out.table, moments, groups.owner)])]
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         table, own = self.out.table, keep[id(self.out.table)]
@@ -351,16 +319,8 @@ class Partials(Edges):
         parents = table.data[LEFT, rows[table.data[LEFT, rows] >= 0]] if not self.choosy else NONE
         rows = np.setdiff1d(rows[rows >= table.mark] if new else rows, parents)
         for row in rows.tolist():
-            part = int(table.data[k.PART, row])
-            following = next(move.target for move in reversed(self.moves) if move.source == part)
-            soonest = next(
-                (move.target for move in self.moves if move.source == part and move.target > part), following
-            )
-            until = None if self.longest >= k.EVER else int(table.data[START, row]) + self.longest
-            if now is None or until is None or until >= now:
-                yield Waiting(
-                    self.parts(row), self.run.parts[soonest].input, until, self.key_of(int(table.data[RIGHT, row]))
-                )
+            part, start, moment = (int(table.data[field, row]) for field in (k.PART, START, RIGHT))
+            yield from self.awaited(self.parts(row), part, start, moment, now)
 
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         keep[id(self.out.table)] |= self.goes_on(keep[id(self.moments.out.table)])
