@@ -17,6 +17,8 @@ from augury.columns.table import END, NONE, START, grown
 from augury.engine.operators.base import Operator, Part, Waiting
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
+from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire, shut_behind
+from augury.engine.operators.runs.kernels.then_searches import chains_of
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves
 from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
@@ -142,7 +144,7 @@ class Edges(Operator):
             again = fresh if len(changed) else NONE
             known = self.count + 1 if len(again) else 1
             more, fewer = np.empty((2, pairs.shape[1] + 1), np.int64), np.empty((2, known), np.int64)
-            self.count, added, gone = k.rewire(
+            self.count, added, gone = rewire(
                 again, seeking.bits, given, self.edges, self.count, self.into, self.out_of, more, fewer
             )
             queue = np.concatenate([queue, more[:, :added]], axis=1)
@@ -174,7 +176,7 @@ class Edges(Operator):
         self.chain_of[self.chained : n] = -1
         self.chained = n
         index = self.moments.index
-        self.chain_count = k.chains_of(new, index.prev, index.after, self.chain_of, self.chain_count)
+        self.chain_count = chains_of(new, index.prev, index.after, self.chain_of, self.chain_count)
 
     def _edge_room(self) -> None:
         if len(self.into) < self.moments.out.table.n:
@@ -185,7 +187,7 @@ class Edges(Operator):
         """Which new moments lie before some that were there."""
         first, n = int(new[0]), self.moments.out.table.n
         late = np.zeros(n - first, np.uint8)
-        k.lies_before(first, n, self.moments.index.after, late)
+        lies_before(first, n, self.moments.index.after, late)
         return late[new - first].astype(bool)
 
     # Edges
@@ -195,7 +197,7 @@ class Edges(Operator):
         table, index = self.moments.out.table, self.moments.index
         index.extend()
         given = table.data, table.alive, index.after, self.fields, self.leads, self.lasts, self.latest
-        pairs = self._pairs(k.behind, changed, *given)
+        pairs = self._pairs(behind, changed, *given)
         near = np.unique(pairs[1][pairs[2] > 0])
         far = pairs[2] == 0
         return pairs[:2, far], near
@@ -204,7 +206,7 @@ class Edges(Operator):
         """Finds the edges into moments anew; moves that are new, and moves that are no more."""
         table, index = self.moments.out.table, self.moments.index
         wanted = self.fields, self.leads, self.next, self.longest, self.latest
-        pairs = self._pairs(k.before, targets, table.data, table.alive, index.prev, *wanted)
+        pairs = self._pairs(before, targets, table.data, table.alive, index.prev, *wanted)
         if follow.shape[1]:
             kinds = np.zeros(follow.shape[1], np.int64)
             for part, link in enumerate(self.leads.tolist()):
@@ -220,7 +222,7 @@ class Edges(Operator):
         known = self.count + 1 if search else 1
         queue, cut = np.empty((2, given.shape[1] + known), np.int64), np.empty((2, known), np.int64)
         own = self.edges, self.count, self.into, self.out_of
-        self.count, added, lost = k.relink(targets if search else NONE, given, search, self.sought, *own, queue, cut)
+        self.count, added, lost = relink(targets if search else NONE, given, search, self.sought, *own, queue, cut)
         return np.ascontiguousarray(queue[:, :added]), np.ascontiguousarray(cut[:, :lost])
 
     def _pairs(self, search: Kernel, moments: Array, *given: Any) -> Array:
@@ -392,7 +394,7 @@ class Edges(Operator):
         if not (self.leads.any() or self.sought) and lasts is not None:
             index.extend()  # a neighbour that is settled shuts out what comes behind it
             shut = np.zeros(table.n, np.uint8)
-            k.shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
+            shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
             wanted &= ~shut.astype(bool)
         return wanted
 

@@ -18,6 +18,7 @@ from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
+from augury.engine.operators.runs.kernels import decisions as d
 from augury.engine.operators.runs.matches import Whole, may_end
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Moves
@@ -66,9 +67,9 @@ class Greedy(Edges):
         self.skip = -2 if run.skip is None else -1 if run.skip == PAST_END else int(run.skip)
         ends = may_end(run)
         self.may_end: Array = np.array(ends, bool)
-        self.options: Array = np.full((len(run.parts), len(self.moves) + 2), k.NO_MOVE, np.int64)
+        self.options: Array = np.full((len(run.parts), len(self.moves) + 2), d.NO_MOVE, np.int64)
         for part in range(len(run.parts)):
-            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([k.ACCEPT] if ends[part] else [])
+            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([d.ACCEPT] if ends[part] else [])
             self.options[part, : len(ways)] = ways[::-1] if self.shortest else ways
         begin = [part for part, _ in self.starts]
         self.roots: Array = np.array(begin[::-1] if self.shortest else begin, np.int64)
@@ -153,9 +154,9 @@ class Greedy(Edges):
         for moment in lost.tolist():
             path = int(self.first_paths[moment])
             while path >= 0:
-                self.paths[k.P_STANDS, path] = 0
-                gone.append(int(self.paths[k.P_ROW, path]))
-                path = int(self.paths[k.P_NEXT, path])
+                self.paths[d.P_STANDS, path] = 0
+                gone.append(int(self.paths[d.P_ROW, path]))
+                path = int(self.paths[d.P_NEXT, path])
             self.first_paths[moment] = -1
         return np.array([row for row in gone if row >= 0], np.int64)
 
@@ -197,7 +198,7 @@ class Greedy(Edges):
             self.pool = grown(self.pool, 2 * self.used + 8 * len(changed), self.used)
         fallen, fell = np.empty(len(changed) + 64, np.int64), 0
         while at < len(changed):
-            at, used, n, touched, fell = k.decide(
+            at, used, n, touched, fell = d.decide(
                 changed, at, table.data, table.alive, index.prev, index.after, self.edges, self.out_of, self.ends, self.then,
                 self.options, self.roots, self.begins, self.least, self.most, self.quantified, self.longest, self.shortest,
                 self.skip, self.rank, stack, self.memo, self.failed, self.calls, best, counts, ties, self.known, self.tried,
@@ -207,7 +208,7 @@ class Greedy(Edges):
             self.touched += touched
             self.count_paths = n
             if used < 0:
-                self.used = int((self.paths[k.P_AT, :n] + self.paths[k.P_LENGTH, :n]).max(initial=0))
+                self.used = int((self.paths[d.P_AT, :n] + self.paths[d.P_LENGTH, :n]).max(initial=0))
                 self.pool = grown(self.pool, 4 * self.pool.shape[1], self.used)
                 self.paths = grown(self.paths, 2 * self.paths.shape[1], n)
                 fallen = grown(fallen, 2 * len(fallen), fell)
@@ -218,13 +219,13 @@ class Greedy(Edges):
 
     def _show(self, before: int, gone: Array) -> None:
         """Matches that have come, and those that are no more."""
-        fallen = self.paths[k.P_ROW, self.fallen]
+        fallen = self.paths[d.P_ROW, self.fallen]
         fallen = np.concatenate([fallen[fallen >= 0], gone])
         fallen = fallen[self.out.table.alive[fallen].astype(bool)] if len(fallen) else fallen
         if len(fallen):
             self.out.table.kill(np.unique(fallen))
         new = np.arange(before, self.count_paths)
-        new = new[self.paths[k.P_STANDS, new] == 1]
+        new = new[self.paths[d.P_STANDS, new] == 1]
         if len(new):
             self._store(new)
         if self.used > 4 * len(self.moments.out.table.alive) + (1 << 16):
@@ -243,8 +244,8 @@ class Greedy(Edges):
         if self.carried.kept:
             self.carried.state[:, : len(paths)] = self.carried.state[:, paths]
         self.count_paths = len(paths)
-        self.paths[k.P_AT, : len(paths)], self.paths[k.P_OF, : len(paths)] = groups.starts, -1
-        self.paths[k.P_NEXT, : len(paths)] = place[self.paths[k.P_NEXT, : len(paths)]]
+        self.paths[d.P_AT, : len(paths)], self.paths[d.P_OF, : len(paths)] = groups.starts, -1
+        self.paths[d.P_NEXT, : len(paths)] = place[self.paths[d.P_NEXT, : len(paths)]]
         self.first_paths = place[self.first_paths]
         self.of_row[rows] = place[self.of_row[rows]]
 
@@ -252,19 +253,19 @@ class Greedy(Edges):
         table, parts, moments = self.out.table, len(self.run.parts), self.moments.out.table.data
         if self.states.shape[1] < self.paths.shape[1]:
             self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
-        longer = paths[(of := self.paths[k.P_OF, paths]) >= 0]
+        longer = paths[(of := self.paths[d.P_OF, paths]) >= 0]
         whole = paths if not len(longer) else paths[of < 0]
         if len(whole):
             self._scan(whole)
         if len(longer):
             self._scan_on(longer)
-        first = self.pool[0, self.paths[k.P_AT, paths]]
-        last = self.pool[0, self.paths[k.P_AT, paths] + self.paths[k.P_LENGTH, paths] - 1]
+        first = self.pool[0, self.paths[d.P_AT, paths]]
+        last = self.pool[0, self.paths[d.P_AT, paths] + self.paths[d.P_LENGTH, paths] - 1]
         at = {part: self.states[part, paths] for part in range(parts)}
         rows = np.stack([moments[START, first], moments[END, last], self.states[2 * parts, paths]])
         frame = self.whole.frame(at, paths, rows)
         made = paths[frame.left]
-        frame.left = self.paths[k.P_FIRST, made]
+        frame.left = self.paths[d.P_FIRST, made]
         first_row = table.n
         store(frame, self.out)
         self._note(np.arange(first_row, table.n), made)
@@ -272,12 +273,12 @@ class Greedy(Edges):
     def _scan_on(self, paths: Array) -> None:
         """The same for matches that are longer ones of others: from these on, however long they are."""
         before = np.array([self._scanned(path) for path in paths.tolist()], np.int64)
-        known, length = self.paths[k.P_LENGTH, before], self.paths[k.P_LENGTH, paths]
+        known, length = self.paths[d.P_LENGTH, before], self.paths[d.P_LENGTH, paths]
         self.states[:, paths] = self.states[:, before]
         self.carried.start(paths, self.paths.shape[1], before)
         more = length - known
         owners = np.repeat(paths, more)
-        places = spread(self.paths[k.P_AT, paths] + known, more)
+        places = spread(self.paths[d.P_AT, paths] + known, more)
         moments, of, parts = self.pool[0, places], self.pool[1, places], len(self.run.parts)
         self.states[of, owners] = moments  # the last one stays
         np.add.at(self.states, (parts + of, owners), 1)
@@ -291,17 +292,17 @@ class Greedy(Edges):
 
     def _scanned(self, path: int) -> int:
         """The match that a longer one goes back to, whose state is known."""
-        before = int(self.paths[k.P_OF, path])
-        while self.paths[k.P_ROW, before] < 0 and self.paths[k.P_OF, before] >= 0:
-            before = int(self.paths[k.P_OF, before])
-        if self.paths[k.P_ROW, before] < 0:
+        before = int(self.paths[d.P_OF, path])
+        while self.paths[d.P_ROW, before] < 0 and self.paths[d.P_OF, before] >= 0:
+            before = int(self.paths[d.P_OF, before])
+        if self.paths[d.P_ROW, before] < 0:
             self._scan(np.array([before]))
         return before
 
     def _scan(self, paths: Array) -> None:
         """The last moments of each part, how often it came, and the rank of matches, from all their moments."""
         ranks, parts = self.moments.out.table.data[RANK], len(self.run.parts)
-        k.summed_up(paths, self.paths, self.pool, ranks, parts, self.states)
+        d.summed_up(paths, self.paths, self.pool, ranks, parts, self.states)
         if self.carried.kept:
             self.carried.start(paths, self.paths.shape[1])
             moments, of, groups = self._moments_of(paths)
@@ -309,8 +310,8 @@ class Greedy(Edges):
 
     def _moments_of(self, paths: Array) -> tuple[Array, Array, Slices]:
         """The moments and parts of matches, a group for each."""
-        length = self.paths[k.P_LENGTH, paths]
-        places = spread(self.paths[k.P_AT, paths], length)
+        length = self.paths[d.P_LENGTH, paths]
+        places = spread(self.paths[d.P_AT, paths], length)
         return self.pool[0, places], self.pool[1, places], Slices(length)
 
     def times(self, part: int, matches: Array) -> Array:
@@ -325,7 +326,7 @@ class Greedy(Edges):
         if len(self.of_row) < self.out.table.n:
             self.of_row = grown(self.of_row, len(self.out.table.alive), len(self.of_row), -1)
         self.of_row[rows] = paths
-        self.paths[k.P_ROW, paths] = rows
+        self.paths[d.P_ROW, paths] = rows
 
     # What a row is made of
 
@@ -351,7 +352,7 @@ class Greedy(Edges):
         rows = np.flatnonzero(
             table.alive[: table.n].astype(bool) & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0)
         )
-        rows = rows[(self.known[rows, k.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
+        rows = rows[(self.known[rows, d.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
         for first in rows[rows >= table.mark].tolist() if new else rows.tolist():
             path = self._furthest(first)
             done = tuple(p for moment, _ in path for p in self.moments.parts(moment))
@@ -398,7 +399,7 @@ class Greedy(Edges):
         for row, members in kept.items():
             found = paths.get(members.tobytes())
             self.of_row[row] = path = self._extra(members) if found is None else found
-            self.paths[k.P_ROW, path] = row
+            self.paths[d.P_ROW, path] = row
         if self.states.shape[1] < self.paths.shape[1]:
             self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
         if self.count_paths:
@@ -406,7 +407,7 @@ class Greedy(Edges):
 
     def _members(self, path: int) -> Array:
         """The moments of a match, and their parts."""
-        at, length = self.paths[k.P_AT, path], self.paths[k.P_LENGTH, path]
+        at, length = self.paths[d.P_AT, path], self.paths[d.P_LENGTH, path]
         return self.pool[:, at : at + length]
 
     def _extra(self, members: Array) -> int:
@@ -451,7 +452,7 @@ class Greedy(Edges):
         while len(skipped := np.flatnonzero((before >= 0) & ~self._stood[before])):
             before[skipped] = self.moments.index.prev[before[skipped]]
         known = (before >= 0) & ~stay[before] & (self.tried[before] >= 0)
-        moments, bounds = place[moments[known]], self.known[before[known], k.BOUND]
+        moments, bounds = place[moments[known]], self.known[before[known], d.BOUND]
         given = bounds > -k.FOREVER
         moments, bounds = moments[given], bounds[given].tolist()
         self.after_closed |= zip(moments.tolist(), bounds, strict=True)
@@ -515,7 +516,7 @@ class Greedy(Edges):
     def _unsettled_moments(self, since: int) -> Array:
         n = self.moments.out.table.n
         ends = self.moments.out.table.data[END, :n]
-        found: Array = (self.tried[:n] < 0) | (self.known[:n, k.FAR] >= since) | (ends >= since)
+        found: Array = (self.tried[:n] < 0) | (self.known[:n, d.FAR] >= since) | (ends >= since)
         found[self.closed] = False
         return found
 

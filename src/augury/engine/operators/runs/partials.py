@@ -16,6 +16,16 @@ from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import PORTION, Edges
+from augury.engine.operators.runs.kernels.growth import (
+    begin,
+    chains,
+    fall_along,
+    fall_at,
+    grow,
+    may_move,
+    plant,
+    thread,
+)
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.number_tests import LaterTests
 from augury.engine.operators.runs.sight import Members, Question
@@ -72,16 +82,14 @@ class Partials(Edges):
     def _fall_at(self, dead: Array) -> Array:
         """What goes through moments that are gone falls."""
         table, gone = self.out.table, np.empty(self.out.table.n, np.int64)
-        count = k.fall_at(dead, self.edges, self.into, table.alive, self.heads, self.chain, self.kids, gone)
+        count = fall_at(dead, self.edges, self.into, table.alive, self.heads, self.chain, self.kids, gone)
         self.touched += count + len(dead)
         return gone[:count].copy()
 
     def _fall_along(self, cut: Array) -> Array:
         """What went along edges by moves that are no more falls."""
         table, gone = self.out.table, np.empty(self.out.table.n, np.int64)
-        count = k.fall_along(
-            cut, self.edges, table.data, table.alive, self.heads, self.chain, self.kids, self.ends, gone
-        )
+        count = fall_along(cut, self.edges, table.data, table.alive, self.heads, self.chain, self.kids, self.ends, gone)
         self.touched += count + cut.shape[1]
         return gone[:count].copy()
 
@@ -102,7 +110,7 @@ class Partials(Edges):
         starts, parts_of = self._begun(new)
         if len(starts):
             self._more_room(len(starts))
-            n = k.begin(starts, parts_of, table.data, table.n, table.alive, moments.data, len(self.run.parts), self.heads, self.chain, self.kids)  # fmt: skip
+            n = begin(starts, parts_of, table.data, table.n, table.alive, moments.data, len(self.run.parts), self.heads, self.chain, self.kids)  # fmt: skip
             self._added(n)
         cursor = np.array([0, -1, old, -1, old], np.int64)
         later = self.later
@@ -111,7 +119,7 @@ class Partials(Edges):
         asked = np.empty((3, 1024 if chosen else len(self.moves) + 1), np.int64)
         waiting = [self._chances(again)] if len(again) else []
         while True:
-            n, questions = k.grow(
+            n, questions = grow(
                 queue, cursor, table.data, table.n, table.alive, moments.data, self.edges, self.out_of, self.heads,
                 self.chain, self.kids, self.ends, chosen, tests, self.numbers.numbers, self.least, self.most, len(self.run.parts),
                 self.longest, asked,
@@ -150,7 +158,7 @@ class Partials(Edges):
                 bits, x = int(self.edges[k.BITS, e]), int(self.edges[k.TO, e])
                 fits = self.moments.out.table.data[END, x] - self.out.table.data[START, p] <= self.longest
                 for m in range(len(self.moves)):
-                    if fits and bits & self.choosy & (1 << m) and k.may_move(self.out.table.data, p, m, self.ends, self.least, self.most, len(self.run.parts)):  # fmt: skip
+                    if fits and bits & self.choosy & (1 << m) and may_move(self.out.table.data, p, m, self.ends, self.least, self.most, len(self.run.parts)):  # fmt: skip
                         found.append((p, e, m))
                 e = int(self.edges[k.OUT, e])
         return np.array(found, np.int64).reshape(-1, 3).T
@@ -224,10 +232,10 @@ class Partials(Edges):
     def chains(self, partials: Array) -> tuple[Array, Slices]:
         """The partial matches on the way to each, the first one first, a group for each."""
         lengths, found = np.zeros(len(partials), np.int64), np.empty(max(64, 4 * len(partials)), np.int64)
-        count = k.chains(partials, self.out.table.data, found, lengths)
+        count = chains(partials, self.out.table.data, found, lengths)
         if count > len(found):
             found = np.empty(count, np.int64)
-            k.chains(partials, self.out.table.data, found, lengths)
+            chains(partials, self.out.table.data, found, lengths)
         return found[:count], Slices(lengths)
 
     def follow(self) -> None:
@@ -238,7 +246,7 @@ class Partials(Edges):
         while at < given.shape[1]:
             self._more_room(given.shape[1] - at)
             gone = np.empty(table.n + given.shape[1], np.int64)
-            at, n, fallen = k.plant(
+            at, n, fallen = plant(
                 given, at, table.data, table.n, table.alive, self.moments.out.table.data, self.edges, self.heads,
                 self.chain, self.kids, self.ends, self.choosy, len(self.run.parts), gone,
             )  # fmt: skip
@@ -249,7 +257,7 @@ class Partials(Edges):
     def rebuild(self) -> None:
         super().rebuild()
         table = self.out.table
-        k.thread(table.data, 0, table.n, table.alive, self.heads, self.chain, self.kids)
+        thread(table.data, 0, table.n, table.alive, self.heads, self.chain, self.kids)
 
     # What a row is made of
 
