@@ -405,7 +405,7 @@ class Context:
                 codes[rows] = found
         return codes
 
-    def values(self, expr: Expr, frame: Frame, rule: str, binding_of: Frame | None = None) -> tuple[Array, Array]:
+    def values(self, expr: Expr, frame: Frame, rule: str) -> tuple[Array, Array]:
         """The codes of an expression, and for which rows it could be computed."""
         ok = np.ones(len(frame), bool)
         codes = self.codes(expr, frame)

@@ -148,6 +148,14 @@ class Table:
         for follower, port in self.readers:
             follower.lose(port, rows)
 
+    def stands(self) -> Array:
+        """Which of its rows stand."""
+        return self.alive[: self.n].astype(bool)
+
+    def standing(self) -> Array:
+        """The rows that stand."""
+        return np.flatnonzero(self.alive[: self.n])
+
     def ending(self, lo: int, hi: int) -> Array:
         """The rows that stand and end from `lo` up to, not including, `hi`. Rows mostly come in order: few blocks do."""
         full = self.n // _BLOCK

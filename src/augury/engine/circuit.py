@@ -423,7 +423,7 @@ class Circuit:
         """What a rule derived falls, unless another rule derives it, too."""
         head = self.heads[label]
         table = head.out.table
-        rows = np.flatnonzero(table.alive[: table.n])
+        rows = table.standing()
         table.kill(rows)
         head.events.release(table.data[RIGHT, rows])
         self.run()

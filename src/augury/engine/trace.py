@@ -363,7 +363,7 @@ class Derivations(Mapping[str, list[Derivation]]):
         found: dict[str, tuple[Derived, int]] = {}
         for events in self.circuit.derived.values():
             table = events.out.table
-            for row in np.flatnonzero(table.alive[: table.n]).tolist():
+            for row in table.standing().tolist():
                 if self.until is None or table.data[END, row] <= self.until:
                     found[self.circuit.event((table, row)).id] = (events, row)
         return found

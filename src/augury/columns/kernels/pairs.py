@@ -54,71 +54,38 @@ def leave(row: int, groups: Array, g: int, prev: Array, after: Array) -> int:
 @Kernel
 def probe(
     rows: Array, first: int, data: Array, keys: Array, alive: Array,
-    others: Array, okeys: Array, oalive: Array, order: int, limit: int,
+    others: Array, okeys: Array, oalive: Array, order: int,
     buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
-    reach: Array, floor: int, bounds: Array, most: int, found: Array,
+    span: Array, reach: Array, floor: int, limit: int, bounds: Array, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Pairs rows with the rows of an index that have their key and meet the bounds.
 
-    Of the index only rows before `limit` count, and of each chain only those whose `order` field is within `reach`: at
-    least start + reach[0], end + reach[1] and the field `floor` of the row, where there is one, at most start + reach[2]
-    and end + reach[3]. With `most`, a row takes that many at most, the latest first. Returns how far it came, how many pairs it found, and how many rows it touched; it
-    stops early where `found` has no room.
+    Of the index only rows before `limit` count, and of each chain only those whose `order` field is within `reach` of four
+    fields of the row, its `span`: at least the first two and reach[0] and reach[1], and the field `floor`, where there is
+    one; at most the last two and reach[2] and reach[3]. With `most`, a row takes that many at most, the latest first. The
+    dead leave the chains as they are walked. Returns how far it came, how many pairs it found, and how many rows it
+    touched; it stops early where `found` has no room.
     """
     n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i, g, ready = next_group(first, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
-    while g >= 0:
+    i = first
+    while True:
+        i, g, ready = next_group(i, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
+        if g < 0:
+            return len(rows), n, touched
         row = rows[i]
-        start, end = data[START, row], data[END, row]
-        low = max(start + reach[0], end + reach[1])
+        low = max(data[span[0], row] + reach[0], data[span[1], row] + reach[1])
         if floor >= 0:
             low = max(low, data[floor, row])
-        high = min(start + reach[2], end + reach[3])
+        high = min(data[span[2], row] + reach[2], data[span[3], row] + reach[3])
         began, other = n, groups[g, TAIL]
         if other >= 0 and others[order, other] > high:  # mostly the last one is it
             other = seek(high, others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
-            if others[order, other] < low:
-                break
-            if other < limit and oalive[other] and meets_all(bounds, data, row, others, other):
-                if n == room:
-                    return i, began, touched
-                found[0, n] = row
-                found[1, n] = other
-                n += 1
-                if n - began == most:
-                    break
-            other = prev[other]
-        i, g, ready = next_group(i + 1, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
-    return len(rows), n, touched
-
-
-@Kernel
-def probe_window(
-    rows: Array, first: int, data: Array, keys: Array, alive: Array,
-    others: Array, okeys: Array, oalive: Array, order: int,
-    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
-    low: int, high: int, slack: int, limit: int, bounds: Array, most: int, found: Array,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Like `probe`, for rows that carry their reach: from the field `low`, if any, up to the field `high` and `slack` more.
-
-    Only rows before `limit` count; the dead leave the chains as they are walked.
-    """
-    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i, g, ready = next_group(first, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
-    while g >= 0:
-        row = rows[i]
-        least = data[low, row] if low >= 0 else -(2**62)
-        began, other = n, groups[g, TAIL]
-        if other >= 0 and others[order, other] > data[high, row] + slack:
-            other = seek(data[high, row] + slack, others, order, groups, g, prev, after, call)
-        while other >= 0:
-            touched += 1
             if not oalive[other]:
                 other = leave(other, groups, g, prev, after)
                 continue
-            if others[order, other] < least:
+            if others[order, other] < low:
                 break
             if other < limit and meets_all(bounds, data, row, others, other):
                 if n == room:
@@ -129,8 +96,7 @@ def probe_window(
                 if n - began == most:
                     break
             other = prev[other]
-        i, g, ready = next_group(i + 1, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
-    return len(rows), n, touched
+        i += 1
 
 
 @Kernel
@@ -140,11 +106,14 @@ def probe_last(
     buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
     high: int, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Like `probe_window`, for the last ones up to the field `high`: so many, and what ends together with the first of
+    """Like `probe`, for the last ones up to the field `high`: so many, and what ends together with the first of
     them. Those of a row stand from the earliest to the latest."""
     n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i, g, ready = next_group(first, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
-    while g >= 0:
+    i = first
+    while True:
+        i, g, ready = next_group(i, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
+        if g < 0:
+            return len(rows), n, touched
         row = rows[i]
         began, other, least = n, groups[g, TAIL], 0
         if other >= 0 and others[order, other] > data[high, row]:
@@ -167,8 +136,7 @@ def probe_last(
         while lo < hi:
             found[1, lo], found[1, hi] = found[1, hi], found[1, lo]
             lo, hi = lo + 1, hi - 1
-        i, g, ready = next_group(i + 1, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
-    return len(rows), n, touched
+        i += 1
 
 
 @Kernel

@@ -9,7 +9,6 @@ import numpy as np
 
 from augury.algebra.nodes import Condition
 from augury.columns.frame import View, frame_of, store
-from augury.columns.kernels.pairs import probe_window
 from augury.columns.table import END, LEFT, NONE, START, Latest, grown
 from augury.engine.operators.windows import Windowed, least_open
 from augury.jit import Array
@@ -51,7 +50,7 @@ class Absence(Windowed):
         self.witness = np.full(16, -1, np.int64)
         self.longest = 0  # of the windows so far
         self.watchers: dict[int, list[int]] | None = None  # by witness, once one has been taken back
-        self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, absent, out))
+        self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, absent))
         low, high = rows.labels[window]
         self.absent_index = absent.table.index(tuple(absent.vars[v] for v in keys))
         # A row [lo, hi] is blocked by q where lo - q.start <= 0 and q.end - hi <= 0.
@@ -134,16 +133,13 @@ class Absence(Windowed):
         """Pairs of a row and what may lie in its window; one of each row where that decides."""
         mine, absent = self.inputs
         at = (*mine.labels[self.window], 0, absent.table.n, self.blocks, 1 if self.plain else -1)
-        own, its, _ = self.fields
-        return self.pairs(probe_window, rows, mine, own, mine.table.alive, absent, its, self.absent_index, *at)
+        return self.within(rows, mine, self.fields[0], self.absent_index, *at)
 
     def _blocked_by(self, absent: Array) -> Iterator[Array]:
         """Pairs of what must be absent and a row that stands, in whose window it may lie."""
-        mine, out = self.inputs[1], self.out
         # A row [lo, hi] that q meets has hi in [q.end, q.start + the longest window].
-        at = END, START, self.longest, out.table.n, self.blocked_by, -1
-        _, its, own = self.fields
-        return self.pairs(probe_window, absent, mine, its, mine.table.alive, out, own, self.standing_index, *at)
+        at = END, START, self.longest, self.out.table.n, self.blocked_by
+        return self.within(absent, self.inputs[1], self.fields[1], self.standing_index, *at)
 
     def really(self, rows: Array, absent: Array) -> Array:
         """Which of the pairs agree on all variables and meet the conditions on both."""
@@ -173,8 +169,8 @@ class Absence(Windowed):
         low, high = (out.table.data[f, : out.table.n] for f in out.labels[self.window])
         self.longest = int((high - low).max()) if out.table.n else 0
         self.witness, self.watchers = np.full(table.n + 16, -1, np.int64), None
-        alive = np.flatnonzero(table.alive[: table.n])
-        standing = out.table.data[LEFT, : out.table.n][out.table.alive[: out.table.n].astype(bool)]
+        alive = table.standing()
+        standing = out.table.data[LEFT, : out.table.n][out.table.stands()]
         for pairs in self._blocking(np.setdiff1d(alive, standing)):
             found = self.really(pairs[0], pairs[1])
             self.watch(pairs[0][found], pairs[1][found])

@@ -58,13 +58,11 @@ class Occurrence:
 
     def before(self, other: Occurrence) -> bool:
         """Whether it is no later than another."""
-        mine, its = (self.end, self.start), (other.end, other.start)
-        return mine < its or (mine == its and self.order <= other.order)
+        return not other < self
 
     def __lt__(self, other: Occurrence) -> bool:
-        return (self.end, self.start) < (other.end, other.start) or (
-            (self.end, self.start) == (other.end, other.start) and self.order < other.order
-        )
+        mine, its = (self.end, self.start), (other.end, other.start)
+        return mine < its or (mine == its and self.order < other.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +196,7 @@ class Choose(Chooser):
             for r in np.flatnonzero(
                 (view.table.data[START, : view.table.n] == candidate.earlier.start)
                 & (view.table.data[END, : view.table.n] == candidate.earlier.end)
-                & view.table.alive[: view.table.n].astype(bool)
+                & view.table.stands()
             )
             if self.circuit.parts(view.table, int(r)) == candidate.earlier.parts
         ]

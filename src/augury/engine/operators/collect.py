@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from augury.algebra.nodes import Rule, condition_vars
 from augury.algebra.rule_terms import later_variables
 from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
 from augury.columns.grouping import Slices, in_groups
-from augury.columns.kernels.pairs import probe_last, probe_window, rows_with_last
+from augury.columns.kernels.pairs import probe_last, rows_with_last
 from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals
@@ -21,7 +21,7 @@ from augury.engine.operators.map import UNTIL
 from augury.engine.operators.members import occurrences
 from augury.engine.operators.windows import Windowed, in_last
 from augury.engine.saved import require
-from augury.jit import Array, Kernel
+from augury.jit import Array
 from augury.model import OrderKey
 from augury.optimiser.implied_bounds import Back
 
@@ -135,9 +135,8 @@ class Collect(Windowed):
         bounds = bounds if self.collect.window is not None else bounds[:1]
         if len(self.everyone) < collected.table.n:
             self.everyone = np.ones(2 * collected.table.n, np.uint8)
-        mine, other = self.fields
-        at = END, START, self.longest, self.seen[0], bounds, -1
-        found = self.pairs(probe_window, q, collected, other, self.everyone, rows, mine, self.row_index, *at)
+        at = END, START, self.longest, self.seen[0], bounds, -1, self.everyone
+        found = self.within(q, collected, self.fields[1], self.row_index, *at)
         return np.concatenate([NONE, *(pairs[1] for pairs in found)])
 
     def rows_with_last(self, q: Array) -> Array:
@@ -167,17 +166,13 @@ class Collect(Windowed):
         bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
         if self.collect.window is None:
             low, bounds = -1, bounds[:0]
-        found = self.looked_up(probe_window, rows, low, high, 0, last, bounds, most)
+        found = self.within(rows, mine, self.fields[0], self.index, low, high, 0, last, bounds, most)
         pairs = np.concatenate([np.empty((2, 0), np.int64), *found], axis=1)
         # From the earliest to the latest of each row.
         owner = np.searchsorted(rows, pairs[0])
         each = Slices(np.bincount(owner, minlength=len(rows)))
         place = np.arange(pairs.shape[1])
         return pairs[:, 2 * each.starts[owner] + each.counts[owner] - 1 - place]
-
-    def looked_up(self, probe: Kernel, rows: Array, *at: Any) -> Iterator[Array]:
-        (mine, collected), (own, its) = self.inputs, self.fields
-        return self.pairs(probe, rows, mine, own, mine.table.alive, collected, its, self.index, *at)
 
     def gathered(self, rows: Array) -> Frame:
         """What rows collect, row by row."""
@@ -187,7 +182,9 @@ class Collect(Windowed):
         if self.of_last is not None:
             if self.room.shape[1] < len(rows) * (last + 1):
                 self.room = np.empty((2, len(rows) * (last + 1)), np.int64)
-            found = self.looked_up(probe_last, rows, self.order_field, last)
+            table, at = self.inputs[0].table, (self.order_field, last)
+            portions = self.portions(probe_last, rows, table, self.fields[0], table.alive, self.index, *at)
+            found = [pairs.copy() for _, pairs in portions]
             return self.selected(np.concatenate([np.empty((2, 0), np.int64), *found], axis=1))
         # The last n are looked for from the end, in growing portions.
         parts: list[Frame] = []
@@ -359,7 +356,7 @@ class Collect(Windowed):
         low, high = (table.data[f, : table.n] for f in self.inputs[0].labels[self.window])
         self.longest = max(self.least_length, int((high - low).max()) if table.n else 0)
         self.latest.reset()
-        for row in np.flatnonzero(table.alive[: table.n]).tolist() if self.several else ():
+        for row in table.standing().tolist() if self.several else ():
             self.same.setdefault(self.made_of(row), {})[row] = None
 
     def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
@@ -394,7 +391,7 @@ class Collect(Windowed):
 
     def check(self) -> None:
         super().check()
-        alive = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        alive = self.out.table.standing()
         require(bool(self.held.knows(alive).all()), "a row that has not collected anything")
 
     def parts(self, row: int) -> tuple[Part, ...]:

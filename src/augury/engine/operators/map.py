@@ -168,8 +168,6 @@ class Until(Map):
         super().__init__(circuit, source, out, rule)
 
     def mapped(self, frame: Frame) -> Frame:
-        end = frame.end
-        for label in self.covers:
-            end = np.maximum(end, frame.labels[label][1])
+        _, end = frame.cover(self.covers)
         frame.labels[UNTIL] = (end, end)
         return frame

@@ -354,13 +354,13 @@ class Panes(Operator):
         self.held_by.cut(self.out.table.n)
         self.panes, self.across, self.computed, self.partials = {}, {}, {}, {}
         table, out, now = self.inputs[0].table, self.out.table, self.circuit.now
-        rows = np.flatnonzero(table.alive[: table.n])
+        rows = table.standing()
         self.changed = {}
         if len(rows):
             self.enter(rows, new=True)
         for number in [n for n in self.changed if now is not None and self.line.end(n) <= now]:
             del self.changed[number]  # computed already, whether it gave anything or not
-        given = np.flatnonzero(out.alive[: out.n])
+        given = out.standing()
         given = given[np.argsort(out.data[START, given], kind="stable")]
         begins, place = np.unique(out.data[START, given], return_inverse=True)
         numbers = np.array([self.line.last_begun(int(begin)) for begin in begins], np.int64)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from augury.columns.frame import Frame, View
+from augury.columns.kernels.pairs import probe
 from augury.columns.table import END, LEFT, RANK, START, Index, Table
-from augury.engine.operators.base import Operator
-from augury.jit import Array, Kernel
+from augury.engine.operators.pairing import Pairing
+from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
 
 
-_PORTION = 1 << 18  # pairs that are held at a time, where they need not be more
-
-
-class Windowed(Operator):
+class Windowed(Pairing):
     """Looks at what lies in a window of each row: the first input has the rows, the second what is looked for.
 
     `window` is the label of the window, `keys` are the variables that both sides bind for sure, `shared` all that both
@@ -45,29 +43,21 @@ class Windowed(Operator):
         self.window, self.keys, self.open = window, keys, tuple(v for v in shared if v not in keys)
         self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
         super().__init__(circuit, (rows, found), out, rule)
-        self.room = np.empty((2, 64), np.int64)
 
-    def pairs(
-        self, probe: Kernel, rows: Array, mine: View, fields: Array, alive: Array, other: View, ofields: Array,
-        index: Index, *at: Any,
+    def within(
+        self, rows: Array, mine: View, fields: Array, index: Index, low: int, high: int, slack: int, limit: int,
+        bounds: Array, most: int = -1, alive: Array | None = None,
     ) -> Iterator[Array]:  # fmt: skip
-        """Pairs of rows and rows of an index, in portions; `at` are the last arguments of the kernel that looks for them."""
-        first, dictionary = 0, self.circuit.tables.dictionary
-        if len(rows):
-            index.extend()
-        while first < len(rows) and index.count:
-            came, count, touched = probe(
-                rows, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
-                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
-                *at, self.room,
-            )  # fmt: skip
-            self.touched += touched
-            self.circuit.tables.guard.paired(count)
-            if count:
-                yield self.room[:, :count].copy()
-            if came < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
-                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
-            first = came
+        """Pairs of rows and rows of an index that lie between two fields of the rows, or up to `slack` after the second.
+
+        Without the first field they begin anywhere. Just rows of the index before `limit` count.
+        """
+        span = np.array([START, START, high, high] if low < 0 else [low, low, high, high], np.int64)
+        reach = np.array([-FAR, -FAR, slack, slack] if low < 0 else [0, 0, slack, slack], np.int64)
+        alive = mine.table.alive if alive is None else alive
+        at = span, reach, -1, limit, bounds, most
+        for _, pairs in self.portions(probe, rows, mine.table, fields, alive, index, *at):
+            yield pairs.copy()
 
     def paired(self, rows: Array, found: Array, names: Container[str]) -> tuple[Frame, Array]:
         """Pairs of a row and what was found in its window, at the times of this; and which agree on what both may bind.
@@ -139,7 +129,7 @@ def in_last(operator: Windowed, count: int, fields: list[int], port: int, horizo
 
 def last_of(table: Table, settled: Array, count: int, fields: list[int]) -> Array:
     """Of settled rows those among the last n of their group, and what ends together with the first of these."""
-    rows = np.flatnonzero(settled & table.alive[: table.n].astype(bool))
+    rows = np.flatnonzero(settled & table.stands())
     mask = np.zeros(table.n, bool)
     if not len(rows):
         return mask

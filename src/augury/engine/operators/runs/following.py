@@ -371,7 +371,7 @@ class Edges(Operator):
         self.moments.index.extend()
         self._edge_room()
         self._make_room()
-        alive = np.flatnonzero(moments.alive[: moments.n])
+        alive = moments.standing()
         if len(alive):
             self._relink_all(alive)
 

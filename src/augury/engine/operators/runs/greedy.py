@@ -233,7 +233,7 @@ class Greedy(Edges):
 
     def _sweep(self) -> None:
         """Forgets the matches that fell: a long run that grows by one at a time leaves many."""
-        rows = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        rows = self.out.table.standing()
         paths = np.sort(self.of_row[rows])
         moments, parts, groups = self._moments_of(paths)
         place = np.full(self.count_paths + 1, -1, np.int64)
@@ -349,9 +349,7 @@ class Greedy(Edges):
     def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
         """How far the first events have come that nothing has decided yet."""
         table = self.moments.out.table
-        rows = np.flatnonzero(
-            table.alive[: table.n].astype(bool) & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0)
-        )
+        rows = np.flatnonzero(table.stands() & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0))
         rows = rows[(self.known[rows, d.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
         for first in rows[rows >= table.mark].tolist() if new else rows.tolist():
             path = self._furthest(first)
@@ -378,10 +376,10 @@ class Greedy(Edges):
 
     def rebuild(self) -> None:
         out, moments = self.out.table, self.moments.out.table
-        rows = np.flatnonzero(out.alive[: out.n]).tolist()
+        rows = out.standing().tolist()
         kept = {row: self._members(self.of_row[row]) for row in rows}
         super().rebuild()
-        alive = np.flatnonzero(moments.alive[: moments.n])
+        alive = moments.standing()
         if len(alive):
             self._begin(alive)
             for moment, bound in self.after_closed.items():
@@ -459,7 +457,7 @@ class Greedy(Edges):
         self.bounds |= zip(self._keys(moments), bounds, strict=True)
 
     def state(self, number: Mapping[int, int]) -> Any:
-        rows = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        rows = self.out.table.standing()
         paths = self.of_row[rows] if len(rows) else NONE
         moments, parts, groups = self._moments_of(paths)
         return {
@@ -479,7 +477,7 @@ class Greedy(Edges):
         check_numbers(moments, 0, self.moments.out.table.n, NOT_THERE)
         check_numbers(parts, 0, len(self.run.parts), "a part that is not there")
         check_numbers(length, 1, len(moments) + 1, "a count that is none")
-        alive = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        alive = self.out.table.standing()
         require(np.array_equal(np.sort(rows), alive), "matches are missing")
         self._clear()
         self.of_row = np.full(len(self.out.table.alive), -1, np.int64)
@@ -510,7 +508,7 @@ class Greedy(Edges):
         since = horizon.since[id(table)]
         lasts = self.longest_of(horizon)
         self._open = np.ones(table.n, bool) if lasts is None else self._unsettled_moments(since - lasts)
-        self._stood = table.alive[: table.n].astype(bool)
+        self._stood = table.stands()
         return self._open.copy()
 
     def _unsettled_moments(self, since: int) -> Array:
@@ -523,7 +521,7 @@ class Greedy(Edges):
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """A match that may still be another one is not settled, however long ago it ended."""
         table, out = self.moments.out.table, self.out.table
-        rows = np.flatnonzero(out.alive[: out.n])
+        rows = out.standing()
         least = super().unsettled(since, frontier)
         if not len(rows):
             return least

@@ -290,8 +290,8 @@ class Longest(Chooser):
         super().rebuild()
         self._clear()
         table, out = self.inputs[0].table, self.out.table
-        shown = set(out.data[LEFT, : out.n][out.alive[: out.n].astype(bool)].tolist())
-        for row in np.flatnonzero(table.alive[: table.n]).tolist():
+        shown = set(out.data[LEFT, : out.n][out.stands()].tolist())
+        for row in table.standing().tolist():
             self._enter(row)
         for start in self.starts.values():
             start.best = (max if self.run.which == "LONGEST" else min)(start.rows.values())

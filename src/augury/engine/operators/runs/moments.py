@@ -232,13 +232,13 @@ class Moments(Operator):
         self._clear()
         table = self.out.table
         for port, view in enumerate(self.among):
-            rows = np.flatnonzero(view.table.alive[: view.table.n])
+            rows = view.table.standing()
             for some, of, events in events_behind(self.circuit, view.table, rows):
                 if of == id(view.table):
                     continue
                 known = self.of_event[port, of] = np.full(2 * (int(events.max()) + 1), -1, np.int64)
                 known[events] = rows[some]
-        self._note(np.flatnonzero(table.alive[: table.n]))
+        self._note(table.standing())
 
     # What a row is made of
 

@@ -5,7 +5,7 @@ That a value is no number, or more than a float can hold, is found out as it com
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -252,10 +252,10 @@ def _all_tests(questions: Iterable[Question], move: Move, sight: Sight) -> list[
     """Conditions of a move as comparisons of numbers; None where one is something else."""
     tests: list[Test] = []
     for asked in questions:
-        found = list(_tests(asked, move, sight))
-        if not found or None in found:
+        found = _tests(asked, move, sight)
+        if not found:
             return None
-        tests += [test for test in found if test is not None]
+        tests += found
     return tests
 
 
@@ -265,36 +265,33 @@ def number_tests(move: Move, numbers: MomentNumbers) -> NumberTests | None:
     return None if tests is None else NumberTests(move, numbers, tests)
 
 
-def _tests(asked: Question, move: Move, sight: Sight) -> Iterator[Test | None]:
+def _tests(asked: Question, move: Move, sight: Sight) -> list[Test] | None:
     condition = asked.condition
     if not isinstance(condition, Compare):
-        yield None
-        return
+        return None
     left, right = condition.left, condition.right
     if isinstance(left, Apply) and condition.op == "=" and right == Const(True):
-        yield from _of_filters(left, asked, move, sight)
-        return
-    operands = [operand_of(term, asked, move, sight) for term in (left, right)]
-    a, b = operands
-    yield None if a is None or b is None else (condition.op, a, b)
+        return _of_filters(left, asked, move, sight)
+    a, b = (operand_of(term, asked, move, sight) for term in (left, right))
+    return None if a is None or b is None else [(condition.op, a, b)]
 
 
-def _of_filters(call: Apply, asked: Question, move: Move, sight: Sight) -> Iterator[Test | None]:
+def _of_filters(call: Apply, asked: Question, move: Move, sight: Sight) -> list[Test] | None:
     """The filters of a graph pattern that compare two variables, or one with a number."""
     function = sight.circuit.plan.functions.get(call.function)
     meets = None if function is None else function.call
     if not isinstance(meets, Meets) or len(meets.branches) != 1 or len(set(meets.names)) < len(meets.names):
-        yield None
-        return
-    values = dict(zip(meets.names, call.args, strict=True))
+        return None
+    values, tests = dict(zip(meets.names, call.args, strict=True)), list[Test]()
     for text in meets.branches[0]:
         expression = expression_of(text)
         if not isinstance(expression, Call) or expression.function not in _OPERATORS or len(expression.args) != 2:
-            yield None
-            return
-        operands = [_term_operand(arg, values, asked, move, sight) for arg in expression.args]
-        a, b = operands
-        yield None if a is None or b is None else (expression.function, a, b)
+            return None
+        a, b = (_term_operand(arg, values, asked, move, sight) for arg in expression.args)
+        if a is None or b is None:
+            return None
+        tests.append((expression.function, a, b))
+    return tests
 
 
 def _term_operand(

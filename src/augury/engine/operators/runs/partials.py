@@ -110,8 +110,9 @@ class Partials(Edges):
         starts, parts_of = self._begun(new)
         if len(starts):
             self._more_room(len(starts))
-            n = begin(starts, parts_of, table.data, table.n, table.alive, moments.data, len(self.run.parts), self.heads, self.chain, self.kids)  # fmt: skip
-            self._added(n)
+            lists = self.heads, self.chain, self.kids
+            rows = table.data, table.n, table.alive
+            self._added(begin(starts, parts_of, *rows, moments.data, len(self.run.parts), *lists))
         cursor = np.array([0, -1, old, -1, old], np.int64)
         later = self.later
         fits = later.follow()
@@ -151,15 +152,14 @@ class Partials(Edges):
 
     def _chances(self, partials: Array) -> Array:
         """What partial matches may choose again: all that follows them by moves that choose."""
-        found = []
+        found, data, limits = [], self.out.table.data, (self.ends, self.least, self.most, len(self.run.parts))
         for p in partials.tolist():
-            e = int(self.out_of[self.out.table.data[RIGHT, p]])
+            e = int(self.out_of[data[RIGHT, p]])
             while e >= 0:
-                bits, x = int(self.edges[k.BITS, e]), int(self.edges[k.TO, e])
-                fits = self.moments.out.table.data[END, x] - self.out.table.data[START, p] <= self.longest
-                for m in range(len(self.moves)):
-                    if fits and bits & self.choosy & (1 << m) and may_move(self.out.table.data, p, m, self.ends, self.least, self.most, len(self.run.parts)):  # fmt: skip
-                        found.append((p, e, m))
+                bits, x = int(self.edges[k.BITS, e]) & self.choosy, int(self.edges[k.TO, e])
+                if self.moments.out.table.data[END, x] - data[START, p] <= self.longest:
+                    moves = [m for m in range(len(self.moves)) if bits & (1 << m) and may_move(data, p, m, *limits)]
+                    found += [(p, e, m) for m in moves]
                 e = int(self.edges[k.OUT, e])
         return np.array(found, np.int64).reshape(-1, 3).T
 
