@@ -33,7 +33,7 @@ from augury.algebra.relations import RELATIONS, RELATIVE
 from augury.algebra.scalar import COMPARISONS, RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
-from augury.columns.dictionary import OPEN, Dictionary
+from augury.columns.dictionary import OPEN, Dictionary, exact
 from augury.columns.frame import LONGEST, Frame, joined_frames
 from augury.columns.rows import firsts
 from augury.errors import DataError, RunError
@@ -273,7 +273,7 @@ class Context:
         if pair is None:
             return None
         x, y = pair
-        if x.dtype != y.dtype and not all(v.dtype.kind == "f" or _exact(v) for v in (x, y)):
+        if x.dtype != y.dtype and not all(v.dtype.kind == "f" or exact(v) for v in (x, y)):
             return None
         found: Array = COMPARE[op](x, y)
         return found
@@ -550,7 +550,3 @@ COMPARE: dict[str, Callable[[Array, Array], Array]] = {
 def named(frame: Frame, i: int) -> dict[str, Named]:
     """The times of the labels of a row."""
     return {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
-
-
-def _exact(values: Array) -> bool:
-    return len(values) == 0 or bool(np.abs(values).max() <= 2**53)

@@ -13,7 +13,7 @@ from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
 from augury.clock import Duration, Timestamp
 from augury.columns.conditions import Context
-from augury.columns.dictionary import NULL
+from augury.columns.dictionary import NULL, exact
 from augury.columns.grouping import Slices, in_groups
 from augury.columns.kernels.totals import interpolated, means, sort_groups, sums, variances
 from augury.errors import RunError
@@ -356,7 +356,7 @@ def _variances(x: Array, starts: Array, counts: Array) -> tuple[Array, Array]:
 
 def _floats(x: Array) -> bool:
     """Whether numbers are floats without loss."""
-    return x.dtype.kind == "f" or int(np.abs(x).max()) <= _WHOLE
+    return x.dtype.kind == "f" or exact(x)
 
 
 def _empty(starts: Array) -> tuple[Array, Array]:
