@@ -170,7 +170,8 @@ class Operator(ABC):
         has = [parents >= 0 for _, parents, _ in given]
         if len(given) == 1:
             return [(np.flatnonzero(has[0]), given)]
-        return [(np.flatnonzero(has[0] & has[1]), given), (np.flatnonzero(has[0] & ~has[1]), given[:1])]
+        both, left, right = has[0] & has[1], has[0] & ~has[1], has[1] & ~has[0]
+        return [(np.flatnonzero(both), given), (np.flatnonzero(left), given[:1]), (np.flatnonzero(right), given[1:])]
 
     def event(self, row: int) -> Event:
         """The event that a row is, where rows are events."""

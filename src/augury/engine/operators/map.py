@@ -11,7 +11,7 @@ from augury.algebra.terms import Expr
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame, View, frame_of, store
 from augury.columns.table import END, FIELDS, LEFT, START
-from augury.engine.operators.base import Operator, Ways, check_either
+from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
 from augury.jit import Array
 
@@ -133,12 +133,6 @@ class Union(Operator):
                 if port == 1:
                     frame.left, frame.right = frame.right, frame.left
                 store(frame, self.out)
-
-    def sources(self, rows: Array) -> Ways:
-        (left_field, left), (right_field, right) = self.parents()
-        lefts, rights = self.out.table.data[left_field, rows], self.out.table.data[right_field, rows]
-        first, second = np.flatnonzero(lefts >= 0), np.flatnonzero((lefts < 0) & (rights >= 0))
-        return [(first, [(left, lefts, None)]), (second, [(right, rights, None)])]
 
     def check(self) -> None:
         check_either(self)
