@@ -6,8 +6,9 @@ scalars mean. Both give the same rows.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, assert_never
 
 import numpy as np
@@ -32,7 +33,7 @@ from augury.algebra.relations import RELATIONS, RELATIVE
 from augury.algebra.scalar import COMPARISONS, RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.clock import Duration, Timestamp
-from augury.columns.dictionary import OPEN, Dictionary
+from augury.columns.dictionary import OPEN, Dictionary, exact
 from augury.columns.frame import LONGEST, Frame, joined_frames
 from augury.columns.rows import firsts
 from augury.errors import DataError, RunError
@@ -206,7 +207,7 @@ class Context:
         at = {"start": start, "end": end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
         new = (at[first] + back * length, at[second] + forth * length)
-        frame = Frame(**{**frame.__dict__, "labels": {**frame.labels, condition.label: new}})
+        frame = replace(frame, labels={**frame.labels, condition.label: new})
         return frame.where(new[0] <= new[1])
 
     def _previous(self, condition: Relative, frame: Frame) -> Frame:
@@ -218,7 +219,7 @@ class Context:
         before = [line.last_begun(begin) - 1 for begin in begins.tolist()]
         new = tuple(np.array([at(number) for number in before], np.int64)[place] for at in (line.begin, line.end))
         labels = {**frame.labels, condition.label: (new[0], new[1])}
-        return Frame(**{**frame.__dict__, "labels": labels}).where(new[0] <= new[1])
+        return replace(frame, labels=labels).where(new[0] <= new[1])
 
     def _any(self, condition: AnyOf, frame: Frame) -> Frame:
         numbered = frame.numbered()
@@ -234,7 +235,7 @@ class Context:
                 if isinstance(new, Var) and new.name not in frame.vars:
                     codes = self.codes(value, frame)
                     if codes is not None:
-                        return Frame(**{**frame.__dict__, "vars": {**frame.vars, new.name: codes}})
+                        return replace(frame, vars={**frame.vars, new.name: codes})
                     return self._compare_rows(condition, frame)
         mask = self._mask(op, left, right, frame)
         return self._compare_rows(condition, frame) if mask is None else frame.where(mask)
@@ -272,25 +273,14 @@ class Context:
         if pair is None:
             return None
         x, y = pair
-        if x.dtype != y.dtype and not all(v.dtype.kind == "f" or _exact(v) for v in (x, y)):
+        if x.dtype != y.dtype and not all(v.dtype.kind == "f" or exact(v) for v in (x, y)):
             return None
-        match op:
-            case "=":
-                return x == y
-            case "!=":
-                return x != y
-            case "<":
-                return x < y
-            case "<=":
-                return x <= y
-            case ">":
-                return x > y
-        return x >= y
+        found: Array = COMPARE[op](x, y)
+        return found
 
     def _compare_rows(self, condition: Compare, frame: Frame) -> Frame:
         def compared(binding: Binding, i: int) -> Iterable[Binding]:
-            named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
-            found = compare_or_bind(condition, binding, self.scalars, self.report, named)
+            found = compare_or_bind(condition, binding, self.scalars, self.report, named(frame, i))
             return () if found is None else (found,)
 
         return self._by_row(frame, compared)
@@ -415,7 +405,7 @@ class Context:
                 codes[rows] = found
         return codes
 
-    def values(self, expr: Expr, frame: Frame, rule: str, binding_of: Frame | None = None) -> tuple[Array, Array]:
+    def values(self, expr: Expr, frame: Frame, rule: str) -> tuple[Array, Array]:
         """The codes of an expression, and for which rows it could be computed."""
         ok = np.ones(len(frame), bool)
         codes = self.codes(expr, frame)
@@ -424,10 +414,9 @@ class Context:
         self.scalars.rule = rule
         result = np.zeros(len(frame), np.int64)
         for i in range(len(frame)):
-            binding = self.binding(frame, i)
-            named = {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}
+            binding, times = self.binding(frame, i), named(frame, i)
             try:
-                value = self._blamed(frame, i, lambda b=binding, n=named: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
+                value = self._blamed(frame, i, lambda b=binding, n=times: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
                 result[i] = self.encode(value)
             except RowError as error:
                 self.report(rule, str(error), binding)
@@ -548,7 +537,16 @@ class Context:
 
 
 _ARITHMETIC = ("+", "-", "*", "/")
+COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
 
 
-def _exact(values: Array) -> bool:
-    return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
+def named(frame: Frame, i: int) -> dict[str, Named]:
+    """The times of the labels of a row."""
+    return {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}

@@ -199,7 +199,7 @@ class Dictionary:
             kinds = codes & 2
             if not kinds.any():
                 return codes >> 2
-            return (codes >> 2).astype(np.float64) if kinds.all() and _exact(codes >> 2) else None
+            return (codes >> 2).astype(np.float64) if kinds.all() and exact(codes >> 2) else None
         ids = codes >> 1
         inside = odd.astype(bool)
         if not (self.kind[ids[inside]] == _FLOAT).all():
@@ -207,7 +207,7 @@ class Dictionary:
         if inside.all():
             return self.numbers[ids]
         rest = codes[~inside]
-        if not (rest & 2).all() or not _exact(rest >> 2):
+        if not (rest & 2).all() or not exact(rest >> 2):
             return None
         values = np.empty(len(codes), np.float64)
         values[inside], values[~inside] = self.numbers[ids[inside]], rest >> 2
@@ -333,7 +333,7 @@ class Dictionary:
         return Dictionary.of(self.kind[numbers], self.numbers[numbers], values), moved
 
 
-def _exact(values: Array) -> bool:
+def exact(values: Array) -> bool:
     """Whether integers are floats without loss."""
     return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
 

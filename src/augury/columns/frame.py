@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from augury.columns.dictionary import OPEN
 from augury.columns.table import END, LEFT, RANK, RIGHT, START, Table
 from augury.jit import Array
-
-if TYPE_CHECKING:
-    pass
 
 LONGEST = 2**60  # times are no farther from the origin than this, so that differences stay within 64 bits
 
@@ -70,6 +66,13 @@ class Frame:
 
     def where(self, mask: Array) -> Frame:
         return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def cover(self, labels: Iterable[str]) -> tuple[Array, Array]:
+        """From when to when each row and what is behind these labels last together."""
+        start, end = self.start, self.end
+        for label in labels:
+            start, end = np.minimum(start, self.labels[label][0]), np.maximum(end, self.labels[label][1])
+        return start, end
 
     def numbered(self) -> Frame:
         """The same rows, with their numbers in the place of what they were made of on the right."""

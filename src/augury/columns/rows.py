@@ -91,30 +91,13 @@ class Rows:
         chains = self.by(fields, strict)
         keys = np.stack(asked) if len(asked) > 1 else asked[0].reshape(1, -1)
         at, since, until = times if times is not None else (_NO_TIMES, _NO_TIMES, _NO_TIMES)
-        state = np.array([0, -2, 0], np.int64)
+        words, state = self.words, np.array([0, -2, 0], np.int64)
+        held = self.data, chains.fields, strict, words.canon, words.nullish, chains.buckets, chains.after, self.alive
         parts: list[Array] = []
         size = count + 64
         while True:
             found = np.empty((2, size), np.int64)
-            done = k.look_up(
-                keys,
-                chains.places,
-                count,
-                self.data,
-                chains.fields,
-                strict,
-                self.words.canon,
-                self.words.nullish,
-                chains.buckets,
-                chains.after,
-                self.alive,
-                since,
-                until,
-                at,
-                lo,
-                state,
-                found,
-            )
+            done = k.look_up(keys, chains.places, count, *held, since, until, at, lo, state, found)
             parts.append(found[:, : state[2]])
             if done:
                 break

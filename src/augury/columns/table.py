@@ -148,6 +148,14 @@ class Table:
         for follower, port in self.readers:
             follower.lose(port, rows)
 
+    def stands(self) -> Array:
+        """Which of its rows stand."""
+        return self.alive[: self.n].astype(bool)
+
+    def standing(self) -> Array:
+        """The rows that stand."""
+        return np.flatnonzero(self.alive[: self.n])
+
     def ending(self, lo: int, hi: int) -> Array:
         """The rows that stand and end from `lo` up to, not including, `hi`. Rows mostly come in order: few blocks do."""
         full = self.n // _BLOCK
@@ -178,8 +186,6 @@ class Table:
         """As it was when the step began, but for indexes, which are made anew."""
         for rows in self.killed:
             self.alive[rows] = 1
-            self.dead -= len(rows)
-        self.dead -= int((self.alive[self.mark : self.n] == 0).sum()) if self.n > self.mark else 0
         self.alive[self.mark : self.n] = 0
         self.n = self.mark
         self.latest = self.latest[: self.n // _BLOCK]

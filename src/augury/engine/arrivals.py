@@ -135,7 +135,6 @@ class Arrivals:
         self.tombstones: set[str] = set()
         self.unnamed = False  # whether some events have no id of their own
         self.looked_up: dict[int, int] = {}  # how far the ids of unnamed events are in `by_id`, by table
-        self.content_ids = False
 
     def pushed(self, given: History | list[HistoryItem], bounds: Bounds) -> Arrived:
         """What has been read of what was pushed."""

@@ -201,11 +201,11 @@ class Answers:
         table = self.events.out.table
         ready, due = np.zeros(table.n, bool), self.events.given_at()
         if until is not None:
-            ready = table.alive[: table.n].astype(bool) & (due <= until)
+            ready = table.stands() & (due <= until)
             ready &= True if held is None else ~held[: table.n]
         shown = self.shown[: table.n].astype(bool)
         dead, new = np.flatnonzero(shown & ~ready), np.flatnonzero(ready & ~shown)
-        self._wait(np.flatnonzero(table.alive[: table.n].astype(bool) & ~ready), due)
+        self._wait(np.flatnonzero(table.stands() & ~ready), due)
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
         self.shown[: table.n] = ready
@@ -251,7 +251,7 @@ class Answers:
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
         self.shown[table.n :] = 0
-        rows = np.flatnonzero(table.alive[: table.n].astype(bool) & (self.shown[: table.n] == 0))
+        rows = np.flatnonzero(table.stands() & (self.shown[: table.n] == 0))
         self._wait(rows, table.data[END])
 
     def _wait(self, rows: Array, due: Array) -> None:

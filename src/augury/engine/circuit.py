@@ -415,7 +415,7 @@ class Circuit:
         if type(reader) is not JoinOperator or port > 1 or len(reader.out.table.readers) != 1:
             return None
         head, links = reader.out.table.readers[0][0], reader.links[port]
-        if isinstance(head, Derive) and head.events is events and links is not None:
+        if isinstance(head, Derive) and head.events is events:
             return links, head
         return None
 
@@ -423,7 +423,7 @@ class Circuit:
         """What a rule derived falls, unless another rule derives it, too."""
         head = self.heads[label]
         table = head.out.table
-        rows = np.flatnonzero(table.alive[: table.n])
+        rows = table.standing()
         table.kill(rows)
         head.events.release(table.data[RIGHT, rows])
         self.run()

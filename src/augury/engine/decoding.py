@@ -117,31 +117,19 @@ def values_of(dictionary: Dictionary, codes: Array, numbers: bool = True) -> Col
 def decoded(dictionary: Dictionary, codes: Array, kind: Kind) -> Any:
     """Codes as an Arrow array of int64, float64 or text; null is null, and a value that is of another kind is refused."""
     pa = _arrow()
-    if kind in ("string", "json"):
-        column = values_of(dictionary, codes, numbers=False)
-        texts = [None if v is None else _text(v) if kind == "string" else tagged(v) for v in column.values]
-        return pa.array(texts, pa.string()).take(pa.array(column.place))
-    result = (codes >> 2).astype(np.int64 if kind == "long" else np.float64)
-    odd = np.flatnonzero(codes & 1)
-    if not len(odd):
-        return pa.array(result)
-    numbers, place = distinct(codes[odd] >> 1, dictionary.n)
-    found = np.zeros(len(numbers), result.dtype)
-    null = np.zeros(len(numbers), bool)
-    floats = dictionary.is_float(numbers)
-    if kind == "double":
-        found[floats] = dictionary.numbers[numbers[floats]]
-    elif floats.any():
-        raise _misfit(dictionary.decode(int(numbers[floats][0]) * 2 + 1), kind)
-    for i in np.flatnonzero(~floats).tolist():
-        value = dictionary.decode(int(numbers[i]) * 2 + 1)
-        null[i] = value is None
-        if value is not None:
-            found[i] = _long(value) if kind == "long" else _double(value)
-    result[odd] = found[place]
-    mask = np.zeros(len(codes), bool)
-    mask[odd] = null[place]
-    return pa.array(result, mask=mask)
+    column = values_of(dictionary, codes, numbers=kind in ("long", "double"))
+    if isinstance(column.values, np.ndarray):
+        numbers = column.values
+        if kind == "double" or numbers.dtype.kind == "i":
+            return pa.array(numbers.astype(np.int64 if kind == "long" else np.float64), mask=column.null)
+        column = Column(column.list(), np.arange(len(column)))
+    make, type = {
+        "long": (_long, pa.int64()),
+        "double": (_double, pa.float64()),
+        "string": (_text, pa.string()),
+        "json": (tagged, pa.string()),
+    }[kind]
+    return pa.array([None if v is None else make(v) for v in column.values], type).take(pa.array(column.place))
 
 
 def _long(value: Value) -> int:

@@ -12,7 +12,7 @@ from augury.columns.column import Coded, some
 from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.columns.frame import View
 from augury.columns.kernels.sets import first_equals
-from augury.columns.table import END, NONE, START, Links, Table, grown, no_buckets
+from augury.columns.table import END, NONE, START, Table, grown, no_buckets
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
@@ -99,9 +99,6 @@ class Events(Operator):
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
         self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
         super().__init__(circuit, (), View(table), "")
-
-    def make_links(self) -> list[Links | None]:
-        return []
 
     def field(self, position: int) -> int:
         return self.out.table.codes[self.used.index(position)]

@@ -87,7 +87,7 @@ class Horizon:
 def needed(circuit: Circuit, frontier: int | None, horizon: Horizon) -> dict[int, Array]:
     """For each table a mask of the rows to keep. Without a frontier only the dead are forgotten."""
     tables = {id(o.out.table): o.out.table for o in circuit.operators}
-    keep = {key: table.alive[: table.n].astype(bool) for key, table in tables.items()}
+    keep = {key: table.stands() for key, table in tables.items()}
     if frontier is not None:
         for key, table in tables.items():
             keep[key] &= horizon.wanted(table)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from augury.engine.horizon import remembers
 from augury.engine.trace import Derivations
 from augury.errors import RunError
@@ -44,7 +42,7 @@ def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text
         *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
         *(events.out.table for events in circuit.derived.values()),
     ]
-    held = [circuit.event((t, row)) for t in tables for row in np.flatnonzero(t.alive[: t.n]).tolist()]
+    held = [circuit.event((t, row)) for t in tables for row in t.standing().tolist()]
     context = circuit.context
     misses = nearest_misses(
         session.program.plan,

@@ -118,7 +118,7 @@ def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
     new.settle()
     session._wire(new)
     for one in session.answers:
-        rows = np.flatnonzero(one.events.out.table.alive[: one.events.out.table.n])
+        rows = one.events.out.table.standing()
         one.shown = np.zeros(len(one.events.out.table.alive), np.uint8)
         one.shown[[r for r, c in zip(rows.tolist(), _contents(one, rows), strict=True) if c in shown]] = 1
         one.rebuild()

@@ -29,7 +29,7 @@ def scene_of(
     for (name, arity), derived in circuit.derived.items():
         if name not in plan.outputs and (name, arity) in plan.derived:
             table = derived.out.table
-            rows = np.flatnonzero(table.alive[: table.n])
+            rows = table.standing()
             lanes.append(_lane(circuit, name, table, rows if now is None else rows[table.data[END, rows] <= now]))
     lanes += [_answers(rows, gone=False) for rows in found.parts]
     if isinstance(gone, Found):

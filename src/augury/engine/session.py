@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -278,8 +279,20 @@ class Session:
 
     # Steps
 
-    def _alone(self) -> _Alone:
-        return _Alone(self._entered, self._turn)
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else tells the session anything meanwhile, and whoever looks waits."""
+        if not self._entered.acquire(blocking=False):
+            raise RunError(
+                "the session is in use", hint="one thread at a time tells a session; a callback must not push"
+            )
+        try:
+            with self._turn:
+                yield
+        except RecursionError:
+            raise too_deep() from None
+        finally:
+            self._entered.release()
 
     def _step(self, arrive: Callable[[], Any], frontier: int | None = None) -> Changes:
         """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier."""
@@ -538,21 +551,3 @@ class Session:
     def errors(self) -> dict[tuple[str, str], int]:
         """Rows that could not be computed: how often, by rule and message."""
         return {} if self._circuit is None else self._circuit.errors
-
-
-class _Alone:
-    def __init__(self, entered: Any, turn: Any) -> None:
-        self.entered, self.turn = entered, turn
-
-    def __enter__(self) -> None:
-        if not self.entered.acquire(blocking=False):
-            raise RunError(
-                "the session is in use", hint="one thread at a time tells a session; a callback must not push"
-            )
-        self.turn.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.turn.release()
-        self.entered.release()
-        if kind is not None and issubclass(kind, RecursionError):
-            raise too_deep() from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from augury.algebra.strata import components
 from augury.columns.frame import LONGEST
 from augury.columns.table import END, FIELDS, RANK, START, Table
 from augury.engine.operators.join import Join
@@ -50,44 +51,14 @@ def _check_values(table: Table, size: int) -> None:
 
 def _turning(circuit: Circuit) -> list[Operator]:
     """Operators whose rows are made of rows that may be made of theirs: those of a repetition."""
-    reads = {
-        id(o): {id(maker) for view in o.inputs if not (maker := circuit.maker(view.table)).holds_events}
-        for o in circuit.operators
-    }
-    reads = _without_first(_turned(_without_first(_turned(reads))))
-    return [o for o in circuit.operators if id(o) in reads and id(o) in _reached(id(o), reads)]
-
-
-def _without_first(reads: dict[int, set[int]]) -> dict[int, set[int]]:
-    """Without those that read nothing, then without those that read nothing else, and so on."""
-    readers, left = _turned(reads), {one: len(read) for one, read in reads.items()}
-    waiting = [one for one, count in left.items() if count == 0]
-    while waiting:
-        one = waiting.pop()
-        del left[one]
-        for reader in readers[one]:
-            left[reader] -= 1
-            if left[reader] == 0:
-                waiting.append(reader)
-    return {one: reads[one] & left.keys() for one in left}
-
-
-def _turned(reads: dict[int, set[int]]) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {one: set() for one in reads}
-    for one, read in reads.items():
-        for other in read:
-            found[other].add(one)
-    return found
-
-
-def _reached(one: int, reads: dict[int, set[int]]) -> set[int]:
-    found, waiting = set[int](), list(reads[one])
-    while waiting:
-        other = waiting.pop()
-        if other not in found:
-            found.add(other)
-            waiting += reads[other]
-    return found
+    operators = circuit.operators
+    names = {id(operator): (operator.kind, number) for number, operator in enumerate(operators)}
+    reads: dict[tuple[str, int], set[tuple[str, int]]] = {}
+    for operator in operators:
+        makers = [circuit.maker(view.table) for view in operator.inputs]
+        reads[names[id(operator)]] = {names[id(maker)] for maker in makers if not maker.holds_events}
+    turning = [group for group in components(reads, reads) if len(group) > 1 or group[0] in reads[group[0]]]
+    return [operators[number] for group in turning for _, number in group]
 
 
 def _check_order(operator: Operator) -> None:

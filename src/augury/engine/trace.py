@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from augury.columns.column import distinct
+from augury.columns.grouping import spread
 from augury.columns.table import END, Table
 from augury.engine.events import Events
 from augury.engine.operators.base import Part
@@ -125,7 +126,7 @@ class Traces:
     def some(self, rows: Array) -> Traces:
         """The traces of some rows, in their order."""
         lengths = np.diff(self.offsets)[rows].astype(np.int64)
-        items = self.items[_spread(self.offsets[rows].astype(np.int64), lengths)]
+        items = self.items[spread(self.offsets[rows].astype(np.int64), lengths)]
         return Traces(np.r_[0, np.cumsum(lengths)].astype(np.int32), items, self.pool)
 
 
@@ -180,7 +181,7 @@ def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[A
     offsets = np.r_[0, np.cumsum(lengths)]
     items = np.empty(int(offsets[-1]), np.int64 if names.pool is not None else np.uint64)
     for some, own, more in found:
-        items[_spread(offsets[some], own) if len(some) < len(rows) else slice(None)] = more
+        items[spread(offsets[some], own) if len(some) < len(rows) else slice(None)] = more
     return Traces(offsets.astype(np.int32), items, names.pool)
 
 
@@ -225,7 +226,7 @@ class _Names:
         lengths = np.array([len(one) for one in names], np.int64)
         if (lengths == 1).all():
             return items[place], None
-        return items[_spread((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
+        return items[spread((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
 
     def _place(self, id: str) -> int:
         assert self.pool is not None
@@ -267,7 +268,7 @@ class _Names:
         sizes = np.stack([np.ones(count, np.int64) if own is None else own for _, own in columns], axis=1)
         firsts = np.stack([np.cumsum(sizes[:, i]) - sizes[:, i] for i in range(width)], axis=1)
         firsts += np.r_[0, np.cumsum([len(items) for items, _ in columns])[:-1]]
-        items = np.concatenate([items for items, _ in columns])[_spread(firsts.ravel(), sizes.ravel())]
+        items = np.concatenate([items for items, _ in columns])[spread(firsts.ravel(), sizes.ravel())]
         return _once(np.repeat(np.arange(count), sizes.sum(axis=1)), items, count)
 
 
@@ -278,12 +279,6 @@ def _once(owners: Array, items: Array, count: int) -> tuple[Array, Array]:
     keep = np.zeros(len(items), bool)
     keep[order[np.r_[True, (o[1:] != o[:-1]) | (i[1:] != i[:-1])][: len(o)]]] = True
     return np.bincount(owners[keep], minlength=count), items[keep]
-
-
-def _spread(firsts: Array, lengths: Array) -> Array:
-    """The places `first, first + 1, …` of runs that have these lengths, one run after the other."""
-    ends = np.cumsum(lengths)
-    return np.repeat(firsts - ends + lengths, lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
 def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int) -> list[tuple[Array, Leaves]]:
@@ -369,7 +364,7 @@ class Derivations(Mapping[str, list[Derivation]]):
         found: dict[str, tuple[Derived, int]] = {}
         for events in self.circuit.derived.values():
             table = events.out.table
-            for row in np.flatnonzero(table.alive[: table.n]).tolist():
+            for row in table.standing().tolist():
                 if self.until is None or table.data[END, row] <= self.until:
                     found[self.circuit.event((table, row)).id] = (events, row)
         return found

@@ -99,18 +99,14 @@ class Wiring:
             above = self._above(rule, len(rule.collects))
             bound = {v for c in rule.having for v in condition_vars(c)}
             out = self.table(sorted(above.vars & (set(rows.vars) | bound)), sorted(above.labels & set(rows.labels)))
-            Map(self.circuit, rows, out, rule.label, where=rule.having)
-            rows = out
+            rows = Map(self.circuit, rows, out, rule.label, where=rule.having).out
         covers, events = rule.covers, self.circuit.derived[rule.predicate]
         if rule.top is not None:
             place = {rule.top.place} if rule.top.place else set()
             out = self.table(sorted(set(rows.vars) | place), sorted(rows.labels))
-            Ranking(self.circuit, rows, out, rule)
-            rows, covers = out, ()
+            rows, covers = Ranking(self.circuit, rows, out, rule).out, ()
         if rule.delay:
-            out = self.like(rows)
-            Settled(self.circuit, rows, out, rule.label)
-            rows = out
+            rows = Settled(self.circuit, rows, self.like(rows), rule.label).out
         self.circuit.heads[rule.label] = Derive(
             self.circuit, rows, events, rule.label, rule.args, covers, rule.since, rule.until, rule.delay
         )
@@ -120,8 +116,7 @@ class Wiring:
         if not rule.covers:
             return replace(rows, labels={**rows.labels, UNTIL: (END, END)})
         out = self.like(rows, {**dict.fromkeys(rows.labels), UNTIL: None})
-        Until(self.circuit, rows, out, rule.label, rule.covers)
-        return out
+        return Until(self.circuit, rows, out, rule.label, rule.covers).out
 
     def _above(self, rule: Rule, number: int) -> Needs:
         """What is needed of the rows after a collect: by the head, conditions on groups, a ranking, and later collects."""
@@ -143,8 +138,7 @@ class Wiring:
         collected = self.view(collect.pattern, Needs(frozenset(own)), rule.label)
         names = {total.name for total in collect.totals} | set(collect.by)
         out = self.table(sorted(above.vars & names), sorted(above.labels & {collect.window or ""}))
-        Panes(self.circuit, collected, out, rule, windows, _several(collect.pattern))
-        return out
+        return Panes(self.circuit, collected, out, rule, windows, _several(collect.pattern)).out
 
     def _collect(self, rule: Rule, number: int, rows: View) -> View:
         collect = rule.collects[number]
@@ -160,11 +154,8 @@ class Wiring:
             sorted(above.vars & (set(rows.vars) | set(collect.by) | names)), sorted(above.labels & set(rows.labels))
         )
         back = None if collect.window is None else partial(implied_back, rule.body, collect.window, self.circuit.clock)
-        several = _several(rule.body) or number > 0
-        Collect(
-            self.circuit, rows, collected, out, rule, number, keys, shared, several, _several(collect.pattern), back
-        )
-        return out
+        several = _several(rule.body) or number > 0, _several(collect.pattern)
+        return Collect(self.circuit, rows, collected, out, rule, number, keys, shared, *several, back).out
 
     # Patterns
 
@@ -216,9 +207,7 @@ class Wiring:
                 return self._instant(node)
             case Every():
                 refuse_clock(node.windows, self.circuit.clock.kind, rule)
-                out = self.table((), ())
-                ClockWindows(self.circuit, out, node.windows, rule)
-                return out
+                return ClockWindows(self.circuit, self.table((), ()), node.windows, rule).out
             case Label() | Within():
                 return self._unary(node, needs, rule)
             case Select():
@@ -226,8 +215,7 @@ class Wiring:
             case Either():
                 left, right = self.view(node.left, needs, rule), self.view(node.right, needs, rule)
                 out = self.table(sorted(needs.vars), sorted(needs.labels))
-                Union(self.circuit, (left, right), out, rule)
-                return out
+                return Union(self.circuit, (left, right), out, rule).out
             case Repeat():
                 return self.view(repeated(node), needs, rule)
             case Join():
@@ -237,13 +225,11 @@ class Wiring:
                 out = self.table(
                     sorted(needs.vars), sorted(needs.labels & set(source.labels)), dict.fromkeys(source.named, 0)
                 )
-                Unfolded(self.circuit, source, out, rule, node)
-                return out
+                return Unfolded(self.circuit, source, out, rule, node).out
             case Graph():
                 source = self._graphs(node, needs, rule)
                 out = self.table(sorted(bound_vars(node) & (needs.vars | {v for _, v in node.binds})), ())
-                Solve(self.circuit, source, out, rule, node)
-                return out
+                return Solve(self.circuit, source, out, rule, node).out
             case Run():
                 return self._run(node, needs, rule)
             case _:
@@ -284,8 +270,7 @@ class Wiring:
             )
         kept = [n for n in (*source.labels, *labels) if n in needs.labels]
         out = self.table(source.vars, kept, {**dict.fromkeys(source.named, 0), **dict.fromkeys(labels, -1)})
-        Map(self.circuit, source, out, rule, labels=tuple(labels), longest=longest)
-        return out
+        return Map(self.circuit, source, out, rule, labels=tuple(labels), longest=longest).out
 
     def _scan(
         self,
@@ -327,9 +312,7 @@ class Wiring:
                 f"{'the logical clock' if kind == 'timestamp' else 'timestamps'}"
             )
         at = time.us if isinstance(time, Timestamp) else time
-        out = self.table((), ())
-        Point(self.circuit, out, int(at))  # type: ignore[arg-type]
-        return out
+        return Point(self.circuit, self.table((), ()), int(at)).out  # type: ignore[arg-type]
 
     def _select(self, node: Select, needs: Needs, rule: str) -> View:
         plain, absent = _parted(node.where)
@@ -347,8 +330,7 @@ class Wiring:
                 made = {c.label for c in plain if isinstance(c, Relative)}
                 kept = sorted(above.vars & possible_vars(node)), sorted(above.labels & (set(source.labels) | made))
                 out = self.table(*kept, dict.fromkeys(source.named, 0))
-                Map(self.circuit, source, out, rule, where=plain)
-                rows = out
+                rows = Map(self.circuit, source, out, rule, where=plain).out
             else:
                 rows = source
         for condition in absent:
@@ -380,21 +362,9 @@ class Wiring:
         absent = self.view(pattern, Needs(frozenset((mine | asked) & inner)), rule)
         shared = tuple(sorted(mine & inner))
         keys = tuple(v for v in shared if v in bound and v in bound_vars(pattern))
-        out = self.like(rows)
-        Absence(
-            self.circuit,
-            rows,
-            absent,
-            out,
-            rule,
-            window=window,
-            keys=keys,
-            shared=shared,
-            where=where,
-            not_looked_for=not_looked_for,
-            back=back,
-        )
-        return out
+        return Absence(
+            self.circuit, rows, absent, self.like(rows), rule, window, keys, shared, where, not_looked_for, back
+        ).out
 
     def _join(self, node: Join, needs: Needs, rule: str) -> View:
         """Pairs; of them those for which the facts are so, without what must be absent, and that the policy takes."""
@@ -420,8 +390,7 @@ class Wiring:
         both = self._both(node, left, right, where, keys=keys, shared=shared)
         one_row = not (gap or absences or changing or _several(node.left) or _several(node.right))
         if selection is not None and selection.join is not None and selection.join.suits(node.op) and one_row:
-            selection.join(self.circuit, left, right, out, rule, policy=node.policy, **both)
-            return out
+            return selection.join(self.circuit, left, right, out, rule, policy=node.policy, **both).out
         hidden = self._hidden(node, right, rule)
         join = JoinOperator(
             self.circuit, left, right, out, rule, gap=gap, absent=hidden, absent_keys=_absent_keys(node), **both
@@ -446,8 +415,8 @@ class Wiring:
         join = JoinOperator(self.circuit, left, right, pairs, rule, gap=False, **both)
         chosen = self._chosen(node.policy, pairs, join, rule)
         agreed = View(out.table, out.vars, out.labels, dict.fromkeys(out.named, 0))
-        Agree(self.circuit, chosen, agreed, rule, join=join, shared=shared, where=where, gap=node.absent is not None)
-        return agreed
+        gap = node.absent is not None
+        return Agree(self.circuit, chosen, agreed, rule, join=join, shared=shared, where=where, gap=gap).out
 
     def _both(
         self, node: Join, left: View, right: View, where: tuple[Condition, ...], **options: Any
@@ -479,25 +448,19 @@ class Wiring:
             out = self.table(
                 [*node.key, *sorted(needs.vars & run_variables(node))], sorted(needs.labels & run_labels(node))
             )
-            Greedy(circuit, node, moments, parts, out, rule)
-            return out
+            return Greedy(circuit, node, moments, parts, out, rule).out
         partials = Partials(circuit, node, moments, parts, rule)
         absences = tuple(c for c in node.where if isinstance(c, NoneInside))
         above = _asking(needs, absences)
         labels = run_labels(node) | {c.label for c in node.where if isinstance(c, Relative)}
         out = self.table(sorted(above.vars & run_variables(node)), sorted(above.labels & labels))
-        Complete(circuit, partials, out, rule)
-        rows = out
+        rows = Complete(circuit, partials, out, rule).out
         for condition in absences:
             back = partial(implied_back, node, condition.window, circuit.clock)
             rows = self.absence(
                 rows, condition.pattern, condition.where, condition.window, run_variables(node), None, (), back, rule
             )
-        if node.which == "ALL":
-            return rows
-        chosen = self.like(rows)
-        Longest(circuit, rows, chosen, rule, partials)
-        return chosen
+        return rows if node.which == "ALL" else Longest(circuit, rows, self.like(rows), rule, partials).out
 
     def _changes(self, condition: Condition) -> bool:
         """Whether a condition asks for facts that may change while the program runs."""
@@ -507,8 +470,7 @@ class Wiring:
         """Pairs that a policy chooses among: those for which the facts are so, as long as they are."""
         vars = needs.vars & (possible_vars(node) | {v for c in where for v in condition_vars(c)})
         out = self.table(sorted(vars), sorted(rows.labels), dict.fromkeys(rows.named, 0))
-        Map(self.circuit, rows, out, rule, where=where)
-        return out
+        return Map(self.circuit, rows, out, rule, where=where).out
 
     def _hidden(self, node: Join, right: View, rule: str) -> View | None:
         """What must be absent, where the right part alone says which occurrences of it block."""
@@ -523,9 +485,7 @@ class Wiring:
         selection = POLICIES[policy.name]
         if selection is None:
             return rows
-        out = self.like(rows)
-        selection.listed(self.circuit, rows, out, rule, policy=policy, join=join)
-        return out
+        return selection.listed(self.circuit, rows, self.like(rows), rule, policy=policy, join=join).out
 
 
 def _either(node: Join) -> set[str]:

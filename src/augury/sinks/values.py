@@ -204,7 +204,8 @@ def as_arrow(column: Column, shape: Shape) -> Any:
             return pa.array(values.astype(np.int64 if shape == "int" else np.float64, copy=False), mask=column.null)
         values, column = column.list(), Column([], np.arange(len(column)))
     assert column.place is not None
-    few = text_array([_plain(v, shape) for v in values]) if shape in ("string", "json") else pa.array([_plain(v, shape) for v in values], arrow_type(shape))  # fmt: skip
+    plain = [_plain(v, shape) for v in values]
+    few = text_array(plain) if shape in ("string", "json") else pa.array(plain, arrow_type(shape))
     return few.take(pa.array(column.place))
 
 

@@ -21,98 +21,71 @@ def meets_all(bounds: Array, data: Array, row: int, others: Array, other: int) -
     return True
 
 
-@Kernel
-def probe(
-    rows: Array, first: int, data: Array, keys: Array, alive: Array,
-    others: Array, okeys: Array, oalive: Array, order: int, limit: int,
-    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
-    reach: Array, floor: int, bounds: Array, most: int, found: Array,
+@helper
+def next_group(
+    i: int, ready: int, rows: Array, data: Array, keys: Array, alive: Array, others: Array, okeys: Array, buckets: Array,
+    groups: Array, canon: Array, nullish: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Pairs rows with the rows of an index that have their key and meet the bounds.
-
-    Of the index only rows before `limit` count, and of each chain only those whose `order` field is within `reach`: at
-    least start + reach[0], end + reach[1] and the field `floor` of the row, where there is one, at most start + reach[2]
-    and end + reach[3]. With `most`, a row takes that many at most, the latest first. Returns how far it came, how many pairs it found, and how many rows it touched; it
-    stops early where `found` has no room.
-    """
-    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i = first - 1
-    while i + 1 < len(rows):
-        i += 1
+    """The next of some rows, from `i` on, that stands and whose key an index has: its place, and its group there; -1
+    where there is none. Buckets of the rows before `ready` have been read ahead."""
+    while i < len(rows):
         if i >= ready:
             ready = min(i + AHEAD, len(rows))
             if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
-                i = ready - 1
+                i = ready
                 continue
-        row = rows[i]
-        if not alive[row]:
-            continue
-        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
+        if alive[rows[i]]:
+            g = group_of(data, rows[i], keys, others, okeys, buckets, groups, canon, nullish)
+            if g >= 0:
+                return i, g, ready
+        i += 1
+    return i, -1, ready
+
+
+@helper
+def leave(row: int, groups: Array, g: int, prev: Array, after: Array) -> int:
+    """Takes a row that is dead out of a chain; the one before it."""
+    unlink(row, after[row], groups, g, prev, after)
+    if groups[g, LAST_FOUND] == row:  # a search must not begin at what is no longer in the chain
+        groups[g, CALL] = -1
+    return int(prev[row])
+
+
+@Kernel
+def probe(
+    rows: Array, first: int, data: Array, keys: Array, alive: Array,
+    others: Array, okeys: Array, oalive: Array, order: int,
+    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
+    span: Array, reach: Array, floor: int, limit: int, bounds: Array, most: int, found: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Pairs rows with the rows of an index that have their key and meet the bounds.
+
+    Of the index only rows before `limit` count, and of each chain only those whose `order` field is within `reach` of four
+    fields of the row, its `span`: at least the first two and reach[0] and reach[1], and the field `floor`, where there is
+    one; at most the last two and reach[2] and reach[3]. With `most`, a row takes that many at most, the latest first. The
+    dead leave the chains as they are walked. Returns how far it came, how many pairs it found, and how many rows it
+    touched; it stops early where `found` has no room.
+    """
+    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
+    i = first
+    while True:
+        i, g, ready = next_group(i, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
         if g < 0:
-            continue
-        start, end = data[START, row], data[END, row]
-        low = max(start + reach[0], end + reach[1])
+            return len(rows), n, touched
+        row = rows[i]
+        low = max(data[span[0], row] + reach[0], data[span[1], row] + reach[1])
         if floor >= 0:
             low = max(low, data[floor, row])
-        high = min(start + reach[2], end + reach[3])
+        high = min(data[span[2], row] + reach[2], data[span[3], row] + reach[3])
         began, other = n, groups[g, TAIL]
         if other >= 0 and others[order, other] > high:  # mostly the last one is it
             other = seek(high, others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
-            if others[order, other] < low:
-                break
-            if other < limit and oalive[other] and meets_all(bounds, data, row, others, other):
-                if n == room:
-                    return i, began, touched
-                found[0, n] = row
-                found[1, n] = other
-                n += 1
-                if n - began == most:
-                    break
-            other = prev[other]
-    return len(rows), n, touched
-
-
-@Kernel
-def probe_window(
-    rows: Array, first: int, data: Array, keys: Array, alive: Array,
-    others: Array, okeys: Array, oalive: Array, order: int,
-    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
-    low: int, high: int, slack: int, limit: int, bounds: Array, most: int, found: Array,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Like `probe`, for rows that carry their reach: from the field `low`, if any, up to the field `high` and `slack` more.
-
-    Only rows before `limit` count; the dead leave the chains as they are walked.
-    """
-    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i = first - 1
-    while i + 1 < len(rows):
-        i += 1
-        if i >= ready:
-            ready = min(i + AHEAD, len(rows))
-            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
-                i = ready - 1
-                continue
-        row = rows[i]
-        if not alive[row]:
-            continue
-        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
-        if g < 0:
-            continue
-        least = data[low, row] if low >= 0 else -(2**62)
-        began, other = n, groups[g, TAIL]
-        if other >= 0 and others[order, other] > data[high, row] + slack:
-            other = seek(data[high, row] + slack, others, order, groups, g, prev, after, call)
-        while other >= 0:
-            touched += 1
             if not oalive[other]:
-                unlink(other, after[other], groups, g, prev, after)
-                if groups[g, LAST_FOUND] == other:  # a search must not begin at what is no longer in the chain
-                    groups[g, CALL] = -1
-                other = prev[other]
+                other = leave(other, groups, g, prev, after)
                 continue
-            if others[order, other] < least:
+            if others[order, other] < low:
                 break
             if other < limit and meets_all(bounds, data, row, others, other):
                 if n == room:
@@ -123,7 +96,7 @@ def probe_window(
                 if n - began == most:
                     break
             other = prev[other]
-    return len(rows), n, touched
+        i += 1
 
 
 @Kernel
@@ -133,33 +106,22 @@ def probe_last(
     buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
     high: int, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Like `probe_window`, for the last ones up to the field `high`: so many, and what ends together with the first of
+    """Like `probe`, for the last ones up to the field `high`: so many, and what ends together with the first of
     them. Those of a row stand from the earliest to the latest."""
     n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
-    i = first - 1
-    while i + 1 < len(rows):
-        i += 1
-        if i >= ready:
-            ready = min(i + AHEAD, len(rows))
-            if not read_ahead(rows, i, ready, data, keys, buckets, canon, nullish):
-                i = ready - 1
-                continue
-        row = rows[i]
-        if not alive[row]:
-            continue
-        g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
+    i = first
+    while True:
+        i, g, ready = next_group(i, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
         if g < 0:
-            continue
+            return len(rows), n, touched
+        row = rows[i]
         began, other, least = n, groups[g, TAIL], 0
         if other >= 0 and others[order, other] > data[high, row]:
             other = seek(data[high, row], others, order, groups, g, prev, after, call)
         while other >= 0:
             touched += 1
             if not oalive[other]:
-                unlink(other, after[other], groups, g, prev, after)
-                if groups[g, LAST_FOUND] == other:  # a search must not begin at what is no longer in the chain
-                    groups[g, CALL] = -1
-                other = prev[other]
+                other = leave(other, groups, g, prev, after)
                 continue
             if n - began >= most and others[order, other] < least:
                 break
@@ -174,7 +136,7 @@ def probe_last(
         while lo < hi:
             found[1, lo], found[1, hi] = found[1, hi], found[1, lo]
             lo, hi = lo + 1, hi - 1
-    return len(rows), n, touched
+        i += 1
 
 
 @Kernel

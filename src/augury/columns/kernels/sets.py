@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.columns.fields import END, RANK, START
-from augury.columns.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed
+from augury.columns.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed, same_key
 from augury.jit import Array, Kernel, helper
 
 MAKES_NO_ARRAYS = True
@@ -17,6 +17,15 @@ def event_hash(given: Array, i: int, arity: int, canon: Array) -> int:
     h: int = mixed(mixed(668265263, given[START, i]), given[END, i])
     for k in range(arity):
         h = mixed(h, canonical(given[GIVEN_ARGS + k, i], canon))
+    return h
+
+
+@helper
+def row_hash(data: Array, row: int, keys: Array, canon: Array) -> int:
+    """The same of a row of a table."""
+    h: int = mixed(mixed(668265263, data[START, row]), data[END, row])
+    for k in range(len(keys)):
+        h = mixed(h, canonical(data[keys[k], row], canon))
     return h
 
 
@@ -72,10 +81,7 @@ def support(
 def hashes(data: Array, n: int, keys: Array, canon: Array, counts: Array) -> None:
     """The hash of each row of a set."""
     for row in range(n):
-        h = mixed(mixed(668265263, data[START, row]), data[END, row])
-        for k in range(len(keys)):
-            h = mixed(h, canonical(data[keys[k], row], canon))
-        counts[HASH, row] = h
+        counts[HASH, row] = row_hash(data, row, keys, canon)
 
 
 @Kernel
@@ -108,17 +114,11 @@ def first_equals(data: Array, lo: int, hi: int, keys: Array, canon: Array, bucke
     """For each row the first one that has equal times and fields; itself, mostly."""
     mask = len(buckets) - 1
     for row in range(lo, hi):
-        h = mixed(mixed(668265263, data[START, row]), data[END, row])
-        for f in keys:
-            h = mixed(h, canonical(data[f, row], canon))
-        b = h & mask
+        b = row_hash(data, row, keys, canon) & mask
         while buckets[b] >= 0:
             r = buckets[b]
             same = data[START, r] == data[START, row] and data[END, r] == data[END, row]
-            for f in keys:
-                if canonical(data[f, r], canon) != canonical(data[f, row], canon):
-                    same = False
-            if same:
+            if same and same_key(data, r, keys, data, row, keys, canon):
                 break
             b = (b + 1) & mask
         if buckets[b] < 0:

@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition
-from augury.columns.frame import Frame, View, frame_of, store
-from augury.columns.kernels.pairs import probe_window
-from augury.columns.table import END, LEFT, NONE, RANK, START, Latest, Links, Table
-from augury.engine.operators.base import Operator
-from augury.engine.operators.windows import in_windows, least_open
+from augury.columns.frame import View, frame_of, store
+from augury.columns.table import END, LEFT, NONE, START, Latest, grown
+from augury.engine.operators.windows import Windowed, least_open
 from augury.jit import Array
-from augury.optimiser.implied_bounds import FAR, Back
+from augury.optimiser.implied_bounds import Back
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
-    from augury.engine.horizon import Horizon
 
 _PORTION = 1 << 18
 
 
-class Absence(Operator):
+class Absence(Windowed):
     """`NOT(c).[a, b]`, `while w: not q`: rows for which no q with their key starts and ends inside `window`.
 
     A row that is blocked watches one witness; only when that is taken back another is looked for. So a step costs what
@@ -39,7 +36,6 @@ class Absence(Operator):
         absent: View,
         out: View,
         rule: str,
-        *,
         window: str,
         keys: tuple[str, ...],
         shared: tuple[str, ...],
@@ -47,17 +43,14 @@ class Absence(Operator):
         not_looked_for: tuple[str, ...],
         back: Back | None,
     ) -> None:
-        # How far before a row's end its window begins, where inputs last so long.
-        self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
-        self.window, self.keys, self.where = window, keys, where
-        self.open = tuple(v for v in shared if v not in keys)
-        self.not_looked_for = not_looked_for
-        super().__init__(circuit, (rows, absent), out, rule)
+        self.where, self.not_looked_for = where, not_looked_for
+        super().__init__(circuit, rows, absent, out, rule, window, keys, shared, back)
+        self.names = {*rows.vars, *rows.labels, *absent.vars}
         self.plain = not (self.open or where or not_looked_for)
         self.witness = np.full(16, -1, np.int64)
         self.longest = 0  # of the windows so far
         self.watchers: dict[int, list[int]] | None = None  # by witness, once one has been taken back
-        self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, absent, out))
+        self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, absent))
         low, high = rows.labels[window]
         self.absent_index = absent.table.index(tuple(absent.vars[v] for v in keys))
         # A row [lo, hi] is blocked by q where lo - q.start <= 0 and q.end - hi <= 0.
@@ -66,11 +59,7 @@ class Absence(Operator):
         self.standing_index = out.table.index(tuple(out.vars[v] for v in keys), high_out)
         self.latest = Latest(out.table, high_out)
         self.blocked_by = np.array([(1, low_out, 0, START, 0), (0, END, 1, high_out, 0)], np.int64)
-        self.room = np.empty((2, 64), np.int64)
         circuit.asks(self, where)
-
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT), None]
 
     def step(self) -> None:
         self.drop_children(0)
@@ -104,7 +93,7 @@ class Absence(Operator):
         out = self.out.table
         # In order, what has come ends after all windows that were there.
         absent = absent[self.inputs[1].table.data[END, absent] <= self.latest.before(out.n)]
-        for pairs in self.pairs(absent, self.inputs[1], self.fields[1], self.out, self.fields[2], True):
+        for pairs in self._blocked_by(absent):
             rows = out.data[LEFT, pairs[1]]
             found = self.really(rows, pairs[0])
             if not len(found):
@@ -119,7 +108,7 @@ class Absence(Operator):
     def admit(self, rows: Array) -> None:
         """New rows: those that nothing blocks stand."""
         blocked = np.zeros(len(rows), bool)
-        for pairs in self.pairs(rows, self.inputs[0], self.fields[0], self.inputs[1], self.fields[1], False):
+        for pairs in self._blocking(rows):
             found = self.really(pairs[0], pairs[1])
             if len(found):
                 hit = pairs[0][found]
@@ -134,71 +123,34 @@ class Absence(Operator):
 
     def watch(self, rows: Array, absent: Array) -> None:
         if len(self.witness) < self.inputs[0].table.n:
-            grown = np.full(2 * self.inputs[0].table.n, -1, np.int64)
-            grown[: len(self.witness)] = self.witness
-            self.witness = grown
+            self.witness = grown(self.witness, 2 * self.inputs[0].table.n, len(self.witness), -1)
         self.witness[rows] = absent
         if self.watchers is not None:
             for row, q in zip(rows.tolist(), absent.tolist(), strict=True):
                 self.watchers.setdefault(q, []).append(row)
 
-    def pairs(
-        self, rows: Array, mine: View, fields: Array, other: View, ofields: Array, standing: bool
-    ) -> Iterator[Array]:
-        """Pairs by key and time, in portions."""
-        dictionary = self.circuit.tables.dictionary
-        index = self.standing_index if standing else self.absent_index
-        bounds = self.blocked_by if standing else self.blocks
-        first, most = 0, 1 if self.plain and not standing else -1
-        data = mine.table.data
-        if len(rows):
-            index.extend()
-        # A row [lo, hi] that q meets has hi in [q.end, q.start + the longest window]; a q that a row meets ends in it.
-        low, high, slack = (END, START, self.longest) if standing else (*mine.labels[self.window], 0)
-        while first < len(rows) and index.count:
-            table = other.table
-            came, count, touched = probe_window(
-                rows, first, data, fields, mine.table.alive, table.data, ofields, table.alive, index.order,
-                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
-                low, high, slack, table.n, bounds, most, self.room,
-            )  # fmt: skip
-            self.touched += touched
-            self.circuit.tables.guard.paired(count)
-            if count:
-                yield self.room[:, :count].copy()
-            if came < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
-                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
-            first = came
+    def _blocking(self, rows: Array) -> Iterator[Array]:
+        """Pairs of a row and what may lie in its window; one of each row where that decides."""
+        mine, absent = self.inputs
+        at = (*mine.labels[self.window], 0, absent.table.n, self.blocks, 1 if self.plain else -1)
+        return self.within(rows, mine, self.fields[0], self.absent_index, *at)
+
+    def _blocked_by(self, absent: Array) -> Iterator[Array]:
+        """Pairs of what must be absent and a row that stands, in whose window it may lie."""
+        # A row [lo, hi] that q meets has hi in [q.end, q.start + the longest window].
+        at = END, START, self.longest, self.out.table.n, self.blocked_by
+        return self.within(absent, self.inputs[1], self.fields[1], self.standing_index, *at)
 
     def really(self, rows: Array, absent: Array) -> Array:
         """Which of the pairs agree on all variables and meet the conditions on both."""
-        every = np.arange(len(rows))
         if self.plain:
-            return every
-        left, right = self.inputs
-        one, other = left.table.data, right.table.data
-        dictionary, mask = self.circuit.tables.dictionary, np.ones(len(rows), bool)
-        both: dict[str, Array] = {v: other[f, absent] for v, f in right.vars.items()}
-        for name, f in left.vars.items():
-            x = one[f, rows]
-            if name in self.open and name in right.vars:
-                agreed, x = dictionary.agree(x, both[name])
-                mask &= agreed
-            both[name] = x
+            return np.arange(len(rows))
+        frame, mask = self.paired(rows, absent, self.names)
         for label in self.not_looked_for:
             left_over = np.flatnonzero(mask)
             mask[left_over] = ~self._own(rows[left_over], absent[left_over], label)
-        frame = Frame(
-            other[START, absent],
-            other[END, absent],
-            every,
-            every,
-            other[RANK, absent],
-            both,
-            {n: (one[s, rows], one[e, rows]) for n, (s, e) in left.labels.items()},
-        ).where(mask)
         self.circuit.context.name_events = None
-        return np.unique(self.circuit.context.select(self.where, frame, self.rule).left)
+        return np.unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
 
     def _own(self, rows: Array, absent: Array, label: str) -> Array:
         """Whether each occurrence that must be absent is the one that its row has under a label."""
@@ -217,23 +169,12 @@ class Absence(Operator):
         low, high = (out.table.data[f, : out.table.n] for f in out.labels[self.window])
         self.longest = int((high - low).max()) if out.table.n else 0
         self.witness, self.watchers = np.full(table.n + 16, -1, np.int64), None
-        alive = np.flatnonzero(table.alive[: table.n])
-        standing = out.table.data[LEFT, : out.table.n][out.table.alive[: out.table.n].astype(bool)]
-        for pairs in self.pairs(
-            np.setdiff1d(alive, standing), self.inputs[0], self.fields[0], self.inputs[1], self.fields[1], False
-        ):
+        alive = table.standing()
+        standing = out.table.data[LEFT, : out.table.n][out.table.stands()]
+        for pairs in self._blocking(np.setdiff1d(alive, standing)):
             found = self.really(pairs[0], pairs[1])
             self.watch(pairs[0][found], pairs[1][found])
-
-    def parents(self) -> list[tuple[int, Table]]:
-        return [(LEFT, self.inputs[0].table)]
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """A row whose window reaches beyond what is settled of what must be absent may still fall."""
         return min(super().unsettled(since, frontier), least_open(self, since))
-
-    def wants(self, port: int, horizon: Horizon) -> Array | None:
-        return in_windows(self, port, horizon)
-
-    def remembers(self, horizon: Horizon) -> bool:
-        return horizon.learned(self.back, self.back_for) >= FAR

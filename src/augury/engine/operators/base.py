@@ -48,9 +48,8 @@ class Operator(ABC):
     kind = "operator"
     is_input = False  # whether its rows are events that came from outside
     holds_events = False  # whether its rows are events, which are asked no further what they were made of
-    stays = (
-        False  # whether its rows stay as long as what was derived of them: that is less than to write down their inputs
-    )
+    stays = False  # whether its rows stay as long as what was derived of them: less than to write down their inputs
+    linked: tuple[int, ...] = (LEFT, RIGHT)  # the fields of a row that name rows of its first inputs, which may fall
 
     def __init__(self, circuit: Circuit, inputs: tuple[View, ...], out: View, rule: str) -> None:
         self.circuit, self.inputs, self.out, self.rule = circuit, inputs, out, rule
@@ -62,12 +61,8 @@ class Operator(ABC):
         self.order = circuit.add(self)
         for port, view in enumerate(inputs):
             view.table.readers.append((self, port))
-        self.links = self.make_links()
-
-    def make_links(self) -> list[Links | None]:
-        """From each input to what was made of it."""
-        fields = (LEFT, RIGHT)
-        return [Links(view.table, self.out.table, fields[port]) for port, view in enumerate(self.inputs[:2])]
+        # From inputs to what was made of them.
+        self.links = [Links(view.table, out.table, field) for view, field in zip(inputs, self.linked, strict=False)]
 
     def wake(self) -> None:
         if not self.scheduled:
@@ -125,9 +120,8 @@ class Operator(ABC):
         if not self.lost[port]:
             return
         lost = self.losses(port)
-        links = self.links[port]
-        if len(lost) and links is not None:
-            self.touched += len(lost) + len(links.kill(lost))
+        if len(lost):
+            self.touched += len(lost) + len(self.links[port].kill(lost))
 
     @abstractmethod
     def step(self) -> None:
@@ -146,8 +140,7 @@ class Operator(ABC):
         self.lost = [[] for _ in self.inputs]
         self.revised = []
         for links in self.links:
-            if links is not None:
-                links.drop()
+            links.drop()
 
     # What a row is made of
 
@@ -177,7 +170,8 @@ class Operator(ABC):
         has = [parents >= 0 for _, parents, _ in given]
         if len(given) == 1:
             return [(np.flatnonzero(has[0]), given)]
-        return [(np.flatnonzero(has[0] & has[1]), given), (np.flatnonzero(has[0] & ~has[1]), given[:1])]
+        both, left, right = has[0] & has[1], has[0] & ~has[1], has[1] & ~has[0]
+        return [(np.flatnonzero(both), given), (np.flatnonzero(left), given[:1]), (np.flatnonzero(right), given[1:])]
 
     def event(self, row: int) -> Event:
         """The event that a row is, where rows are events."""

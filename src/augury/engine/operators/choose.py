@@ -16,7 +16,7 @@ import numpy as np
 from augury.algebra.nodes import Condition, Policy
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame, View, frame_of, store
-from augury.columns.table import END, LEFT, RIGHT, START, Links
+from augury.columns.table import END, LEFT, RIGHT, START, Table
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.join import Join, joined
 from augury.engine.operators.map import Map
@@ -58,13 +58,11 @@ class Occurrence:
 
     def before(self, other: Occurrence) -> bool:
         """Whether it is no later than another."""
-        mine, its = (self.end, self.start), (other.end, other.start)
-        return mine < its or (mine == its and self.order <= other.order)
+        return not other < self
 
     def __lt__(self, other: Occurrence) -> bool:
-        return (self.end, self.start) < (other.end, other.start) or (
-            (self.end, self.start) == (other.end, other.start) and self.order < other.order
-        )
+        mine, its = (self.end, self.start), (other.end, other.start)
+        return mine < its or (mine == its and self.order < other.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +106,29 @@ class ChoosingJoin(Join):
         return order_key(None if code == OPEN else self.circuit.tables.dictionary.decode(code))
 
 
-class Choose(Operator):
+class Chooser(Operator):
+    """Shows some of the rows of its input, and may show others later."""
+
+    def show(self, taken: set[int], left: set[int]) -> None:
+        """Rows that are taken from now on, and rows that no longer are."""
+        table, both = self.inputs[0].table, taken & left
+        rows = np.array(sorted(left - both), np.int64)
+        if len(rows):
+            self.links[0].kill(rows)
+        rows = np.array(sorted(r for r in taken - both if table.alive[r]), np.int64)
+        if len(rows):
+            store(frame_of(self.inputs[0], rows), self.out)
+
+    def origin(self, row: int, of: Table) -> int:
+        """The row of a table from which a row of the input was made by filters alone."""
+        table = self.inputs[0].table
+        while table is not of:
+            row = int(table.data[LEFT, row])
+            table = self.circuit.maker(table).inputs[0].table
+        return row
+
+
+class Choose(Chooser):
     """The rows of the candidates that a policy takes; a subclass says which (`decide`)."""
 
     kind = "policy"
@@ -117,9 +137,6 @@ class Choose(Operator):
         self.policy, self.join = policy, join
         super().__init__(circuit, (rows,), out, rule)
         self.clear()
-
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT)]
 
     def clear(self) -> None:
         self.occurrences: list[dict[Key, Occurrence]] = [{}, {}]
@@ -136,31 +153,13 @@ class Choose(Operator):
         self.touched += len(gone) + len(come)
         taken, left = self.decide(gone, come)
         self.show(taken, left)
-        self.drop_dead(gone)
-
-    def drop_dead(self, gone: list[Candidate]) -> None:
-        links = self.links[0]
-        if gone and links is not None:
-            links.kill(np.array([c.row for c in gone], np.int64))
-
-    def show(self, taken: set[int], left: set[int]) -> None:
-        """Rows that are taken from now on, and rows that no longer are."""
-        links, table = self.links[0], self.inputs[0].table
-        assert links is not None
-        both = taken & left
-        rows = np.array(sorted(left - both), np.int64)
-        if len(rows):
-            links.kill(rows)
-        rows = np.array(sorted(r for r in taken - both if table.alive[r]), np.int64)
-        if len(rows):
-            store(frame_of(self.inputs[0], rows), self.out)
+        if gone:
+            self.links[0].kill(np.array([c.row for c in gone], np.int64))
 
     def candidate(self, row: int) -> Candidate | None:
         """What a policy needs of a row; None where it pairs an occurrence with itself."""
-        table, at = self.inputs[0].table, row
-        while table is not self.join.out.table:
-            at = int(table.data[LEFT, at])
-            table = self.circuit.maker(table).inputs[0].table
+        table = self.join.out.table
+        at = self.origin(row, table)
         sides = [self.occurrence(side, int(table.data[LEFT + side, at])) for side in (0, 1)]
         found: Candidate | None = None
         if not sides[0].parts or sides[0].parts != sides[1].parts:
@@ -197,7 +196,7 @@ class Choose(Operator):
             for r in np.flatnonzero(
                 (view.table.data[START, : view.table.n] == candidate.earlier.start)
                 & (view.table.data[END, : view.table.n] == candidate.earlier.end)
-                & view.table.alive[: view.table.n].astype(bool)
+                & view.table.stands()
             )
             if self.circuit.parts(view.table, int(r)) == candidate.earlier.parts
         ]

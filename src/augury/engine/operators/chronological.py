@@ -257,7 +257,6 @@ class Chronological(ChoosingJoin):
         if self.pair_of.get(left) == right:
             del self.pair_of[left]
         links, out = self.links[1], self.out.table
-        assert links is not None
         rows = [r for r in links.of(right) if out.data[LEFT, r] == left]
         if rows:
             out.kill(np.array(rows, np.int64))
@@ -265,7 +264,7 @@ class Chronological(ChoosingJoin):
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         """What is used up stays so while it could be taken again."""
         table = self.out.table
-        alive = table.alive[: table.n].astype(bool)
+        alive = table.stands()
         for field, parent in self.parents():
             rows = table.data[field, : table.n]
             keep[id(table)] |= alive & (rows >= 0) & keep[id(parent)][rows]
@@ -277,12 +276,12 @@ class Chronological(ChoosingJoin):
         super().rebuild()
         self.clear()
         out = self.out.table
-        for row in np.flatnonzero(out.alive[: out.n]).tolist():
+        for row in out.standing().tolist():
             self.pair_of[int(out.data[LEFT, row])] = int(out.data[RIGHT, row])
         self.pair_of.pop(-1, None)
         for side in (0, 1):
             table = self.inputs[side].table
-            for row in np.flatnonzero(table.alive[: table.n]).tolist():
+            for row in table.standing().tolist():
                 key = self.key(side, row)
                 if key is None:
                     continue

@@ -10,8 +10,8 @@ import numpy as np
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.plan import INPUT
 from augury.columns.frame import LONGEST, View
-from augury.columns.table import END, START, Links, Table
-from augury.engine.operators.base import Operator, Part
+from augury.columns.table import END, START, Table
+from augury.engine.operators.base import Operator
 from augury.engine.saved import require
 from augury.errors import RunError
 
@@ -29,6 +29,7 @@ class ClockWindows(Operator):
     """
 
     kind = "windows"
+    linked = ()
 
     def __init__(self, circuit: Circuit, out: View, windows: Windows, rule: str) -> None:
         self.line = Line(windows, circuit.clock)
@@ -46,10 +47,6 @@ class ClockWindows(Operator):
         self.circuit.sources[id(self.out.table)] = self.inputs
         self.seen.append(0)
         self.lost.append([])
-        self.links.append(None)
-
-    def make_links(self) -> list[Links | None]:
-        return [None for _ in self.inputs]
 
     def tick(self, now: int) -> None:
         self.wake()
@@ -76,7 +73,7 @@ class ClockWindows(Operator):
     def least_standing(self) -> int | None:
         """The least end of the events that stand. What was forgotten stands for ever."""
         tables = [view.table for view in self.inputs]
-        found = [int(t.data[END, : t.n][t.alive[: t.n].astype(bool)].min()) for t in tables if t.live]
+        found = [int(t.data[END, : t.n][t.stands()].min()) for t in tables if t.live]
         return min(found, default=None)
 
     def follow(self) -> None:
@@ -84,19 +81,21 @@ class ClockWindows(Operator):
         now, table = self.circuit.now, self.out.table
         if self.least is None or now is None or self.least > now:
             self.numbers = None
-            standing = np.flatnonzero(table.alive[: table.n])
+            standing = table.standing()
             if len(standing):
                 table.kill(standing)
             return
         first, last = self.line.first_from(self.least), self.line.last_by(min(now, LONGEST)) + 1
         made = self.numbers or (first, first)
-        gone = np.flatnonzero((table.data[END, : table.n] < self.least) & table.alive[: table.n].astype(bool))
+        gone = np.flatnonzero((table.data[END, : table.n] < self.least) & table.stands())
         if len(gone):
             table.kill(gone)
-        new = [*range(first, min(made[0], last)), *range(max(made[1], first), last)] if last - first < _MOST else None
-        if new is None:
-            raise RunError(f"rule `{self.rule}` has more than {_MOST:,} windows from the first event to now",
-                           hint="let windows be longer; a rule that only collects makes none where nothing happened")  # fmt: skip
+        if last - first >= _MOST:
+            raise RunError(
+                f"rule `{self.rule}` has more than {_MOST:,} windows from the first event to now",
+                hint="let windows be longer; a rule that only collects makes none where nothing happened",
+            )
+        new = [*range(first, min(made[0], last)), *range(max(made[1], first), last)]
         self.numbers = (first, max(made[1], last)) if last > first else made
         if new:
             times = [(self.line.begin(n), self.line.end(n)) for n in new]
@@ -105,9 +104,6 @@ class ClockWindows(Operator):
 
     def parents(self) -> list[tuple[int, Table]]:
         return []
-
-    def parts(self, row: int) -> tuple[Part, ...]:
-        return ()
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         return frontier + 1

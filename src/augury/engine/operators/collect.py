@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from augury.algebra.aggregates import of_nothing
-from augury.algebra.nodes import Rule, condition_labels, condition_vars
+from augury.algebra.nodes import Rule, condition_vars
 from augury.algebra.rule_terms import later_variables
-from augury.algebra.terms import labels, variables
 from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
 from augury.columns.grouping import Slices, in_groups
-from augury.columns.kernels.pairs import probe_last, probe_window, rows_with_last
-from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Index, Latest, Links, Table
+from augury.columns.kernels.pairs import probe_last, rows_with_last
+from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
 from augury.engine.operators.base import Operator, Part, Ways
-from augury.engine.operators.column_totals import ColumnTotals
+from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.held import Held
 from augury.engine.operators.map import UNTIL
-from augury.engine.operators.members import each_once, in_order_of_events, occurrences
-from augury.engine.operators.windows import in_last, in_windows
+from augury.engine.operators.members import occurrences
+from augury.engine.operators.windows import Windowed, in_last
 from augury.engine.saved import require
 from augury.jit import Array
 from augury.model import OrderKey
-from augury.optimiser.implied_bounds import FAR, Back
+from augury.optimiser.implied_bounds import Back
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -34,7 +33,7 @@ _NEVER = -(2**62)
 _PORTION = 1 << 15  # rows that are computed together
 
 
-class Collect(Operator):
+class Collect(Windowed):
     """For each row, and each value of what makes groups, the row with the group's variables and totals.
 
     A row whose window a changed occurrence lies in is computed anew, once a step. Its table holds rows with what is
@@ -58,21 +57,16 @@ class Collect(Operator):
         back: Back | None,
     ) -> None:
         collect = rule.collects[number]
-        self.collect, self.keys = collect, keys
-        self.open = tuple(v for v in shared if v not in keys)
+        self.collect = collect
+        super().__init__(circuit, rows, collected, out, rule.label, collect.window or UNTIL, keys, shared, back)
         self.others = sorted(v for v in later_variables(rule, number) if v in rows.vars or v in collect.by)
-        self.totals = ColumnTotals(circuit, collect.totals, rule.label)
-        self.aggregated = sorted({v for total in collect.totals for v in variables(total.aggregate)})
+        self.totals = Totals(circuit, collect, rule.label)
         # What a row says by itself: all rows of a group say it alike.
         self.own = set() if several else set(rows.vars) - set(self.open)
         asked = {v for c in collect.where for v in condition_vars(c)}
-        self.needed = asked | {*self.aggregated, *self.open, *collect.by} | (set(self.others) - self.own)
-        self.labels = {label for total in collect.totals for a in total.aggregate.args for label in labels(a)}
-        self.labels |= {label for c in collect.where for label in condition_labels(c)}
-        super().__init__(circuit, (rows, collected), out, rule.label)
+        self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own)
         self.held = Held()
         self.several, self.several_collected = several, several_collected
-        self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
         self.longest = self.least_length = 0 if collect.window is not None else LONGEST  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
@@ -82,7 +76,6 @@ class Collect(Operator):
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.latest = Latest(rows.table, self.order_field)
-        self.room = np.empty((2, 64), np.int64)
         nothing_else = not (self.open or collect.where or several_collected)
         self.of_last = (  # the fields by which `last n` counts, where nothing else decides what is collected
             [collected.vars[v] for v in dict.fromkeys((*keys, *self.others)) if v in collected.vars]
@@ -91,19 +84,11 @@ class Collect(Operator):
         )
         circuit.asks(self, collect.where)
 
-    @property
-    def window(self) -> str:
-        """The label of the times that are collected from; those of `last n` reach back without end."""
-        return self.collect.window or UNTIL
-
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT), None]
-
     def step(self) -> None:
         touched: list[Array] = []
         lost, before = self.losses(0), self.seen[0]
         if len(lost):
-            self.links[0].kill(lost)  # type: ignore[union-attr]
+            self.links[0].kill(lost)
             for row in lost.tolist() if self.several else ():
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
@@ -150,11 +135,9 @@ class Collect(Operator):
         bounds = bounds if self.collect.window is not None else bounds[:1]
         if len(self.everyone) < collected.table.n:
             self.everyone = np.ones(2 * collected.table.n, np.uint8)
-        mine, other = self.fields
-        at = END, START, self.longest, self.seen[0], bounds, -1
-        return np.concatenate(
-            [NONE, *(p[1] for p in self.pairs(q, collected, self.everyone, rows, self.row_index, other, mine, at))]
-        )
+        at = END, START, self.longest, self.seen[0], bounds, -1, self.everyone
+        found = self.within(q, collected, self.fields[1], self.row_index, *at)
+        return np.concatenate([NONE, *(pairs[1] for pairs in found)])
 
     def rows_with_last(self, q: Array) -> Array:
         """The same for `last n`: rows that do not have n others after the occurrence."""
@@ -176,34 +159,6 @@ class Collect(Operator):
             first = came
         return np.concatenate(found)
 
-    def pairs(
-        self, given: Array, mine: View, alive: Array, other: View, index: Index, fields: Array, ofields: Array, at: Any
-    ) -> Iterator[Array]:
-        """Pairs of given rows and rows of an index, so many at a time as there is room for; `at` are the last arguments
-        of the kernel that looks for them."""
-        first, dictionary = 0, self.circuit.tables.dictionary
-        probe = probe_window if len(at) > 2 else probe_last
-        if len(given):
-            index.extend()
-        while first < len(given) and index.count:
-            came, count, touched = probe(
-                given, first, mine.table.data, fields, alive, other.table.data, ofields, other.table.alive, index.order,
-                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
-                *at, self.room,
-            )  # fmt: skip
-            self.touched += touched
-            self.circuit.tables.guard.paired(count)
-            if count:
-                yield self.room[:, :count].copy()
-            if came < len(given):
-                self.reserve(4 * self.room.shape[1])
-            first = came
-
-    def reserve(self, pairs: int) -> None:
-        """Makes room for so many pairs at a time."""
-        if self.room.shape[1] < pairs:
-            self.room = np.empty((2, pairs), np.int64)
-
     def in_window(self, rows: Array, most: int = -1) -> Array:
         """Pairs of a row and an occurrence in its window, row by row; with `most`, that many of each row, the latest."""
         mine, collected = self.inputs
@@ -211,7 +166,7 @@ class Collect(Operator):
         bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
         if self.collect.window is None:
             low, bounds = -1, bounds[:0]
-        found = list(self.looked_up(rows, (low, high, 0, last, bounds, most)))
+        found = self.within(rows, mine, self.fields[0], self.index, low, high, 0, last, bounds, most)
         pairs = np.concatenate([np.empty((2, 0), np.int64), *found], axis=1)
         # From the earliest to the latest of each row.
         owner = np.searchsorted(rows, pairs[0])
@@ -219,18 +174,17 @@ class Collect(Operator):
         place = np.arange(pairs.shape[1])
         return pairs[:, 2 * each.starts[owner] + each.counts[owner] - 1 - place]
 
-    def looked_up(self, rows: Array, at: Any) -> Iterator[Array]:
-        mine, collected = self.inputs
-        return self.pairs(rows, mine, mine.table.alive, collected, self.index, *self.fields, at)
-
     def gathered(self, rows: Array) -> Frame:
         """What rows collect, row by row."""
         last, mine = self.collect.last, self.inputs[0].vars
         if last is None or self.several or not mine.keys() >= set(self.others):
             return self.selected(self.in_window(rows))
         if self.of_last is not None:
-            self.reserve(len(rows) * (last + 1))
-            found = list(self.looked_up(rows, (self.order_field, last)))
+            if self.room.shape[1] < len(rows) * (last + 1):
+                self.room = np.empty((2, len(rows) * (last + 1)), np.int64)
+            table, at = self.inputs[0].table, (self.order_field, last)
+            portions = self.portions(probe_last, rows, table, self.fields[0], table.alive, self.index, *at)
+            found = [pairs.copy() for _, pairs in portions]
             return self.selected(np.concatenate([np.empty((2, 0), np.int64), *found], axis=1))
         # The last n are looked for from the end, in growing portions.
         parts: list[Frame] = []
@@ -260,24 +214,10 @@ class Collect(Operator):
 
     def selected(self, pairs: Array) -> Frame:
         """Of pairs those that are collected; of each the row on the left and the occurrence on the right."""
-        mine, collected = self.inputs
-        rows, q = pairs
-        one, other = mine.table.data, collected.table.data
-        dictionary, mask = self.circuit.tables.dictionary, np.ones(len(rows), bool)
-        both: dict[str, Array] = {v: other[f, q] for v, f in collected.vars.items() if v in self.needed}
-        for name, f in mine.vars.items():
-            if name not in self.needed:
-                continue
-            x = one[f, rows]
-            if name in self.open:
-                agreed, x = dictionary.agree(x, both[name])
-                mask &= agreed
-            both[name] = x
-        named = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items() if n in self.labels}
-        start, end = other[START, q], other[END, q]
+        frame, mask = self.paired(pairs[0], pairs[1], self.needed | self.totals.labels)
         if self.collect.label is not None:
-            named[self.collect.label] = (start, end)
-        frame = Frame(start, end, rows, q, other[RANK, q], both, named).where(mask)
+            frame.labels[self.collect.label] = (frame.start, frame.end)
+        frame = frame.where(mask)
         self.circuit.context.name_events = None
         return self.circuit.context.select(self.collect.where, frame, self.rule)
 
@@ -302,30 +242,14 @@ class Collect(Operator):
             return frame, Slices(NONE)
         keys, table = self.keys_of(frame, frame.left), self.inputs[1].table
         same = occurrences(self.circuit, table, frame.right) if self.several_collected else frame.right
-        if self.several or self.several_collected:
-            once = each_once(self.circuit, frame, [*keys, same], self.aggregated)
-            frame, keys, same = frame.take(once), [key[once] for key in keys], same[once]
-        if len(keys) == 1 and bool((keys[0][1:] >= keys[0][:-1]).all()):
-            first = np.flatnonzero(np.r_[True, keys[0][1:] != keys[0][:-1]])
-        else:
-            order, first = in_groups(keys)
-            frame, same = frame.take(order), same[order]
-        groups = Slices.beginning(first, len(frame))
-        if self.collect.last is not None or not self.in_any_order(frame, groups):
-            order_ = in_order_of_events(self.circuit, table, frame.right, frame, groups.owner, self.aggregated)
-            if order_ is not None:
-                frame, same = frame.take(order_), same[order_]
+        frame, groups, same = self.totals.grouped(frame, keys, same, self.several or self.several_collected)
+        if self.collect.last is not None or not self.totals.in_any_order(frame, groups):
+            order = self.totals.order(frame, groups, table, frame.right)
+            if order is not None:
+                frame, same = frame.take(order), same[order]
         if self.collect.last is not None:
             frame, groups = self.latest_of(frame, groups, same, self.collect.last)
         return frame, groups
-
-    def in_any_order(self, frame: Frame, groups: Slices) -> bool:
-        alike = (frame.vars[v] for v in self.collect.by)  # whichever member says what the group is called
-        return (
-            self.totals.order_free
-            and self.totals.in_any_order(self.totals.given(frame))
-            and all(bool((column == column[groups.starts][groups.owner]).all()) for column in alike)
-        )
 
     def latest_of(self, frame: Frame, groups: Slices, same: Array, last: int) -> tuple[Frame, Slices]:
         """The last n occurrences of each group; without groups that have fewer, where exactly n are asked for."""
@@ -347,11 +271,9 @@ class Collect(Operator):
         """Computes rows anew; what they gave before, those that were there `before`, and give no longer is taken back."""
         frame, groups = self.grouped(rows)
         empty = self.without_groups(rows, frame, groups) if self.collect.none and not self.collect.exactly else NONE
-        found, ok = self.totals.of(frame, groups, self.totals.given(frame)) if len(groups) else ({}, NONE.astype(bool))
-        if not ok.all():
-            some = np.flatnonzero(ok)
-            frame, groups = frame.take(groups.members(some)), Slices(groups.counts[some])
-            found = {name: codes[some] for name, codes in found.items()}
+        found: dict[str, Array] = {}
+        if len(groups):
+            frame, groups, found = self.totals.of(frame, groups)
         given, counts = self.rows_of(frame, groups, found), groups.counts
         if len(empty):
             given = np.concatenate([given, self.with_nothing(empty)], axis=1)
@@ -408,7 +330,6 @@ class Collect(Operator):
     def replace(self, old: Array, given: Array, counts: Array, members: Array) -> None:
         """Puts rows in the place of those that old rows have given; what is as before stays."""
         links, out, new = self.links[0], self.out.table, np.ones(given.shape[1], bool)
-        assert links is not None
         standing = links.standing(old) if len(old) else NONE
         if len(standing):
             fields = [START, END, LEFT, *range(FIELDS, out.width)]
@@ -435,11 +356,8 @@ class Collect(Operator):
         low, high = (table.data[f, : table.n] for f in self.inputs[0].labels[self.window])
         self.longest = max(self.least_length, int((high - low).max()) if table.n else 0)
         self.latest.reset()
-        for row in np.flatnonzero(table.alive[: table.n]).tolist() if self.several else ():
+        for row in table.standing().tolist() if self.several else ():
             self.same.setdefault(self.made_of(row), {})[row] = None
-
-    def parents(self) -> list[tuple[int, Table]]:
-        return [(LEFT, self.inputs[0].table)]
 
     def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
         return None
@@ -451,11 +369,11 @@ class Collect(Operator):
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         if self.of_last is None or self.collect.last is None:
-            return in_windows(self, port, horizon)
+            return super().wants(port, horizon)
         return in_last(self, self.collect.last, self.of_last, port, horizon)
 
     def remembers(self, horizon: Horizon) -> bool:
-        return self.of_last is None and horizon.learned(self.back, self.back_for) >= FAR
+        return self.of_last is None and super().remembers(horizon)
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         super().keep_parents(keep)
@@ -473,7 +391,7 @@ class Collect(Operator):
 
     def check(self) -> None:
         super().check()
-        alive = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        alive = self.out.table.standing()
         require(bool(self.held.knows(alive).all()), "a row that has not collected anything")
 
     def parts(self, row: int) -> tuple[Part, ...]:

@@ -1,39 +1,30 @@
-"""The totals of groups, column by column; what columns do not tell is computed group by group, as the reference does."""
+"""Aggregates of groups, column by column; what columns do not tell is computed group by group, as the reference does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.aggregates import ORDER_FREE, aggregate_of
-from augury.algebra.matching import Named
-from augury.algebra.nodes import Total
+from augury.algebra.aggregates import aggregate_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
 from augury.clock import Duration, Timestamp
 from augury.columns.conditions import Context
-from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import Frame
+from augury.columns.dictionary import NULL, exact
 from augury.columns.grouping import Slices, in_groups
 from augury.columns.kernels.totals import interpolated, means, sort_groups, sums, variances
 from augury.errors import RunError
 from augury.jit import Array
-from augury.model import order_key
-
-if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+from augury.model import Value, order_key
 
 _LARGE, _SMALL = 1e100, 1e-100  # floats between them are multiplied without loss
 _WHOLE = 2**53  # integers up to it are floats
 _SAFE = 2**61  # two integers up to it can be added
 
-Found = tuple[
-    Array, Array | None
-]  # for each group a code; and which of them are to be computed one by one, None where none is
+Found = tuple[Array, Array | None]  # for each group a code; and which are to be computed one by one, None where none is
 
 
 class Values:
@@ -115,184 +106,118 @@ def _fits(x: Array) -> Array:
     return (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
 
 
-class ColumnTotals:
-    """The aggregates of a collect over groups of members."""
-
-    def __init__(self, circuit: Circuit, totals: tuple[Total, ...], rule: str) -> None:
-        self.circuit, self.totals, self.rule = circuit, totals, rule
-        # What is collected is put in the order of events only where that can be seen.
-        self.order_free = {total.aggregate.function for total in totals} <= ORDER_FREE
-
-    def of(self, frame: Frame, groups: Slices, given: dict[Expr, Values | None]) -> tuple[dict[str, Array], Array]:
-        """For each total the codes of all groups, and which groups have them: of the others it is reported why not."""
-        found: dict[str, Array] = {}
-        hard = np.zeros(len(groups), bool)
-        for total in self.totals:
-            codes, unsure = self.column(total.aggregate, groups, given)
-            found[total.name] = codes
-            if unsure is not None:
-                hard |= unsure
-        ok = np.ones(len(groups), bool)
-        for g in np.flatnonzero(hard).tolist():
-            start = int(groups.starts[g])
-            one = self.one_by_one(frame, range(start, start + int(groups.counts[g])))
-            ok[g] = one is not None
-            for name, code in (one or {}).items():
-                found[name][g] = code
-        return found, ok
-
-    def given(self, frame: Frame) -> dict[Expr, Values | None]:
-        """What aggregates are given, by their arguments; None where that is not said column by column."""
-        found: dict[Expr, Values | None] = {}
-        for total in self.totals:
-            for arg in total.aggregate.args:
-                for expr in arg.args if isinstance(arg, Build) and is_pair(arg) else (arg,):
-                    if expr not in found:
-                        found[expr] = self.values(expr, frame)
-        return found
-
-    def values(self, expr: Expr, frame: Frame) -> Values | None:
-        context = self.circuit.context
-        context.scalars.rule, context.name_events = self.rule, None
-        codes = context.codes(expr, frame)
-        if codes is not None:
-            return None if (codes == OPEN).any() else Values(context, codes)
-        timely = context.vector(expr, frame)
-        return None if timely is None or timely[0] == "n" else Values(context, timely[1], timely[0])
-
-    def in_any_order(self, given: dict[Expr, Values | None]) -> bool:
-        """Whether the order of members cannot be seen: not in the totals, nor in how equal numbers are written."""
-        return self.order_free and all(values is not None and values.plain is not None for values in given.values())
-
-    # Column by column
-
-    def column(self, part: Aggregate, groups: Slices, given: dict[Expr, Values | None]) -> Found:
-        """An aggregate of all groups."""
-        dictionary = self.circuit.tables.dictionary
-        hard = np.full(len(groups), NULL, np.int64), np.ones(len(groups), bool)
-        function = self.circuit.context.scalars.aggregates[part.function]
-        if function.registered or part.function == "list":
-            return hard
-        if not part.args:
-            return dictionary.encode_column(groups.counts), None
-        arg, more = part.args[0], None
-        if isinstance(arg, Build) and is_pair(arg):
-            arg, more = arg.args
-        values = given[arg]
-        if values is None:
-            return hard
-        if part.function in ("first", "last", "nth"):
-            found = None if part.distinct else self.at_place(part.function, more, values, groups)
-            return hard if found is None else (found, None)
-        if part.function in ("arg_max", "arg_min"):
-            by = None if part.distinct or more is None else given[more]
-            return hard if by is None else (best(values, by, groups, part.function == "arg_max"), None)
-        keep = ~values.null
-        if not keep.all():
-            values, groups = values.take(np.flatnonzero(keep)), groups.where(keep)
-        if part.distinct and len(values):
-            keep = np.zeros(len(values), bool)
-            order, first = in_groups([groups.owner, values.keys])
-            keep[order[first]] = True
-            values, groups = values.take(np.flatnonzero(keep)), groups.where(keep)
-        if part.function == "count":
-            return dictionary.encode_column(groups.counts), None
-        if not len(values):
-            return np.full(len(groups), NULL, np.int64), None
-        match part.function:
-            case "min" | "max":
-                return extreme(values, values, groups, part.function == "max"), None
-            case "mode":
-                return mode(values, groups), None
-            case "any" | "all":
-                return tested(values, groups, part.function == "any")
-            case "percentile":
-                percent = _percent(more)
-                return hard if percent is None else self.computed("percentile", values, groups, percent)
-            case "sum" | "avg" | "median" | "variance" | "stddev":
-                return self.computed(part.function, values, groups, Fraction(50))
+def aggregated(context: Context, part: Aggregate, groups: Slices, given: Mapping[Expr, Values | None]) -> Found:
+    """An aggregate of all groups, given the values of its arguments by columns."""
+    dictionary = context.dictionary
+    hard = np.full(len(groups), NULL, np.int64), np.ones(len(groups), bool)
+    function = context.scalars.aggregates[part.function]
+    if function.registered or part.function == "list":
         return hard
+    if not part.args:
+        return dictionary.encode_column(groups.counts), None
+    arg, more = part.args[0], None
+    if isinstance(arg, Build) and is_pair(arg):
+        arg, more = arg.args
+    values = given.get(arg)
+    if values is None:
+        return hard
+    if part.function in ("first", "last", "nth"):
+        found = None if part.distinct else at_place(part.function, more, values, groups)
+        return hard if found is None else (found, None)
+    if part.function in ("arg_max", "arg_min"):
+        by = None if part.distinct or more is None else given[more]
+        return hard if by is None else (best(values, by, groups, part.function == "arg_max"), None)
+    keep = ~values.null
+    if not keep.all():
+        values, groups = values.take(np.flatnonzero(keep)), groups.where(keep)
+    if part.distinct and len(values):
+        keep = np.zeros(len(values), bool)
+        order, first = in_groups([groups.owner, values.keys])
+        keep[order[first]] = True
+        values, groups = values.take(np.flatnonzero(keep)), groups.where(keep)
+    if part.function == "count":
+        return dictionary.encode_column(groups.counts), None
+    if not len(values):
+        return np.full(len(groups), NULL, np.int64), None
+    match part.function:
+        case "min" | "max":
+            return extreme(values, values, groups, part.function == "max"), None
+        case "mode":
+            return mode(values, groups), None
+        case "any" | "all":
+            return tested(values, groups, part.function == "any")
+        case "percentile":
+            percent = _percent(more)
+            return hard if percent is None else _computed(context, "percentile", values, groups, percent)
+        case "sum" | "avg" | "median" | "variance" | "stddev":
+            return _computed(context, part.function, values, groups, Fraction(50))
+    return hard
 
-    def at_place(self, function: str, more: Expr | None, values: Values, groups: Slices) -> Array | None:
-        """Of the first, the last or the n-th in the order of events."""
-        at = groups.counts - 1 if function == "last" else np.zeros(len(groups), np.int64)
-        if function == "nth":
-            if not (isinstance(more, Const) and type(more.value) is int and more.value >= 1):
-                return None
-            at[:] = min(more.value - 1, len(values))
-        codes = np.full(len(groups), NULL, np.int64)
-        there = np.flatnonzero(at < groups.counts)
-        codes[there] = values.codes(groups.starts[there] + at[there])
-        return codes
 
-    def computed(self, function: str, values: Values, groups: Slices, percent: Fraction) -> Found:
-        """An aggregate of numbers, rounded once."""
-        x, floats, hard = values.numbers
-        codes, some = np.full(len(groups), NULL, np.int64), groups.some
-        unsure = np.zeros(len(groups), bool)
-        unsure[some] = np.logical_or.reduceat(hard, groups.starts[some])
-        if function in ("stddev", "variance"):
-            some = some[groups.counts[some] > 1]
-        some = some[~unsure[some]]
-        if not len(some):
-            return codes, unsure
-        starts, counts = groups.starts[some], groups.counts[some]
-        compute: dict[str, Callable[[], tuple[Array, Array]]] = {
-            "sum": lambda: _sums(x, floats, starts, counts),
-            "avg": lambda: _means(x, starts, counts, values.unit),
-            "median": lambda: _medians(x, starts, counts, values.unit),
-            "percentile": lambda: _percentiles(x, starts, counts, percent),
-            "variance": lambda: _variances(x, starts, counts),
-            "stddev": lambda: _variances(x, starts, counts),
-        }
-        if values.unit and function not in ("sum", "avg", "median"):
-            unsure[some] = True
-            return codes, unsure
-        found, sure = compute[function]()
-        unsure[some] = ~sure
-        result = found[sure]
-        dictionary = self.circuit.tables.dictionary
-        if values.unit:
-            codes[some[sure]] = times_as_codes(self.circuit.context, result, values.unit)
-        elif function == "sum" and result.dtype.kind == "f" and not floats.all():
-            inexact = np.logical_or.reduceat(floats, groups.starts[groups.some])[
-                np.searchsorted(groups.some, some[sure])
-            ]
-            codes[some[sure][inexact]] = dictionary.encode_column(result[inexact])
-            codes[some[sure][~inexact]] = dictionary.encode_column(result[~inexact].astype(np.int64))
-        else:
-            codes[some[sure]] = dictionary.encode_column(np.sqrt(result) if function == "stddev" else result)
-        return codes, unsure
-
-    # Group by group
-
-    def one_by_one(self, frame: Frame, members: range) -> dict[str, int] | None:
-        """The totals of one group as codes; None where there are none, which is reported."""
-        context = self.circuit.context
-        context.scalars.rule = self.rule
-        bindings = [context.binding(frame, i) for i in members]
-        labels = [{n: Named(int(s[i]), int(e[i])) for n, (s, e) in frame.labels.items()} for i in members]
-        evaluate = context.scalars.evaluate
-        found: dict[str, int] = {}
-        try:
-            for total in self.totals:
-                part = total.aggregate
-                given = [
-                    evaluate(part.args[0], binding, named) if part.args else True
-                    for binding, named in zip(bindings, labels, strict=True)
-                ]
-                value = aggregate_of(context.scalars.aggregates[part.function], given, part.distinct)
-                found[total.name] = context.encode(value)
-        except RowError as error:
-            context.report(self.rule, str(error), {})
+def at_place(function: str, more: Expr | None, values: Values, groups: Slices) -> Array | None:
+    """Of the first, the last or the n-th in the order of events."""
+    at = groups.counts - 1 if function == "last" else np.zeros(len(groups), np.int64)
+    if function == "nth":
+        if not (isinstance(more, Const) and type(more.value) is int and more.value >= 1):
             return None
-        except RunError:
-            raise
-        except Exception as error:
-            raise RunError(
-                f"the aggregate `{part.function}` raised {type(error).__name__}: {error}\n  in rule `{self.rule}`"
-            ) from error
-        return found
+        at[:] = min(more.value - 1, len(values))
+    codes = np.full(len(groups), NULL, np.int64)
+    there = np.flatnonzero(at < groups.counts)
+    codes[there] = values.codes(groups.starts[there] + at[there])
+    return codes
+
+
+def _computed(context: Context, function: str, values: Values, groups: Slices, percent: Fraction) -> Found:
+    """An aggregate of numbers, rounded once."""
+    x, floats, hard = values.numbers
+    codes, some = np.full(len(groups), NULL, np.int64), groups.some
+    unsure = np.zeros(len(groups), bool)
+    unsure[some] = np.logical_or.reduceat(hard, groups.starts[some])
+    if function in ("stddev", "variance"):
+        some = some[groups.counts[some] > 1]
+    some = some[~unsure[some]]
+    if not len(some):
+        return codes, unsure
+    starts, counts = groups.starts[some], groups.counts[some]
+    compute: dict[str, Callable[[], tuple[Array, Array]]] = {
+        "sum": lambda: _sums(x, floats, starts, counts),
+        "avg": lambda: _means(x, starts, counts, values.unit),
+        "median": lambda: _medians(x, starts, counts, values.unit),
+        "percentile": lambda: _percentiles(x, starts, counts, percent),
+        "variance": lambda: _variances(x, starts, counts),
+        "stddev": lambda: _variances(x, starts, counts),
+    }
+    if values.unit and function not in ("sum", "avg", "median"):
+        unsure[some] = True
+        return codes, unsure
+    found, sure = compute[function]()
+    unsure[some] = ~sure
+    result = found[sure]
+    dictionary = context.dictionary
+    if values.unit:
+        codes[some[sure]] = times_as_codes(context, result, values.unit)
+    elif function == "sum" and result.dtype.kind == "f" and not floats.all():
+        inexact = np.logical_or.reduceat(floats, groups.starts[groups.some])[np.searchsorted(groups.some, some[sure])]
+        codes[some[sure][inexact]] = dictionary.encode_column(result[inexact])
+        codes[some[sure][~inexact]] = dictionary.encode_column(result[~inexact].astype(np.int64))
+    else:
+        codes[some[sure]] = dictionary.encode_column(np.sqrt(result) if function == "stddev" else result)
+    return codes, unsure
+
+
+def code_of(context: Context, part: Aggregate, given: Iterable[Value], rule: str) -> int | None:
+    """An aggregate of the values of one group, as the reference computes it; None where there is none, which is reported."""
+    try:
+        found = aggregate_of(context.scalars.aggregates[part.function], list(given), part.distinct)
+        return context.encode(found)
+    except RowError as error:
+        context.report(rule, str(error), {})
+        return None
+    except RunError:
+        raise
+    except Exception as error:
+        raised = f"the aggregate `{part.function}` raised {type(error).__name__}: {error}"
+        raise RunError(f"{raised}\n  in rule `{rule}`") from error
 
 
 def _percent(expr: Expr | None) -> Fraction | None:
@@ -431,7 +356,7 @@ def _variances(x: Array, starts: Array, counts: Array) -> tuple[Array, Array]:
 
 def _floats(x: Array) -> bool:
     """Whether numbers are floats without loss."""
-    return x.dtype.kind == "f" or int(np.abs(x).max()) <= _WHOLE
+    return x.dtype.kind == "f" or exact(x)
 
 
 def _empty(starts: Array) -> tuple[Array, Array]:

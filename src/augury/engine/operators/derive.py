@@ -58,9 +58,6 @@ class Derived(Operator):
         self.rederive: Rederive
         super().__init__(circuit, (), View(table), "")
 
-    def make_links(self) -> list[Links | None]:
-        return []
-
     def add(self, given: Array) -> Array:
         """Adds events (start, end, rank, arguments), each with one derivation; their rows."""
         table, count = self.out.table, given.shape[1]
@@ -121,7 +118,6 @@ class Derived(Operator):
     def fall(self, gone: Array, links: Links, head: Derive) -> Array:
         """Through a rule that derives events of this set from events of this set, all that falls falls at once."""
         table, rows, derivations, below = self.out.table, links.child, head.out.table, head.links[0]
-        assert below is not None
         links.extend()
         below.extend()
         events, weak = np.empty(table.n, np.int64), np.empty(derivations.n, np.int64)
@@ -168,7 +164,7 @@ class Derived(Operator):
         for links in self.supports:
             links.drop()
             child = links.child
-            rows = child.data[RIGHT, : child.n][child.alive[: child.n].astype(bool)]
+            rows = child.data[RIGHT, : child.n][child.stands()]
             np.add.at(self.counts[_COUNT], rows[rows >= 0], 1)
         self.buckets = marked_buckets(table.live)
         self.used = table.live
@@ -193,7 +189,7 @@ class Derived(Operator):
         found = np.full(table.n, FAR, np.int64)
         for links in self.supports:
             child, body = links.child, self.circuit.maker(links.child).inputs[0].table
-            rows = np.flatnonzero(child.alive[: child.n])
+            rows = child.standing()
             np.minimum.at(found, child.data[RIGHT, rows], body.data[END, child.data[LEFT, rows]])
         found[found == FAR] = -FAR  # its derivation is certain, and forgotten
         found[list(self.kept_inputs)] = -FAR
@@ -211,7 +207,7 @@ class Derived(Operator):
                 delay = head.delay if isinstance(head, Derive) else 0  # such events go by when they are given
                 limit = min(limit, horizon.since[id(child)] + delay)
                 continue
-            rows = np.flatnonzero(child.alive[: child.n])
+            rows = child.standing()
             mask[child.data[RIGHT, rows[found[0][child.data[LEFT, rows]]]]] = True
             limit = min(limit, found[1])
         return mask, limit - 1
@@ -230,19 +226,15 @@ class Derived(Operator):
 
     def support(self, row: int) -> tuple[Derive, int] | None:
         """One derivation of an event: one that stands and rests on lower ranks; of an event that is gone, the last one."""
-        rank = self.out.table.data[RANK, row]
-        fallback: tuple[Derive, int] | None = None
-        for links in self.supports:
-            head = self.circuit.maker(links.child)
-            assert isinstance(head, Derive)
-            for child in links.every(row):
-                if links.child.alive[child] and links.child.data[RANK, child] < rank:
-                    return head, child
-                fallback = fallback or (head, child)
-        return fallback
+        (chosen,), (link,) = self._first_supports(np.array([row]))
+        if link < 0:
+            return None
+        head = self.circuit.maker(self.supports[link].child)
+        assert isinstance(head, Derive)
+        return head, int(chosen)
 
-    def sources(self, rows: Array) -> Ways:
-        """One derivation of each event: the one that `support` names."""
+    def _first_supports(self, rows: Array) -> tuple[Array, Array]:
+        """One derivation of each event, see `support`, and the number of its rule; -1 where there is none."""
         ranks = self.out.table.data[RANK, rows]
         size = len(rows)
         chosen, link, good = np.full(size, -1, np.int64), np.full(size, -1, np.int64), np.zeros(size, bool)
@@ -251,13 +243,15 @@ class Derived(Operator):
             links.extend()
             child = links.child
             first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
-            for found, wanted in (
-                (any_one, chosen < 0),
-                (best, ~good),
-            ):  # one that stands is better than one that is gone
+            # One that stands is better than one that is gone.
+            for found, wanted in ((any_one, chosen < 0), (best, ~good)):
                 take = wanted & (found >= 0)
                 chosen[take], link[take] = found[take], i
             good |= best >= 0
+        return chosen, link
+
+    def sources(self, rows: Array) -> Ways:
+        chosen, link = self._first_supports(rows)
         if self.kept_inputs:
             link[[i for i, row in enumerate(rows.tolist()) if row in self.kept_inputs]] = -2
         ways: Ways = [
@@ -320,15 +314,10 @@ class Derive(Operator):
             and all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args)
         )
 
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT)]
-
     def step(self) -> None:
         lost = self.losses(0)
         if len(lost):
-            links = self.links[0]
-            assert links is not None
-            gone = links.kill(lost)
+            gone = self.links[0].kill(lost)
             self.touched += len(gone)
             if len(gone):
                 self.events.release(self.out.table.data[RIGHT, gone])
@@ -367,9 +356,7 @@ class Derive(Operator):
         view, context = self.inputs[0], self.circuit.context
         context.name_events = self.name_events
         frame = frame_of(view, rows)
-        start, end = frame.start, frame.end
-        for label in self.covers:
-            start, end = np.minimum(start, frame.labels[label][0]), np.maximum(end, frame.labels[label][1])
+        start, end = frame.cover(self.covers)
         ok = (start > -LONGEST) & (end < LONGEST)
         for _ in range(int((~ok).sum())):
             context.report(self.rule, "a time beyond 60 bits", {})
@@ -407,7 +394,7 @@ class Derive(Operator):
         if self.circuit.maker(self.inputs[0].table).stays:
             table = self.out.table
             derived = keep[id(self.events.out.table)][table.data[RIGHT, : table.n]]
-            keep[id(table)] |= derived & table.alive[: table.n].astype(bool)
+            keep[id(table)] |= derived & table.stands()
         super().keep_parents(keep)
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
@@ -417,7 +404,7 @@ class Derive(Operator):
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         """A derivation that is certain is not looked at again."""
         table, events = self.out.table, self.events.out.table
-        kept = table.alive[: table.n].astype(bool)
+        kept = table.stands()
         if frontier is not None:
             body = self.inputs[0].table  # what was chosen may be chosen no longer, however long ago it ended
             changes = body.data[END, table.data[LEFT, : table.n]] >= since[id(body)]
@@ -464,9 +451,6 @@ class Rederive(Operator):
     def __init__(self, circuit: Circuit, events: list[Derived]) -> None:
         self.events = events
         super().__init__(circuit, (), View(Table(0, circuit.tables)), "")
-
-    def make_links(self) -> list[Links | None]:
-        return []
 
     def step(self) -> None:
         for one in self.events:

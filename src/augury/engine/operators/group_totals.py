@@ -1,18 +1,21 @@
-"""The totals of groups of rows, many windows at once."""
+"""The totals of a collect, group by group: of rows and windows, and of windows by the clock, many at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Collect, Holds, Rule, Total, condition_labels
-from augury.algebra.terms import Aggregate, Var, labels, variables
+from augury.algebra.aggregates import ORDER_FREE
+from augury.algebra.nodes import Collect, Holds, Total, condition_labels
+from augury.algebra.terms import Aggregate, Build, Expr, Var, is_pair, labels, variables
+from augury.columns.conditions import named
+from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame, View
 from augury.columns.grouping import Slices, in_groups
-from augury.columns.table import END, RANK, START
-from augury.engine.operators.column_totals import ColumnTotals
+from augury.columns.table import END, NONE, RANK, START, Table
+from augury.engine.operators.column_totals import Values, aggregated, code_of
 from augury.engine.operators.members import each_once, in_order_of_events, occurrences
 from augury.jit import Array
 
@@ -20,8 +23,107 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 Bounds = Callable[[Array], tuple[Array, Array]]  # when windows begin and end, by their numbers
+Given = Mapping[Expr, Values | None]  # what aggregates are given; None where that is not said column by column
 _SIMPLE = ("count", "sum", "avg", "min", "max")
-_NONE = np.zeros(0, np.int64)
+
+
+class Totals:
+    """The aggregates of a collect over groups of members."""
+
+    def __init__(self, circuit: Circuit, collect: Collect, rule: str) -> None:
+        self.circuit, self.collect, self.rule = circuit, collect, rule
+        self.seen = sorted({v for total in collect.totals for v in variables(total.aggregate)})
+        self.labels = {label for total in collect.totals for a in total.aggregate.args for label in labels(a)}
+        self.labels |= {label for c in collect.where for label in condition_labels(c)}
+        # What is collected is put in the order of events only where that can be seen.
+        self.order_free = {total.aggregate.function for total in collect.totals} <= ORDER_FREE
+        self._given: tuple[Frame | None, Given] = (None, {})  # of the frame that is looked at
+
+    def grouped(self, frame: Frame, keys: list[Array], same: Array, several: bool) -> tuple[Frame, Slices, Array]:
+        """Members in groups of equal keys; where `several` rows may be the same occurrence, each once for what is seen."""
+        if several:
+            once = each_once(self.circuit, frame, [*keys, same], self.seen)
+            frame, keys, same = frame.take(once), [key[once] for key in keys], same[once]
+        if len(keys) == 1 and bool((keys[0][1:] >= keys[0][:-1]).all()):
+            first = np.flatnonzero(np.r_[True, keys[0][1:] != keys[0][:-1]])
+        else:
+            order, first = in_groups(keys)
+            frame, same = frame.take(order), same[order]
+        return frame, Slices.beginning(first, len(frame)), same
+
+    def order(self, frame: Frame, groups: Slices, table: Table, rows: Array) -> Array | None:
+        """The order of events in each group; None where members stand in it."""
+        return in_order_of_events(self.circuit, table, rows, frame, groups.owner, self.seen)
+
+    def in_any_order(self, frame: Frame, groups: Slices) -> bool:
+        """Whether the order of members cannot be seen: not in the totals, nor in how equal values are written."""
+        if not self.order_free:
+            return False
+        if any(values is None or values.plain is None for values in self.given(frame).values()):
+            return False
+        columns = (frame.vars[v] for v in self.collect.by)  # whichever member says what the group is called
+        return all(bool((column == column[groups.starts][groups.owner]).all()) for column in columns)
+
+    def of(self, frame: Frame, groups: Slices) -> tuple[Frame, Slices, dict[str, Array]]:
+        """For each total the codes of groups, without groups that have none: of these it is reported why not."""
+        given, self._given = self.given(frame), (None, {})
+        found: dict[str, Array] = {}
+        hard = np.zeros(len(groups), bool)
+        for total in self.collect.totals:
+            found[total.name], unsure = aggregated(self.circuit.context, total.aggregate, groups, given)
+            if unsure is not None:
+                hard |= unsure
+        ok = np.ones(len(groups), bool)
+        for g in np.flatnonzero(hard).tolist():
+            start = int(groups.starts[g])
+            one = self._one_by_one(frame, range(start, start + int(groups.counts[g])))
+            ok[g] = one is not None
+            for name, code in (one or {}).items():
+                found[name][g] = code
+        if ok.all():
+            return frame, groups, found
+        some = np.flatnonzero(ok)
+        found = {name: codes[some] for name, codes in found.items()}
+        return frame.take(groups.members(some)), Slices(groups.counts[some]), found
+
+    def given(self, frame: Frame) -> Given:
+        """What aggregates are given, by their arguments."""
+        if self._given[0] is frame:
+            return self._given[1]
+        found: dict[Expr, Values | None] = {}
+        for total in self.collect.totals:
+            for arg in total.aggregate.args:
+                for expr in arg.args if isinstance(arg, Build) and is_pair(arg) else (arg,):
+                    if expr not in found:
+                        found[expr] = self._values(expr, frame)
+        self._given = (frame, found)
+        return found
+
+    def _values(self, expr: Expr, frame: Frame) -> Values | None:
+        context = self.circuit.context
+        context.scalars.rule, context.name_events = self.rule, None
+        codes = context.codes(expr, frame)
+        if codes is not None:
+            return None if (codes == OPEN).any() else Values(context, codes)
+        timely = context.vector(expr, frame)
+        return None if timely is None or timely[0] == "n" else Values(context, timely[1], timely[0])
+
+    def _one_by_one(self, frame: Frame, members: range) -> dict[str, int] | None:
+        """The totals of one group as codes; None where there are none, which is reported."""
+        context = self.circuit.context
+        context.scalars.rule = self.rule
+        bindings = [context.binding(frame, i) for i in members]
+        times = [named(frame, i) for i in members]
+        found: dict[str, int] = {}
+        for total in self.collect.totals:
+            args = total.aggregate.args
+            each = zip(bindings, times, strict=True)
+            values = (context.scalars.evaluate(args[0], b, n) if args else True for b, n in each)
+            code = code_of(context, total.aggregate, values, self.rule)
+            if code is None:
+                return None
+            found[total.name] = code
+        return found
 
 
 class Groups:
@@ -40,74 +142,53 @@ class Groups:
         return self.members[self.offsets[i] : self.offsets[i + 1]]
 
 
-class GroupTotals:
+class WindowTotals(Totals):
     """Computes what a collect over windows by the clock gives."""
 
-    def __init__(self, circuit: Circuit, collected: View, collect: Collect, rule: Rule, several: bool) -> None:
-        self.circuit, self.view, self.collect, self.rule = circuit, collected, collect, rule.label
-        self.window = collect.window or ""
-        self.seen = sorted({v for total in collect.totals for v in variables(total.aggregate)})
+    def __init__(self, circuit: Circuit, view: View, collect: Collect, rule: str, several: bool) -> None:
+        super().__init__(circuit, collect, rule)
+        self.view, self.window = view, collect.window or ""
         self.several = several or any(isinstance(c, Holds) for c in collect.where)
-        self.simple = not self.several and all(map(self._is_simple, collect.totals))
-        self.labels = {label for total in collect.totals for a in total.aggregate.args for label in labels(a)}
-        self.labels |= {label for c in collect.where for label in condition_labels(c)}
-        self.totals = ColumnTotals(circuit, collect.totals, rule.label)
-
-    def _is_simple(self, total: Total) -> bool:
-        match total.aggregate:
-            case Aggregate(function="count", args=(), distinct=False):
-                return True
-            case Aggregate(function=function, args=(Var(),), distinct=False) if function in _SIMPLE:
-                return True
-        return False
+        self.simple = not self.several and all(map(_is_simple, collect.totals))
 
     @property
     def names(self) -> tuple[str, ...]:
         return (*self.collect.by, *(total.name for total in self.collect.totals))
 
-    def of(self, rows: Array, window: Array, bounds: Bounds) -> Groups:
+    def of_rows(self, rows: Array, window: Array, bounds: Bounds) -> Groups:
         """The groups of rows in windows: a row stands once for each window that it lies in."""
-        frame, first = self.grouped(rows, window, bounds) if len(rows) else (None, _NONE)
+        frame, groups = self._in_windows(rows, window, bounds) if len(rows) else (None, Slices(NONE))
         if frame is None or not len(frame):
-            return Groups(_NONE, dict.fromkeys(self.names, _NONE), _NONE, np.zeros(1, np.int64), _NONE)
-        groups = Slices.beginning(first, len(frame))
-        given = self.totals.given(frame)
-        if not self.totals.in_any_order(given) or not self.spelt_alike(frame, groups):
-            order = in_order_of_events(self.circuit, self.view.table, frame.left, frame, groups.owner, self.seen)
-            if order is not None:
-                frame = frame.take(order)
-                given = self.totals.given(frame)
-        found, ok = self.totals.of(frame, groups, given)
+            return Groups(NONE, dict.fromkeys(self.names, NONE), NONE, np.zeros(1, np.int64), NONE)
+        if not self.in_any_order(frame, groups):
+            order = self.order(frame, groups, self.view.table, frame.left)
+            frame = frame if order is None else frame.take(order)
+        frame, groups, found = self.of(frame, groups)
+        first = groups.starts
         columns = {**{v: frame.vars[v][first] for v in self.collect.by}, **found}
-        rank, window = np.maximum.reduceat(frame.rank, first), window[frame.right[first]]
-        if not ok.all():
-            some = np.flatnonzero(ok)
-            columns, rank, window = {v: c[some] for v, c in columns.items()}, rank[some], window[some]
-            frame, groups = frame.take(groups.members(some)), Slices(groups.counts[some])
-        return Groups(window, columns, rank, np.r_[groups.starts, len(frame)], frame.left)
+        rank = np.maximum.reduceat(frame.rank, first) if len(first) else NONE
+        return Groups(window[frame.right[first]], columns, rank, np.r_[first, len(frame)], frame.left)
 
-    def grouped(self, rows: Array, window: Array, bounds: Bounds) -> tuple[Frame, Array]:
-        """Rows that are collected, in groups, and where each begins; on the right the places that they were given in."""
+    def _in_windows(self, rows: Array, window: Array, bounds: Bounds) -> tuple[Frame, Slices]:
+        """Rows that are collected, in groups; on the right the places that they were given in."""
         canonical, by = self.circuit.tables.dictionary.canonical, self.collect.by
         every = np.arange(len(rows), dtype=np.int64)
         if not self.collect.where and not self.several:
             data, fields = self.view.table.data, self.view.vars
             order, first = in_groups([window, *(canonical(data[fields[v], rows]) for v in by)])
-            return self.frame(rows[order], every[order], window[order], bounds), first
+            frame = self._frame(rows[order], every[order], window[order], bounds)
+            return frame, Slices.beginning(first, len(frame))
         self.circuit.context.name_events = None
-        frame = self.frame(rows, every, window, bounds)
+        frame = self._frame(rows, every, window, bounds)
         frame = self.circuit.context.select(self.collect.where, frame, self.rule)
         if not len(frame):
-            return frame, _NONE
+            return frame, Slices(NONE)
         keys = [window[frame.right], *(canonical(frame.vars[v]) for v in by)]
-        if self.several:
-            same = occurrences(self.circuit, self.view.table, frame.left)
-            once = each_once(self.circuit, frame, [*keys, same], self.seen)
-            frame, keys = frame.take(once), [key[once] for key in keys]
-        order, first = in_groups(keys)
-        return frame.take(order), first
+        same = occurrences(self.circuit, self.view.table, frame.left) if self.several else frame.left
+        frame, groups, _ = self.grouped(frame, keys, same, self.several)
+        return frame, groups
 
-    def frame(self, rows: Array, places: Array, window: Array, bounds: Bounds) -> Frame:
+    def _frame(self, rows: Array, places: Array, window: Array, bounds: Bounds) -> Frame:
         """What is asked for of rows, each in its window."""
         data, view = self.view.table.data, self.view
         start, end = data[START, rows], data[END, rows]
@@ -117,7 +198,11 @@ class GroupTotals:
         vars = {v: data[f, rows] for v, f in view.vars.items()}
         return Frame(start, end, rows, places, data[RANK, rows], vars, named)
 
-    def spelt_alike(self, frame: Frame, groups: Slices) -> bool:
-        """Whether the values of each group are written alike, so that it is one which of them stands for all."""
-        columns = (frame.vars[v] for v in self.collect.by)
-        return all(bool((column == column[groups.starts][groups.owner]).all()) for column in columns)
+
+def _is_simple(total: Total) -> bool:
+    match total.aggregate:
+        case Aggregate(function="count", args=(), distinct=False):
+            return True
+        case Aggregate(function=function, args=(Var(),), distinct=False):
+            return function in _SIMPLE
+    return False

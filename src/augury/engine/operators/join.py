@@ -13,7 +13,8 @@ from augury.columns.frame import Frame, View, store
 from augury.columns.guard import foresee
 from augury.columns.kernels.pairs import copy_pairs, latest_start, probe
 from augury.columns.table import END, RANK, START, Latest
-from augury.engine.operators.base import Operator, Waiting
+from augury.engine.operators.base import Waiting
+from augury.engine.operators.pairing import Pairing
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, BoundsFor
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
     from augury.optimiser.implied_bounds import Relation
 
-_PORTION = 1 << 18  # how many pairs are held at a time
+_SPAN = np.array([START, END, START, END], np.int64)  # from where partners are within reach
 GAP = "#gap"  # the label of what lies between the two parts: from after the left one to before the right one
 
 
-class Join(Operator):
+class Join(Pairing):
     """Δ(L ⋈ R) = ΔL ⋈ R + L ⋈ ΔR: new left rows meet the right ones that were there, new right rows all left ones.
 
     `relation` has all temporal conditions as bounds, and how far back in a chain a partner can be; `shared` are the
@@ -62,15 +63,12 @@ class Join(Operator):
         self.indexes = tuple(view.table.index(tuple(view.vars[v] for v in keys)) for view in (left, right))
         self.simple = not (where or gap or self.open)
         self.plan = self._plan() if self.simple else None
-        self.room = np.empty((2, 64), np.int64)
         self.latest = (Latest(left.table, END), Latest(right.table, END))
         if absent is not None:
             self.floor = right.table.add_field(code=False)
             self.floors: dict[int, list[int]] | None = None  # right rows by floor, once something absent was taken back
             self.absent_keys = absent_keys
-            self.absent_fields = tuple(
-                np.array([view.vars[v] for v in absent_keys], np.int64) for view in (right, absent)
-            )
+            self.absent_fields = np.array([right.vars[v] for v in absent_keys], np.int64)
             self.absent_index = absent.table.index(tuple(absent.vars[v] for v in absent_keys))
             allowed = np.array([(1, self.floor, 0, END, 0)], np.int64)
             self.relation = replace(
@@ -104,31 +102,29 @@ class Join(Operator):
     # So for a right part, only left parts that end no earlier than the latest such start need be looked at: its floor.
 
     def latest_absent(self, rights: Array) -> Array:
-        found, index, dictionary = np.empty(len(rights), np.int64), self.absent_index, self.circuit.tables.dictionary
-        right, absent = self.inputs[1].table, self.inputs[2].table
-        index.extend()
-        self.touched += latest_start(
-            rights, right.data, self.absent_fields[0], absent.data, self.absent_fields[1], absent.alive,
-            index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, found,
-        )  # fmt: skip
+        found, touched = self._latest_starts(rights, self.inputs[1].table.data, self.absent_fields)
+        self.touched += touched
         return found
+
+    def _latest_starts(self, rows: Array, data: Array, fields: Array) -> tuple[Array, int]:
+        """The latest start of what is absent, has the key of a row, and ends before it starts; and how many it looked at."""
+        found, index, dictionary = np.empty(len(rows), np.int64), self.absent_index, self.circuit.tables.dictionary
+        index.extend()
+        absent = index.table
+        return found, latest_start(
+            rows, data, fields, absent.data, index.fields, absent.alive, index.buckets, index.groups, index.prev,
+            index.after, index.call(), dictionary.canon, dictionary.nullish, found,
+        )  # fmt: skip
 
     def open_to_partners(self, rows: Array, side: int) -> Array:
         """Which rows may still find a partner: of a NOT, not a left part after which what must be absent has come."""
         if self.absent is None or side == 1 or not all(v in self.inputs[0].vars for v in self.absent_keys):
             return np.ones(len(rows), bool)
-        left, absent, index = self.inputs[0], self.inputs[2].table, self.absent_index
-        given, found = left.table.data[:, rows].copy(), np.empty(len(rows), np.int64)
+        left = self.inputs[0]
+        given = left.table.data[:, rows].copy()
         given[START] = FAR // 2  # whatever has ended, however late it started
-        dictionary, fields = (
-            self.circuit.tables.dictionary,
-            np.array([left.vars[v] for v in self.absent_keys], np.int64),
-        )
-        index.extend()
-        latest_start(
-            np.arange(len(rows)), given, fields, absent.data, self.absent_fields[1], absent.alive,
-            index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, found,
-        )  # fmt: skip
+        fields = np.array([left.vars[v] for v in self.absent_keys], np.int64)
+        found, _ = self._latest_starts(np.arange(len(rows)), given, fields)
         return found <= left.table.data[END, rows]
 
     def set_floors(self, rights: Array, floors: Array) -> None:
@@ -154,18 +150,14 @@ class Join(Operator):
             for row in np.flatnonzero(right.alive[: self.seen[1]]).tolist():
                 self.floors.setdefault(int(right.data[self.floor, row]), []).append(row)
         starts = set(self.inputs[2].table.data[START, lost].tolist())
-        rows = np.array(
-            sorted({r for s in starts for r in self.floors.pop(s, ()) if right.alive[r] and right.data[self.floor, r] == s}),
-            np.int64,
-        )  # fmt: skip
+        waiting = [(row, floor) for floor in starts for row in self.floors.pop(floor, ()) if right.alive[row]]
+        rows = np.array(sorted({row for row, floor in waiting if right.data[self.floor, row] == floor}), np.int64)
         if not len(rows):
             return
         old, new = right.data[self.floor, rows], self.latest_absent(rows)
         self.set_floors(rows, new)
         rows, old = rows[new < old], old[new < old]
-        first = 0
-        while first < len(rows):
-            first, pairs = self.pairs(rows, 1, self.seen[0], first)
+        for _, pairs in self.pairs(rows, 1, self.seen[0]):
             hidden = self.inputs[0].table.data[END, pairs[0]] < old[np.searchsorted(rows, pairs[1])]
             if hidden.any():
                 self.keep(np.ascontiguousarray(pairs[:, hidden]))
@@ -179,14 +171,10 @@ class Join(Operator):
 
     def emit(self, rows: Array, side: int, limit: int) -> None:
         """Pairs new rows of a side with the rows of the other side that came before `limit`."""
-        first, rows = 0, self.within_reach(rows, side, limit, self.relation)
-        while first < len(rows):
-            first, pairs = self.pairs(rows, side, limit, first)
-            if pairs.shape[1]:
-                self.keep(pairs)
-                made = self.out.table
-                share = self.circuit.tables.share * first / len(rows)
-                foresee((made.n - made.mark) * (8 * made.width + 1), share)
+        rows, made = self.within_reach(rows, side, limit, self.relation), self.out.table
+        for came, pairs in self.pairs(rows, side, limit):
+            self.keep(pairs)
+            foresee((made.n - made.mark) * (8 * made.width + 1), self.circuit.tables.share * came / len(rows))
 
     def within_reach(self, rows: Array, side: int, limit: int, relation: Relation) -> Array:
         """The rows for which a row of the other side that came before `limit` ends late enough.
@@ -198,29 +186,15 @@ class Join(Operator):
         return rows[least <= self.latest[1 - side].before(limit)]
 
     def pairs(
-        self, rows: Array, side: int, limit: int, first: int = 0, most: int = -1, relation: Relation | None = None
-    ) -> tuple[int, Array]:
-        """Pairs (left, right) by key and time; how far it came among the rows."""
-        relation = relation or self.relation
-        mine, other = self.inputs[side].table, self.inputs[1 - side].table
-        index, dictionary = self.indexes[1 - side], self.circuit.tables.dictionary
-        index.extend()
-        if limit <= 0 or index.count == 0:
-            return len(rows), np.empty((2, 0), np.int64)
-        while True:
-            reached, count, touched = probe(
-                rows, first, mine.data, self.key_fields[side], mine.alive,
-                other.data, self.key_fields[1 - side], other.alive, END, limit,
-                index.buckets, index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish,
-                relation.reach[side], self.floor if side else -1, relation.bounds[side], most, self.room,
-            )  # fmt: skip
-            self.touched += touched
-            self.circuit.tables.guard.paired(count)
-            found = self.room[:, :count]
-            if reached < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
-                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
-            if reached > first or count:
-                return reached, found if side == 0 else found[::-1]
+        self, rows: Array, side: int, limit: int, most: int = -1, relation: Relation | None = None
+    ) -> Iterator[tuple[int, Array]]:
+        """Pairs (left, right) by key and time, with rows of the other side before `limit`, in portions: see `portions`."""
+        relation, mine = relation or self.relation, self.inputs[side].table
+        at = _SPAN, relation.reach[side], self.floor if side else -1, limit, relation.bounds[side], most
+        if limit > 0:
+            index, fields = self.indexes[1 - side], self.key_fields[side]
+            for came, found in self.portions(probe, rows, mine, fields, mine.alive, index, *at):
+                yield came, found if side == 0 else found[::-1]
 
     def keep(self, pairs: Array) -> None:
         """Stores the pairs that meet the other conditions."""
@@ -228,10 +202,8 @@ class Join(Operator):
         if self.simple:
             count = pairs.shape[1]
             out.table.room(count)
-            copy_pairs(
-                out.table.data, out.table.n, np.ascontiguousarray(pairs), count, left.table.data, right.table.data,
-                self.plan,
-            )  # fmt: skip
+            made, n, both = out.table.data, out.table.n, np.ascontiguousarray(pairs)
+            copy_pairs(made, n, both, count, left.table.data, right.table.data, self.plan)
             out.table.added(count)
             return
         frame = self.frame(pairs[0], pairs[1])

@@ -8,7 +8,7 @@ import numpy as np
 
 from augury.algebra.plan import Predicate
 from augury.columns.frame import View
-from augury.columns.table import END, Links, Table
+from augury.columns.table import END, Table
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import Derived
 from augury.engine.saved import require
@@ -22,6 +22,7 @@ class Learn(Operator):
     """Tells knowledge of the events that make facts of a predicate (the first input) or end them (the second)."""
 
     kind = "facts"
+    linked = ()
 
     def __init__(
         self, circuit: Circuit, predicate: Predicate, sets: tuple[Derived, ...], ends: tuple[bool, ...]
@@ -29,9 +30,6 @@ class Learn(Operator):
         self.predicate, self.ends = predicate, ends
         views = tuple(View(events.out.table) for events in sets)
         super().__init__(circuit, views, View(Table(0, circuit.tables)), "")
-
-    def make_links(self) -> list[Links | None]:
-        return []
 
     def step(self) -> None:
         changed = [

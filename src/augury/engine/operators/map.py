@@ -10,8 +10,8 @@ from augury.algebra.nodes import Condition, Unfold
 from augury.algebra.terms import Expr
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame, View, frame_of, store
-from augury.columns.table import END, FIELDS, LEFT, START, Table
-from augury.engine.operators.base import Operator, Ways, check_either
+from augury.columns.table import END, FIELDS, LEFT, START
+from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
 from augury.jit import Array
 
@@ -59,7 +59,6 @@ class Map(Operator):
     def reselect(self, rows: Array) -> None:
         """Rows for which facts have changed: what they gave and no longer give is taken back, what is new is given."""
         out, links = self.out.table, self.links[0]
-        assert links is not None
         self.touched += len(rows)
         self.circuit.context.name_events = self.name_events
         frame = self.mapped(frame_of(self.inputs[0], rows))
@@ -135,15 +134,6 @@ class Union(Operator):
                     frame.left, frame.right = frame.right, frame.left
                 store(frame, self.out)
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
-        return None  # some are of one branch, some of the other
-
-    def sources(self, rows: Array) -> Ways:
-        (left_field, left), (right_field, right) = self.parents()
-        lefts, rights = self.out.table.data[left_field, rows], self.out.table.data[right_field, rows]
-        first, second = np.flatnonzero(lefts >= 0), np.flatnonzero((lefts < 0) & (rights >= 0))
-        return [(first, [(left, lefts, None)]), (second, [(right, rights, None)])]
-
     def check(self) -> None:
         check_either(self)
 
@@ -156,9 +146,6 @@ class Point(Operator):
     def __init__(self, circuit: Circuit, out: View, at: int) -> None:
         super().__init__(circuit, (), out, "")
         out.table.append(np.array([[at], [at], [-1], [-1], [0]], np.int64))
-
-    def make_links(self) -> list:  # type: ignore[type-arg]
-        return []
 
     def step(self) -> None:
         pass
@@ -175,8 +162,6 @@ class Until(Map):
         super().__init__(circuit, source, out, rule)
 
     def mapped(self, frame: Frame) -> Frame:
-        end = frame.end
-        for label in self.covers:
-            end = np.maximum(end, frame.labels[label][1])
+        _, end = frame.cover(self.covers)
         frame.labels[UNTIL] = (end, end)
         return frame

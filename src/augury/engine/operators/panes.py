@@ -13,9 +13,9 @@ from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.nodes import Collect, Rule
 from augury.columns.frame import View
 from augury.columns.grouping import spread
-from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table
+from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
 from augury.engine.operators.base import Operator, Part, Ways
-from augury.engine.operators.group_totals import Groups, GroupTotals
+from augury.engine.operators.group_totals import Groups, WindowTotals
 from augury.engine.operators.held import Held
 from augury.engine.operators.partial_totals import PartialTotals, Share
 from augury.jit import Array
@@ -38,6 +38,7 @@ class Panes(Operator):
     """
 
     kind = "panes"
+    linked = ()
 
     def __init__(
         self, circuit: Circuit, collected: View, out: View, rule: Rule, windows: Windows, several: bool
@@ -54,7 +55,7 @@ class Panes(Operator):
         self.held_by = Held()  # of rows that were added up from panes nothing is said
         self.changed: dict[int, None] = {}  # windows that are to be computed
         super().__init__(circuit, (collected,), out, rule.label)
-        self.totals = GroupTotals(circuit, collected, self.collect, rule, several)
+        self.totals = WindowTotals(circuit, collected, self.collect, rule.label, several)
         # Windows that share panes are made of what these come to, where that can be added up.
         adds = self.totals.simple and not self.collect.where and self.per_window > 1
         self.adding = PartialTotals(circuit, collected, self.collect) if adds else None
@@ -70,9 +71,6 @@ class Panes(Operator):
         else:
             line.wall = self.line.wall
         return line
-
-    def make_links(self) -> list[Links | None]:
-        return [None]
 
     def tick(self, now: int) -> None:
         if self.changed:
@@ -181,7 +179,7 @@ class Panes(Operator):
         else:
             every = window = _NONE
         self.touched += len(every)
-        self.give(numbers, self.totals.of(every, window, self.bounds))
+        self.give(numbers, self.totals.of_rows(every, window, self.bounds))
 
     def added_up(self, numbers: Sequence[int]) -> Groups | None:
         """Windows made of panes that are added up; None where that cannot be."""
@@ -320,9 +318,6 @@ class Panes(Operator):
             found.update(dict.fromkeys(self.circuit.parts(self.inputs[0].table, member)))
         return tuple(found)
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
-        return None
-
     def sources(self, rows: Array) -> Ways:
         collected, counts = self.flat(rows)
         return [(np.arange(len(rows)), [(self.inputs[0].table, collected, np.repeat(np.arange(len(rows)), counts))])]
@@ -359,13 +354,13 @@ class Panes(Operator):
         self.held_by.cut(self.out.table.n)
         self.panes, self.across, self.computed, self.partials = {}, {}, {}, {}
         table, out, now = self.inputs[0].table, self.out.table, self.circuit.now
-        rows = np.flatnonzero(table.alive[: table.n])
+        rows = table.standing()
         self.changed = {}
         if len(rows):
             self.enter(rows, new=True)
         for number in [n for n in self.changed if now is not None and self.line.end(n) <= now]:
             del self.changed[number]  # computed already, whether it gave anything or not
-        given = np.flatnonzero(out.alive[: out.n])
+        given = out.standing()
         given = given[np.argsort(out.data[START, given], kind="stable")]
         begins, place = np.unique(out.data[START, given], return_inverse=True)
         numbers = np.array([self.line.last_begun(int(begin)) for begin in begins], np.int64)
@@ -376,6 +371,3 @@ class Panes(Operator):
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
         self.held_by.restore(state, self.out.table.n, self.inputs[0].table.n)
-
-    def check(self) -> None:
-        pass

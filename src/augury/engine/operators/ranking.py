@@ -9,7 +9,7 @@ import numpy as np
 from augury.algebra.nodes import Rule
 from augury.algebra.rule_terms import uses_place
 from augury.algebra.terms import Const, Var
-from augury.columns.frame import LONGEST, Frame, View, frame_of, store
+from augury.columns.frame import LONGEST, View, frame_of, store
 from augury.columns.grouping import in_groups
 from augury.columns.table import LEFT
 from augury.engine.operators.base import Operator
@@ -50,7 +50,7 @@ class Ranking(Operator):
         touched: dict[_Key, None] = {}
         lost = self.losses(0)
         if len(lost):
-            self.links[0].kill(lost)  # type: ignore[union-attr]
+            self.links[0].kill(lost)
             for key, rows in self.by_table(lost):
                 touched[key] = None
                 for row in rows.tolist():
@@ -66,16 +66,10 @@ class Ranking(Operator):
         """Rows by the table of the ranking that they belong to: their cover, and the values of `per`."""
         frame = frame_of(self.inputs[0], rows)
         canonical = self.circuit.tables.dictionary.canonical
-        keys = [*self.cover(frame), *(canonical(frame.vars[v]) for v in self.top.per)]
+        keys = [*frame.cover(self.head.covers), *(canonical(frame.vars[v]) for v in self.top.per)]
         order, first = in_groups(keys)
         groups = np.split(order, first[1:])
         return [(tuple(int(key[some[0]]) for key in keys), rows[some]) for some in groups]
-
-    def cover(self, frame: Frame) -> tuple[Array, Array]:
-        start, end = frame.start, frame.end
-        for label in self.head.covers:
-            start, end = np.minimum(start, frame.labels[label][0]), np.maximum(end, frame.labels[label][1])
-        return start, end
 
     # Order
 
@@ -156,7 +150,7 @@ class Ranking(Operator):
         context.name_events = self.name_events
         frame = frame_of(self.inputs[0], rows)
         self.touched += len(rows)
-        start, end = self.cover(frame)
+        start, end = frame.cover(self.head.covers)
         by, ok = context.values(self.top.by, frame, self.rule)
         begins, timely = starts(context, self.head.since, frame, start, end, self.rule)
         ok = ok & timely & (start > -LONGEST) & (end < LONGEST)
@@ -180,7 +174,7 @@ class Ranking(Operator):
 
     def give(self, rows: Array, places: list[int]) -> None:
         frame = frame_of(self.inputs[0], rows)
-        frame.start, frame.end = self.cover(frame)
+        frame.start, frame.end = frame.cover(self.head.covers)
         if self.top.place is not None:
             frame.vars[self.top.place] = np.array([self.circuit.context.encode(p) for p in places], np.int64)
         store(frame, self.out)
@@ -190,12 +184,12 @@ class Ranking(Operator):
     def rebuild(self) -> None:
         super().rebuild()
         self.tables, self.given = {}, {}
-        self.counted = set(np.flatnonzero(self.inputs[0].table.alive[: self.inputs[0].table.n]).tolist())
+        self.counted = set(self.inputs[0].table.standing().tolist())
         table, out = self.inputs[0].table, self.out.table
-        rows = np.flatnonzero(table.alive[: table.n])
+        rows = table.standing()
         for key, some in self.by_table(rows) if len(rows) else ():
             self.tables[key] = [some]
-        given = np.flatnonzero(out.alive[: out.n])
+        given = out.standing()
         held = dict(zip(out.data[LEFT, given].tolist(), given.tolist(), strict=True))
         for key, some in self.by_table(out.data[LEFT, given]) if len(given) else ():
             self.given[key] = {row: held[row] for row in some.tolist()}
@@ -204,4 +198,4 @@ class Ranking(Operator):
         """The rows of tables in which a place may still change."""
         view = self.inputs[0]
         frame = frame_of(view, np.arange(view.table.n))
-        return self.cover(frame)[1] >= horizon.since[id(view.table)]
+        return frame.cover(self.head.covers)[1] >= horizon.since[id(view.table)]

@@ -35,9 +35,8 @@ class Recent(ChoosingJoin):
         out = self.out.table
         for port in (0, 1):
             lost = self.losses(port)
-            links = self.links[port]
-            if len(lost) and links is not None:
-                gone = links.kill(lost)
+            if len(lost):
+                gone = self.links[port].kill(lost)
                 self.touched += len(lost) + len(gone)
                 # The other part of a pair that fell decides anew, where it is the later one and still stands.
                 undecided_of[1 - port].append(out.data[LEFT + 1 - port, gone])
@@ -55,12 +54,9 @@ class Recent(ChoosingJoin):
 
     def later_than(self, rows: Array, side: int, limit: int) -> Array:
         """The parts of the other side that were decided before, and for which a new row is an earlier candidate."""
-        first, found, rows = 0, [NONE], self.within_reach(rows, side, limit, self.after)
-        while first < len(rows):
-            first, pairs = self.pairs(rows, side, limit, first, relation=self.after)
-            if pairs.shape[1]:
-                mask = self.later(pairs[0], pairs[1]) == 1 - side
-                found.append(pairs[1 - side][mask])
+        found, rows = [NONE], self.within_reach(rows, side, limit, self.after)
+        for _, pairs in self.pairs(rows, side, limit, relation=self.after):
+            found.append(pairs[1 - side][self.later(pairs[0], pairs[1]) == 1 - side])
         return np.unique(np.concatenate(found))
 
     def later(self, lefts: Array, rights: Array) -> Array:
@@ -87,7 +83,6 @@ class Recent(ChoosingJoin):
             if len(frame):
                 chosen.append(frame)
         links, out = self.links[side], self.out.table
-        assert links is not None
         old: dict[tuple[int, int], list[int]] = {}
         if out.live:
             for row in rows[rows < before].tolist():
@@ -112,12 +107,8 @@ class Recent(ChoosingJoin):
 
     def look(self, rows: Array, side: int, most: int) -> tuple[Frame, Array]:
         """Looks at the latest candidates by time and key; the choices, and the parts that have to look farther back."""
-        first = 0
-        frames: list[tuple[Array, Array]] = []
-        while first < len(rows):
-            first, pairs = self.pairs(rows, side, self.inputs[1 - side].table.n, first, most, self.earlier)
-            frames.append((pairs[0].copy(), pairs[1].copy()))
-        lefts, rights = (np.concatenate([f[i] for f in frames]) for i in (0, 1))
+        portions = self.pairs(rows, side, self.inputs[1 - side].table.n, most, self.earlier)
+        lefts, rights = np.concatenate([np.empty((2, 0), np.int64), *(pairs.copy() for _, pairs in portions)], axis=1)
         mine = (lefts, rights)[side]
         other = self.inputs[1 - side].table
         ends = other.data[END, (lefts, rights)[1 - side]]
@@ -182,6 +173,11 @@ def _unsorted(order: Array, mask: Array) -> Array:
     return result
 
 
+def _group(candidate: Candidate) -> Key:
+    """What one candidate is chosen for: a later part and, with `per`, one of its values."""
+    return (candidate.side, candidate.later, candidate.per)
+
+
 class ChooseRecent(Choose):
     """Of the candidates of each later part, the most recent one; with `per`, one for each of its values."""
 
@@ -193,34 +189,22 @@ class ChooseRecent(Choose):
     def decide(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
         taken: set[int] = set()
         left: set[int] = set()
-        touched: dict[Key, None] = {}
-        before: dict[Key, set[int]] = {}
-        for candidate in (*gone, *come):
-            group = (candidate.side, candidate.later, candidate.per)
-            if group not in before:
-                before[group] = self._rows(group)
-                touched[group] = None
+        before = {group: self._rows(group) for group in map(_group, (*gone, *come))}
         for candidate in gone:
-            group = (candidate.side, candidate.later, candidate.per)
-            pairs = self.groups.get(group, {})
-            rest = [c for c in pairs.get((candidate.earlier,), ()) if c is not candidate]
-            if rest:
-                pairs[candidate.earlier,] = rest
-            else:
-                pairs.pop((candidate.earlier,), None)
+            pairs = self.groups[_group(candidate)]
+            pairs[candidate.earlier,].remove(candidate)
+            if not pairs[candidate.earlier,]:
+                del pairs[candidate.earlier,]
         for candidate in come:
-            group = (candidate.side, candidate.later, candidate.per)
-            self.groups.setdefault(group, {}).setdefault((candidate.earlier,), []).append(candidate)
-        for group in touched:
-            pairs = self.groups.get(group, {})
-            if not pairs:
-                self.groups.pop(group, None)
-                self.chosen.pop(group, None)
+            self.groups.setdefault(_group(candidate), {}).setdefault((candidate.earlier,), []).append(candidate)
+        for group, rows in before.items():
+            if self.groups[group]:
+                self.chosen[group] = self._most_recent(self.groups[group])
             else:
-                self.chosen[group] = self._most_recent(pairs)
+                del self.groups[group], self.chosen[group]
             now = self._rows(group)
-            taken |= now - before[group]
-            left |= before[group] - now
+            taken |= now - rows
+            left |= rows - now
         return taken, left
 
     def _rows(self, group: Key) -> set[int]:

@@ -52,7 +52,7 @@ class Settled(Map):
     def rebuild(self) -> None:
         super().rebuild()
         table, now = self.inputs[0].table, self.circuit.now
-        later = table.alive[: table.n].astype(bool)
+        later = table.stands()
         if now is not None:
             later &= table.data[END, : table.n] > now
         self.ahead = [(int(table.data[END, row]), row) for row in np.flatnonzero(later).tolist()]

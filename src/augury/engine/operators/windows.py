@@ -1,30 +1,90 @@
-"""What operators keep that look at what lies in a window of each row: absences and collections."""
+"""Operators that look at what lies in a window of each row, which are absences and collections, and what they keep."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Container, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.columns.frame import View
-from augury.columns.table import END, Table
+from augury.columns.frame import Frame, View
+from augury.columns.kernels.pairs import probe
+from augury.columns.table import END, LEFT, RANK, START, Index, Table
+from augury.engine.operators.pairing import Pairing
 from augury.jit import Array
 from augury.optimiser.implied_bounds import FAR, Back
 
 if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
 
-class Windowed(Protocol):
-    """The first input has rows with a window, the second what is looked for in it."""
+class Windowed(Pairing):
+    """Looks at what lies in a window of each row: the first input has the rows, the second what is looked for.
 
-    inputs: tuple[View, ...]
-    back: int  # how far before the end of a row its window begins
-    back_for: Back | None  # the same, where inputs last so long
+    `window` is the label of the window, `keys` are the variables that both sides bind for sure, `shared` all that both
+    may bind; `back` says how far before the end of a row its window begins, where inputs last so long.
+    """
 
-    @property
-    def window(self) -> str: ...
+    linked = (LEFT,)
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        rows: View,
+        found: View,
+        out: View,
+        rule: str,
+        window: str,
+        keys: tuple[str, ...],
+        shared: tuple[str, ...],
+        back: Back | None,
+    ) -> None:
+        self.window, self.keys, self.open = window, keys, tuple(v for v in shared if v not in keys)
+        self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
+        super().__init__(circuit, (rows, found), out, rule)
+
+    def within(
+        self, rows: Array, mine: View, fields: Array, index: Index, low: int, high: int, slack: int, limit: int,
+        bounds: Array, most: int = -1, alive: Array | None = None,
+    ) -> Iterator[Array]:  # fmt: skip
+        """Pairs of rows and rows of an index that lie between two fields of the rows, or up to `slack` after the second.
+
+        Without the first field they begin anywhere. Just rows of the index before `limit` count.
+        """
+        span = np.array([START, START, high, high] if low < 0 else [low, low, high, high], np.int64)
+        reach = np.array([-FAR, -FAR, slack, slack] if low < 0 else [0, 0, slack, slack], np.int64)
+        alive = mine.table.alive if alive is None else alive
+        at = span, reach, -1, limit, bounds, most
+        for _, pairs in self.portions(probe, rows, mine.table, fields, alive, index, *at):
+            yield pairs.copy()
+
+    def paired(self, rows: Array, found: Array, names: Container[str]) -> tuple[Frame, Array]:
+        """Pairs of a row and what was found in its window, at the times of this; and which agree on what both may bind.
+
+        Just the variables and labels with these names are there.
+        """
+        (mine, its), mask = self.inputs, np.ones(len(rows), bool)
+        one, other = mine.table.data, its.table.data
+        both = {v: other[f, found] for v, f in its.vars.items() if v in names}
+        for name, f in mine.vars.items():
+            if name in names:
+                x = one[f, rows]
+                if name in self.open and name in both:
+                    agreed, x = self.circuit.tables.dictionary.agree(x, both[name])
+                    mask &= agreed
+                both[name] = x
+        named = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items() if n in names}
+        return Frame(other[START, found], other[END, found], rows, found, other[RANK, found], both, named), mask
+
+    def parents(self) -> list[tuple[int, Table]]:
+        return [(LEFT, self.inputs[0].table)]
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        return in_windows(self, port, horizon)
+
+    def remembers(self, horizon: Horizon) -> bool:
+        return horizon.learned(self.back, self.back_for) >= FAR
 
 
 def still_open(operator: Windowed, since: Mapping[int, int]) -> Array:
@@ -69,7 +129,7 @@ def in_last(operator: Windowed, count: int, fields: list[int], port: int, horizo
 
 def last_of(table: Table, settled: Array, count: int, fields: list[int]) -> Array:
     """Of settled rows those among the last n of their group, and what ends together with the first of these."""
-    rows = np.flatnonzero(settled & table.alive[: table.n].astype(bool))
+    rows = np.flatnonzero(settled & table.stands())
     mask = np.zeros(table.n, bool)
     if not len(rows):
         return mask

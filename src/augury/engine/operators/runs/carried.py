@@ -14,8 +14,10 @@ import numpy as np
 from augury.algebra.nodes import Run
 from augury.algebra.terms import Aggregate, labels, variables
 from augury.columns.dictionary import NULL
-from augury.columns.table import END, grown
+from augury.columns.table import END, LEFT, RIGHT, grown
 from augury.engine.operators.runs import kernels as k
+from augury.engine.operators.runs.kernels import sums
+from augury.engine.operators.runs.kernels.sums import carry
 from augury.engine.operators.runs.sight import Sight, has_earlier
 from augury.jit import Array
 
@@ -70,9 +72,9 @@ class Carried:
         rows = np.arange(lo, n)
         for number, one in enumerate(self.kept):
             mine = data[k.PART, lo:n] == one.part
-            values = self._values(one, data[k.RIGHT, lo:n][mine])
+            values = self._values(one, data[RIGHT, lo:n][mine])
             slots = np.where(mine, np.cumsum(mine) - 1, -1)
-            k.carry(rows, data[k.LEFT, lo:n], slots, self._sign(one), *values, self._mine(number))
+            carry(rows, data[LEFT, lo:n], slots, self._sign(one), *values, self._mine(number))
         self.count = n
 
     def start(self, rows: Array, size: int, sources: Array | None = None) -> None:
@@ -87,7 +89,7 @@ class Carried:
         """Adds iterations to matches, one after the other."""
         one = self.kept[number]
         values, slots = self._values(one, moments), np.arange(len(rows))
-        k.carry(rows, np.full(len(rows), k.ITSELF), slots, self._sign(one), *values, self._mine(number))
+        carry(rows, np.full(len(rows), sums.ITSELF), slots, self._sign(one), *values, self._mine(number))
 
     def with_one_more(self, number: int, rows: Array, moments: Array) -> tuple[Array, Array]:
         """The results that matches would have with one more iteration; those of row -1 have none yet."""
@@ -96,7 +98,7 @@ class Carried:
         there = rows >= 0
         state[:, there] = self._mine(number)[:, rows[there]]
         own = np.arange(count)
-        k.carry(own, np.full(count, k.ITSELF), own, self._sign(one), *self._values(one, moments), state)
+        carry(own, np.full(count, sums.ITSELF), own, self._sign(one), *self._values(one, moments), state)
         return self._codes(one, state)
 
     def results(self, number: int, rows: Array) -> tuple[Array, Array]:
@@ -112,7 +114,7 @@ class Carried:
     def _values(self, one: Kept, moments: Array) -> tuple[Array, Array, Array]:
         """Of iterations what they add: of which kind it is, its code, and its number as it is kept."""
         sight, count = self.sight, len(moments)
-        kinds, codes, limbs = np.full(count, k.HARD), np.full(count, NULL), np.zeros((3, count), np.int64)
+        kinds, codes, limbs = np.full(count, sums.HARD), np.full(count, NULL), np.zeros((3, count), np.int64)
         argument = one.aggregate.args[0]
         names, ends = variables(argument) | labels(argument), sight.moments.out.table.data[END, moments]
         frame, _ = sight.frame({one.part: moments}, ends, one.part, names)
@@ -120,21 +122,21 @@ class Carried:
         if found is None:
             return kinds, codes, limbs
         null = sight.circuit.tables.dictionary.is_null(found)
-        kinds[null] = k.NULL
+        kinds[null] = sums.NULL
         if one.aggregate.function == "count":
-            kinds[~null] = k.INTEGER
+            kinds[~null] = sums.INTEGER
             return kinds, found, limbs
         given = sight.circuit.tables.dictionary.numeric(found[~null])
         if given is not None:
             fits, kept = _in_order(given) if self._sign(one) else _in_limbs(given)
-            kinds[~null] = np.where(fits, k.INTEGER if given.dtype.kind == "i" else k.FLOAT, k.HARD)
+            kinds[~null] = np.where(fits, sums.INTEGER if given.dtype.kind == "i" else sums.FLOAT, sums.HARD)
             limbs[:, ~null] = kept
         return kinds, found, limbs
 
     def _codes(self, one: Kept, state: Array) -> tuple[Array, Array]:
         """The results that states stand for, and which of them are too hard."""
-        words, flags, counts = self.sight.circuit.tables.dictionary, state[k.A_FLAGS], state[k.A_COUNT]
-        hard = (flags & k.HARD) != 0
+        words, flags, counts = self.sight.circuit.tables.dictionary, state[sums.A_FLAGS], state[sums.A_COUNT]
+        hard = (flags & sums.HARD) != 0
         codes = np.full(state.shape[1], NULL, np.int64)
         function = one.aggregate.function
         if function == "count":
@@ -143,14 +145,16 @@ class Carried:
         if not len(some):
             return codes, hard
         if function in ("min", "max"):
-            codes[some] = state[k.A_CODE, some]
+            codes[some] = state[sums.A_CODE, some]
             return codes, hard
-        whole = (flags[some] & k.FLOAT) == 0 if function == "sum" else np.zeros(len(some), bool)
+        whole = (flags[some] & sums.FLOAT) == 0 if function == "sum" else np.zeros(len(some), bool)
         if whole.any():
-            codes[some[whole]] = words.encode_column(state[k.A_ONES, some[whole]])
+            codes[some[whole]] = words.encode_column(state[sums.A_ONES, some[whole]])
         rest = some[~whole]
         if len(rest):
-            ones, middle, least, times = (state[f, rest].tolist() for f in (k.A_ONES, k.A_MIDDLE, k.A_LEAST, k.A_COUNT))
+            ones, middle, least, times = (
+                state[f, rest].tolist() for f in (sums.A_ONES, sums.A_MIDDLE, sums.A_LEAST, sums.A_COUNT)
+            )
             if function == "sum":
                 times = [1] * len(rest)
             exact = [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,17 +12,20 @@ from augury.algebra.nodes import Run, condition_labels
 from augury.algebra.terms import Aggregate, Prev
 from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View
-from augury.columns.table import END, NONE, START, Links, grown
-from augury.engine.operators.base import Operator
+from augury.columns.grouping import Slices
+from augury.columns.table import END, NONE, START, grown
+from augury.engine.operators.base import Operator, Part, Waiting
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
+from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire, shut_behind
+from augury.engine.operators.runs.kernels.then_searches import chains_of
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves
 from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
 from augury.engine.operators.runs.seeking import Seeking
-from augury.engine.operators.runs.sight import Members, Question, Sight, once
+from augury.engine.operators.runs.sight import Members, Question, Sight
 from augury.errors import RunError
-from augury.jit import Array
+from augury.jit import Array, Kernel
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -37,6 +41,8 @@ class Edges(Operator):
     An edge leads from a moment to one that may follow it by some moves: to neighbours by NEXT, to the soonest of a part by
     THEN, to all later ones by SEQ. When a moment comes or goes, the edges of those behind it are looked at again.
     """
+
+    linked = ()
 
     def __init__(
         self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
@@ -72,20 +78,8 @@ class Edges(Operator):
             move, tests = self.moves[i], self.tests[i]
             asks: object = i if tests is None else (alike[move.source], alike[move.target], tests.key)
             groups.setdefault(asks, []).append(i)
-        return [
-            Seeking(
-                self.moves[group[0]],
-                sum(1 << i for i in group),
-                self.moments,
-                self.longest,
-                self._met,
-                self.tests[group[0]],
-            )
-            for group in groups.values()
-        ]
-
-    def make_links(self) -> list[Links | None]:
-        return []
+        every = [(self.moves[group[0]], sum(1 << i for i in group), self.tests[group[0]]) for group in groups.values()]
+        return [Seeking(move, bits, self.moments, self.longest, self._met, tests) for move, bits, tests in every]
 
     # Steps
 
@@ -150,7 +144,7 @@ class Edges(Operator):
             again = fresh if len(changed) else NONE
             known = self.count + 1 if len(again) else 1
             more, fewer = np.empty((2, pairs.shape[1] + 1), np.int64), np.empty((2, known), np.int64)
-            self.count, added, gone = k.rewire(
+            self.count, added, gone = rewire(
                 again, seeking.bits, given, self.edges, self.count, self.into, self.out_of, more, fewer
             )
             queue = np.concatenate([queue, more[:, :added]], axis=1)
@@ -161,7 +155,11 @@ class Edges(Operator):
         alive = self.moments.out.table.alive
         return np.ascontiguousarray(queue), np.ascontiguousarray(cut), reached[alive[reached].astype(bool)]
 
-    def link_all(self, alive: Array) -> None:
+    @abstractmethod
+    def _make_room(self) -> None:
+        """Room for what is known of moments and matches."""
+
+    def _relink_all(self, alive: Array) -> None:
         """Finds all edges, where none is known."""
         data = self.moments.out.table.data
         self.lasts = int((data[END, alive] - data[START, alive]).max())
@@ -178,7 +176,7 @@ class Edges(Operator):
         self.chain_of[self.chained : n] = -1
         self.chained = n
         index = self.moments.index
-        self.chain_count = k.chains_of(new, index.prev, index.after, self.chain_of, self.chain_count)
+        self.chain_count = chains_of(new, index.prev, index.after, self.chain_of, self.chain_count)
 
     def _edge_room(self) -> None:
         if len(self.into) < self.moments.out.table.n:
@@ -189,7 +187,7 @@ class Edges(Operator):
         """Which new moments lie before some that were there."""
         first, n = int(new[0]), self.moments.out.table.n
         late = np.zeros(n - first, np.uint8)
-        k.lies_before(first, n, self.moments.index.after, late)
+        lies_before(first, n, self.moments.index.after, late)
         return late[new - first].astype(bool)
 
     # Edges
@@ -198,17 +196,8 @@ class Edges(Operator):
         """Pairs of a changed moment and a later one that it leads to by SEQ; and those whose edges are to be looked at."""
         table, index = self.moments.out.table, self.moments.index
         index.extend()
-        at, found = 0, []
-        while at < len(changed):
-            came, count, touched = k.behind(
-                changed, at, table.data, table.alive, index.after, self.fields, self.leads, self.lasts, self.latest, self.room
-            )  # fmt: skip
-            self.touched += touched
-            found.append(self.room[:, :count].copy())
-            if came < len(changed) and (count == 0 or self.room.shape[1] < PORTION):
-                self.room = np.empty((3, 4 * self.room.shape[1]), np.int64)
-            at = came
-        pairs = np.concatenate(found, axis=1)
+        given = table.data, table.alive, index.after, self.fields, self.leads, self.lasts, self.latest
+        pairs = self._pairs(behind, changed, *given)
         near = np.unique(pairs[1][pairs[2] > 0])
         far = pairs[2] == 0
         return pairs[:2, far], near
@@ -216,19 +205,8 @@ class Edges(Operator):
     def _relink(self, targets: Array, follow: Array, search: bool) -> tuple[Array, Array]:
         """Finds the edges into moments anew; moves that are new, and moves that are no more."""
         table, index = self.moments.out.table, self.moments.index
-        at, found = 0, []
-        while at < len(targets):
-            came, count, touched = k.before(
-                targets, at, table.data, table.alive, index.prev, self.fields, self.leads, self.next, self.longest,
-                self.latest, self.room,
-            )  # fmt: skip
-            self.touched += touched
-            self.circuit.tables.guard.paired(count)
-            found.append(self.room[:, :count].copy())
-            if came < len(targets) and (count == 0 or self.room.shape[1] < PORTION):
-                self.room = np.empty((3, 4 * self.room.shape[1]), np.int64)
-            at = came
-        pairs = np.concatenate([np.empty((3, 0), np.int64), *found], axis=1)
+        wanted = self.fields, self.leads, self.next, self.longest, self.latest
+        pairs = self._pairs(before, targets, table.data, table.alive, index.prev, *wanted)
         if follow.shape[1]:
             kinds = np.zeros(follow.shape[1], np.int64)
             for part, link in enumerate(self.leads.tolist()):
@@ -243,19 +221,22 @@ class Edges(Operator):
             self.edges = grown(self.edges, 2 * size, self.count)
         known = self.count + 1 if search else 1
         queue, cut = np.empty((2, given.shape[1] + known), np.int64), np.empty((2, known), np.int64)
-        self.count, added, lost = k.relink(
-            targets if search else NONE,
-            given,
-            search,
-            self.sought,
-            self.edges,
-            self.count,
-            self.into,
-            self.out_of,
-            queue,
-            cut,
-        )
+        own = self.edges, self.count, self.into, self.out_of
+        self.count, added, lost = relink(targets if search else NONE, given, search, self.sought, *own, queue, cut)
         return np.ascontiguousarray(queue[:, :added]), np.ascontiguousarray(cut[:, :lost])
+
+    def _pairs(self, search: Kernel, moments: Array, *given: Any) -> Array:
+        """What a kernel finds from moments on, in as many calls as it takes to have room for it."""
+        at, found = 0, [np.empty((3, 0), np.int64)]
+        while at < len(moments):
+            came, count, touched = search(moments, at, *given, self.room)
+            self.touched += touched
+            self.circuit.tables.guard.paired(count)
+            found.append(self.room[:, :count].copy())
+            if came < len(moments) and (count == 0 or self.room.shape[1] < PORTION):
+                self.room = np.empty((3, 4 * self.room.shape[1]), np.int64)
+            at = came
+        return np.concatenate(found, axis=1)
 
     def _bits(self, pairs: Array) -> Array:
         """By which moves each edge may be taken, as far as its two moments alone can tell."""
@@ -283,9 +264,8 @@ class Edges(Operator):
 
     def _met(self, move: Move, sources: Array, targets: Array) -> Array:
         """Which pairs of iterations meet the conditions of a move that they alone decide."""
-        kept = np.arange(len(targets))
         if not (move.questions or move.agree):
-            return kept
+            return np.arange(len(targets))
         sight, i, j = self.sight, move.source, move.target
         end = self.moments.out.table.data[END, targets]
         at = {j: targets} if i == j else {j: targets, i: sources}
@@ -306,16 +286,8 @@ class Edges(Operator):
         for name in {r.name for q in move.questions for r in self.run.results if r.name in q.needs}:
             frame.vars[name], ok = sight.values(sight.results[name].aggregate.args[0], i, sources)
             mask &= ok
-        if not mask.all():
-            kept = np.flatnonzero(mask)
-            frame, has = frame.take(kept), {n: c[kept] for n, c in has.items()}
-        self.circuit.context.name_events = None
-        for asked in move.questions:
-            frame, kept = sight.ask(
-                (asked.condition,), frame, has, kept, self.bound | ({name for name, _ in asked.hidden})
-            )
-            has = {n: np.ones(len(kept), bool) for n in has}
-        return once(kept)
+        bound = self.bound | {name for q in move.questions for name, _ in q.hidden}
+        return sight.met([(q.condition, ()) for q in move.questions], frame, has, mask, bound)
 
     def _begun(self, new: Array) -> tuple[Array, Array]:
         """The moments that may be the first of a match, and as which part."""
@@ -372,33 +344,46 @@ class Edges(Operator):
         """Which moments meet what is asked of a first iteration that nothing comes before."""
         sight, end = self.sight, self.moments.out.table.data[END, moments]
         frame, has = sight.frame({part: moments}, end, part)
-        kept, mask, bound = np.arange(len(moments)), np.ones(len(moments), bool), set(self.bound)
-        single = Members(moments, np.arange(len(moments) + 1))
+        mask, bound = np.ones(len(moments), bool), set(self.bound)
+        single = Members(moments, Slices(np.ones(len(moments), np.int64)))
         for one in asked:
             for name, term in one.hidden:
                 assert isinstance(term, Aggregate)
                 frame.vars[name], ok = sight.aggregate(term, part, single)
                 bound.add(name)
                 mask &= ok
-        for name in {
-            name for one in asked for name in one.needs if name in sight.results
-        }:  # of parts that are left out
+        for name in {name for one in asked for name in one.needs & sight.results.keys()}:  # of parts that are left out
             count = sight.results[name].aggregate.function == "count"
             frame.vars[name] = np.full(len(moments), self.circuit.context.encode(0) if count else NULL, np.int64)
-        kept = kept[mask]
-        frame, has = frame.take(kept), {n: c[kept] for n, c in has.items()}
-        self.circuit.context.name_events = None
-        for one in asked:
-            frame, kept = sight.ask((one.condition,), frame, has, kept, bound)
-            has = {n: np.ones(len(kept), bool) for n in has}
-        return once(kept)
+        return sight.met([(one.condition, ()) for one in asked], frame, has, mask, bound)
+
+    def awaited(self, done: tuple[Part, ...], part: int, start: int, moment: int, now: int | None) -> Iterator[Waiting]:
+        """What a match from `start` on that has come to a part awaits, where that may still come."""
+        awaits = next((move.target for move in self.moves if move.source == part and move.target > part), part)
+        until = None if self.longest >= k.EVER else start + self.longest
+        if now is None or until is None or until >= now:
+            yield Waiting(done, self.run.parts[awaits].input, until, self.key_of(moment))
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self._clear()
+        moments = self.moments.out.table
+        self.moments.index.extend()
+        self._edge_room()
+        self._make_room()
+        alive = moments.standing()
+        if len(alive):
+            self._relink_all(alive)
 
     # How long it keeps what
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """Moments behind which something may still come or go that concerns them."""
-        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
-        return self.may_go_on(horizon.since[id(self.moments.out.table)], lasts)
+        return self.may_go_on(horizon.since[id(self.moments.out.table)], self.longest_of(horizon))
+
+    def longest_of(self, horizon: Horizon) -> int | None:
+        """How long events of the run last at most; None where nothing says so."""
+        return horizon.longest_of((scan.type, len(scan.args)) for scan in self.run.among)
 
     def may_go_on(self, since: int, lasts: int | None) -> Array:
         """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
@@ -406,19 +391,14 @@ class Edges(Operator):
         wanted = np.ones(table.n, bool)
         if self.longest < k.EVER:
             wanted = table.data[START, : table.n] >= since - self.longest
-        if (
-            not (self.leads.any() or self.sought) and lasts is not None
-        ):  # a neighbour that is settled shuts out what comes behind it
-            index.extend()
+        if not (self.leads.any() or self.sought) and lasts is not None:
+            index.extend()  # a neighbour that is settled shuts out what comes behind it
             shut = np.zeros(table.n, np.uint8)
-            k.shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
+            shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
             wanted &= ~shut.astype(bool)
         return wanted
 
     def remembers(self, horizon: Horizon) -> bool:
         if self.longest < k.EVER or not self.moves:
             return False
-        return (
-            bool(self.leads.any() or self.sought)
-            or horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
-        )
+        return bool(self.leads.any() or self.sought) or self.longest_of(horizon) is None

@@ -13,15 +13,17 @@ import numpy as np
 
 from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, conditions, walk
 from augury.columns.frame import View, store
+from augury.columns.grouping import Slices, spread
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
+from augury.engine.operators.runs.kernels import decisions as d
 from augury.engine.operators.runs.matches import Whole, may_end
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Moves
 from augury.engine.operators.runs.sight import Members
-from augury.engine.saved import check_numbers, is_array, require
+from augury.engine.saved import check_numbers, is_array, require, unragged
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -65,9 +67,9 @@ class Greedy(Edges):
         self.skip = -2 if run.skip is None else -1 if run.skip == PAST_END else int(run.skip)
         ends = may_end(run)
         self.may_end: Array = np.array(ends, bool)
-        self.options: Array = np.full((len(run.parts), len(self.moves) + 2), k.NO_MOVE, np.int64)
+        self.options: Array = np.full((len(run.parts), len(self.moves) + 2), d.NO_MOVE, np.int64)
         for part in range(len(run.parts)):
-            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([k.ACCEPT] if ends[part] else [])
+            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([d.ACCEPT] if ends[part] else [])
             self.options[part, : len(ways)] = ways[::-1] if self.shortest else ways
         begin = [part for part, _ in self.starts]
         self.roots: Array = np.array(begin[::-1] if self.shortest else begin, np.int64)
@@ -111,12 +113,11 @@ class Greedy(Edges):
 
     def step(self) -> None:
         lost, stale, new = self.losses(0), self.stale(0), self.gains(0)
-        if len(lost):
-            for moment in lost.tolist():
-                e = int(self.into[moment])
-                while e >= 0:
-                    self.edges[k.BITS, e] = 0
-                    e = int(self.edges[k.INTO, e])
+        for moment in lost.tolist():
+            e = int(self.into[moment])
+            while e >= 0:
+                self.edges[k.BITS, e] = 0
+                e = int(self.edges[k.INTO, e])
         _, _, targets = self.relink(lost, stale, new)
         self._make_room()
         self._begin(np.concatenate([new, stale]) if len(stale) else new)
@@ -153,9 +154,9 @@ class Greedy(Edges):
         for moment in lost.tolist():
             path = int(self.first_paths[moment])
             while path >= 0:
-                self.paths[k.P_STANDS, path] = 0
-                gone.append(int(self.paths[k.P_ROW, path]))
-                path = int(self.paths[k.P_NEXT, path])
+                self.paths[d.P_STANDS, path] = 0
+                gone.append(int(self.paths[d.P_ROW, path]))
+                path = int(self.paths[d.P_NEXT, path])
             self.first_paths[moment] = -1
         return np.array([row for row in gone if row >= 0], np.int64)
 
@@ -197,7 +198,7 @@ class Greedy(Edges):
             self.pool = grown(self.pool, 2 * self.used + 8 * len(changed), self.used)
         fallen, fell = np.empty(len(changed) + 64, np.int64), 0
         while at < len(changed):
-            at, used, n, touched, fell = k.decide(
+            at, used, n, touched, fell = d.decide(
                 changed, at, table.data, table.alive, index.prev, index.after, self.edges, self.out_of, self.ends, self.then,
                 self.options, self.roots, self.begins, self.least, self.most, self.quantified, self.longest, self.shortest,
                 self.skip, self.rank, stack, self.memo, self.failed, self.calls, best, counts, ties, self.known, self.tried,
@@ -207,7 +208,7 @@ class Greedy(Edges):
             self.touched += touched
             self.count_paths = n
             if used < 0:
-                self.used = int((self.paths[k.P_AT, :n] + self.paths[k.P_LENGTH, :n]).max(initial=0))
+                self.used = int((self.paths[d.P_AT, :n] + self.paths[d.P_LENGTH, :n]).max(initial=0))
                 self.pool = grown(self.pool, 4 * self.pool.shape[1], self.used)
                 self.paths = grown(self.paths, 2 * self.paths.shape[1], n)
                 fallen = grown(fallen, 2 * len(fallen), fell)
@@ -218,13 +219,13 @@ class Greedy(Edges):
 
     def _show(self, before: int, gone: Array) -> None:
         """Matches that have come, and those that are no more."""
-        fallen = self.paths[k.P_ROW, self.fallen]
+        fallen = self.paths[d.P_ROW, self.fallen]
         fallen = np.concatenate([fallen[fallen >= 0], gone])
         fallen = fallen[self.out.table.alive[fallen].astype(bool)] if len(fallen) else fallen
         if len(fallen):
             self.out.table.kill(np.unique(fallen))
         new = np.arange(before, self.count_paths)
-        new = new[self.paths[k.P_STANDS, new] == 1]
+        new = new[self.paths[d.P_STANDS, new] == 1]
         if len(new):
             self._store(new)
         if self.used > 4 * len(self.moments.out.table.alive) + (1 << 16):
@@ -232,20 +233,19 @@ class Greedy(Edges):
 
     def _sweep(self) -> None:
         """Forgets the matches that fell: a long run that grows by one at a time leaves many."""
-        rows = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        rows = self.out.table.standing()
         paths = np.sort(self.of_row[rows])
-        starts, length = self.paths[k.P_AT, paths], self.paths[k.P_LENGTH, paths]
-        first = np.r_[0, np.cumsum(length)]
-        places = np.repeat(starts - first[:-1], length) + np.arange(first[-1])
+        moments, parts, groups = self._moments_of(paths)
         place = np.full(self.count_paths + 1, -1, np.int64)
         place[paths] = np.arange(len(paths))
-        self.pool[:, : first[-1]], self.used = self.pool[:, places], int(first[-1])
+        self.used = len(moments)
+        self.pool[0, : self.used], self.pool[1, : self.used] = moments, parts
         self.paths[:, : len(paths)], self.states[:, : len(paths)] = self.paths[:, paths], self.states[:, paths]
         if self.carried.kept:
             self.carried.state[:, : len(paths)] = self.carried.state[:, paths]
         self.count_paths = len(paths)
-        self.paths[k.P_AT, : len(paths)], self.paths[k.P_OF, : len(paths)] = first[:-1], -1
-        self.paths[k.P_NEXT, : len(paths)] = place[self.paths[k.P_NEXT, : len(paths)]]
+        self.paths[d.P_AT, : len(paths)], self.paths[d.P_OF, : len(paths)] = groups.starts, -1
+        self.paths[d.P_NEXT, : len(paths)] = place[self.paths[d.P_NEXT, : len(paths)]]
         self.first_paths = place[self.first_paths]
         self.of_row[rows] = place[self.of_row[rows]]
 
@@ -253,19 +253,19 @@ class Greedy(Edges):
         table, parts, moments = self.out.table, len(self.run.parts), self.moments.out.table.data
         if self.states.shape[1] < self.paths.shape[1]:
             self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
-        longer = paths[(of := self.paths[k.P_OF, paths]) >= 0]
+        longer = paths[(of := self.paths[d.P_OF, paths]) >= 0]
         whole = paths if not len(longer) else paths[of < 0]
         if len(whole):
             self._scan(whole)
         if len(longer):
             self._scan_on(longer)
-        first = self.pool[0, self.paths[k.P_AT, paths]]
-        last = self.pool[0, self.paths[k.P_AT, paths] + self.paths[k.P_LENGTH, paths] - 1]
+        first = self.pool[0, self.paths[d.P_AT, paths]]
+        last = self.pool[0, self.paths[d.P_AT, paths] + self.paths[d.P_LENGTH, paths] - 1]
         at = {part: self.states[part, paths] for part in range(parts)}
         rows = np.stack([moments[START, first], moments[END, last], self.states[2 * parts, paths]])
         frame = self.whole.frame(at, paths, rows)
         made = paths[frame.left]
-        frame.left = self.paths[k.P_FIRST, made]
+        frame.left = self.paths[d.P_FIRST, made]
         first_row = table.n
         store(frame, self.out)
         self._note(np.arange(first_row, table.n), made)
@@ -273,13 +273,12 @@ class Greedy(Edges):
     def _scan_on(self, paths: Array) -> None:
         """The same for matches that are longer ones of others: from these on, however long they are."""
         before = np.array([self._scanned(path) for path in paths.tolist()], np.int64)
-        known, length = self.paths[k.P_LENGTH, before], self.paths[k.P_LENGTH, paths]
+        known, length = self.paths[d.P_LENGTH, before], self.paths[d.P_LENGTH, paths]
         self.states[:, paths] = self.states[:, before]
         self.carried.start(paths, self.paths.shape[1], before)
         more = length - known
         owners = np.repeat(paths, more)
-        first = np.r_[0, np.cumsum(more)]
-        places = np.repeat(self.paths[k.P_AT, paths] + known - first[:-1], more) + np.arange(first[-1])
+        places = spread(self.paths[d.P_AT, paths] + known, more)
         moments, of, parts = self.pool[0, places], self.pool[1, places], len(self.run.parts)
         self.states[of, owners] = moments  # the last one stays
         np.add.at(self.states, (parts + of, owners), 1)
@@ -293,50 +292,46 @@ class Greedy(Edges):
 
     def _scanned(self, path: int) -> int:
         """The match that a longer one goes back to, whose state is known."""
-        before = int(self.paths[k.P_OF, path])
-        while self.paths[k.P_ROW, before] < 0 and self.paths[k.P_OF, before] >= 0:
-            before = int(self.paths[k.P_OF, before])
-        if self.paths[k.P_ROW, before] < 0:
+        before = int(self.paths[d.P_OF, path])
+        while self.paths[d.P_ROW, before] < 0 and self.paths[d.P_OF, before] >= 0:
+            before = int(self.paths[d.P_OF, before])
+        if self.paths[d.P_ROW, before] < 0:
             self._scan(np.array([before]))
         return before
 
     def _scan(self, paths: Array) -> None:
         """The last moments of each part, how often it came, and the rank of matches, from all their moments."""
         ranks, parts = self.moments.out.table.data[RANK], len(self.run.parts)
-        k.summed_up(paths, self.paths, self.pool, ranks, parts, self.states)
+        d.summed_up(paths, self.paths, self.pool, ranks, parts, self.states)
         if self.carried.kept:
             self.carried.start(paths, self.paths.shape[1])
-            moments, of, first = self._moments_of(paths)
-            self._carry(np.repeat(paths, np.diff(first)), moments, of)
+            moments, of, groups = self._moments_of(paths)
+            self._carry(paths[groups.owner], moments, of)
 
-    def _moments_of(self, paths: Array) -> tuple[Array, Array, Array]:
-        """The moments and parts of matches, one after the other, and where each begins."""
-        length = self.paths[k.P_LENGTH, paths]
-        first = np.r_[0, np.cumsum(length)]
-        places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
-        return self.pool[0, places], self.pool[1, places], first
+    def _moments_of(self, paths: Array) -> tuple[Array, Array, Slices]:
+        """The moments and parts of matches, a group for each."""
+        length = self.paths[d.P_LENGTH, paths]
+        places = spread(self.paths[d.P_AT, paths], length)
+        return self.pool[0, places], self.pool[1, places], Slices(length)
 
     def times(self, part: int, matches: Array) -> Array:
         found: Array = self.states[len(self.run.parts) + part, matches]
         return found
 
     def members(self, matches: Array, part: int, more: Array | None = None) -> Members:
-        moments, of, first = self._moments_of(matches)
-        mine = of == part
-        owners = np.repeat(np.arange(len(matches)), np.diff(first))[mine]
-        return Members(moments[mine], np.r_[0, np.cumsum(np.bincount(owners, minlength=len(matches)))])
+        moments, of, groups = self._moments_of(matches)
+        return Members(moments[of == part], groups.where(of == part))
 
     def _note(self, rows: Array, paths: Array) -> None:
         if len(self.of_row) < self.out.table.n:
             self.of_row = grown(self.of_row, len(self.out.table.alive), len(self.of_row), -1)
         self.of_row[rows] = paths
-        self.paths[k.P_ROW, paths] = rows
+        self.paths[d.P_ROW, paths] = rows
 
     # What a row is made of
 
     def path(self, row: int) -> Array:
-        at, length = self.paths[k.P_AT, self.of_row[row]], self.paths[k.P_LENGTH, self.of_row[row]]
-        return self.pool[0, at : at + length]
+        return self._members(self.of_row[row])[0]
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.moments.out.table)]
@@ -348,25 +343,18 @@ class Greedy(Edges):
         return None
 
     def sources(self, rows: Array) -> Ways:
-        moments, _, first = self._moments_of(self.of_row[rows])
-        owners = np.repeat(np.arange(len(rows)), np.diff(first))
-        return [(np.arange(len(rows)), [(self.moments.out.table, moments, owners)])]
+        moments, _, groups = self._moments_of(self.of_row[rows])
+        return [(np.arange(len(rows)), [(self.moments.out.table, moments, groups.owner)])]
 
     def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
         """How far the first events have come that nothing has decided yet."""
         table = self.moments.out.table
-        rows = np.flatnonzero(
-            table.alive[: table.n].astype(bool) & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0)
-        )
-        rows = rows[(self.known[rows, k.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
+        rows = np.flatnonzero(table.stands() & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0))
+        rows = rows[(self.known[rows, d.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
         for first in rows[rows >= table.mark].tolist() if new else rows.tolist():
             path = self._furthest(first)
-            until = None if self.longest >= k.EVER else int(table.data[START, first]) + self.longest
-            part = path[-1][1]
-            awaits = next((m.target for m in self.moves if m.source == part and m.target > part), part)
             done = tuple(p for moment, _ in path for p in self.moments.parts(moment))
-            if now is None or until is None or until >= now:
-                yield Waiting(done, self.run.parts[awaits].input, until, self.key_of(first))
+            yield from self.awaited(done, path[-1][1], int(table.data[START, first]), first, now)
 
     def _furthest(self, first: int) -> list[tuple[int, int]]:
         """The moments, and parts, that follow a first one, by the first move that goes on each time."""
@@ -387,16 +375,12 @@ class Greedy(Edges):
     # Rebuilding, compacting, saving
 
     def rebuild(self) -> None:
+        out, moments = self.out.table, self.moments.out.table
+        rows = out.standing().tolist()
+        kept = {row: self._members(self.of_row[row]) for row in rows}
         super().rebuild()
-        kept = self._paths_of_rows()
-        self._clear()
-        moments, out = self.moments.out.table, self.out.table
-        alive = np.flatnonzero(moments.alive[: moments.n])
-        self.moments.index.extend()
-        self._edge_room()
-        self._make_room()
+        alive = moments.standing()
         if len(alive):
-            self.link_all(alive)
             self._begin(alive)
             for moment, bound in self.after_closed.items():
                 self.given[moment] = max(bound, int(self.given[moment]))
@@ -406,39 +390,27 @@ class Greedy(Edges):
         self._match_rows(kept)
         assert len(self.of_row) >= out.n
 
-    def _paths_of_rows(self) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
-        """The moments and parts of rows that stand."""
-        found = {}
-        for row in np.flatnonzero(self.out.table.alive[: self.out.table.n]).tolist():
-            path = int(self.of_row[row])
-            at, length = self.paths[k.P_AT, path], self.paths[k.P_LENGTH, path]
-            found[row] = (
-                tuple(self.pool[0, at : at + length].tolist()),
-                tuple(self.pool[1, at : at + length].tolist()),
-            )
-        return found
-
-    def _match_rows(self, kept: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+    def _match_rows(self, kept: dict[int, Array]) -> None:
         """Gives the rows that there are the paths that were found again; the others are forgotten matches."""
-        paths = {}
-        for path in range(self.count_paths):
-            at, length = self.paths[k.P_AT, path], self.paths[k.P_LENGTH, path]
-            paths[tuple(self.pool[0, at : at + length].tolist()), tuple(self.pool[1, at : at + length].tolist())] = path
+        paths = {self._members(path).tobytes(): path for path in range(self.count_paths)}
         self.of_row = np.full(len(self.out.table.alive), -1, np.int64)
         for row, members in kept.items():
-            found = paths.get(members)
-            if found is None:
-                found = self._extra(members)
-            self.of_row[row] = found
-            self.paths[k.P_ROW, found] = row
+            found = paths.get(members.tobytes())
+            self.of_row[row] = path = self._extra(members) if found is None else found
+            self.paths[d.P_ROW, path] = row
         if self.states.shape[1] < self.paths.shape[1]:
             self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
         if self.count_paths:
             self._scan(np.arange(self.count_paths))
 
-    def _extra(self, members: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
+    def _members(self, path: int) -> Array:
+        """The moments of a match, and their parts."""
+        at, length = self.paths[d.P_AT, path], self.paths[d.P_LENGTH, path]
+        return self.pool[:, at : at + length]
+
+    def _extra(self, members: Array) -> int:
         """A path that is kept for its row, though its moments have been forgotten in part."""
-        length, path = len(members[0]), self.count_paths
+        length, path = members.shape[1], self.count_paths
         if self.pool.shape[1] < self.used + length:
             self.pool = grown(self.pool, 2 * (self.used + length), self.used)
         if self.paths.shape[1] <= path + 1:
@@ -478,40 +450,39 @@ class Greedy(Edges):
         while len(skipped := np.flatnonzero((before >= 0) & ~self._stood[before])):
             before[skipped] = self.moments.index.prev[before[skipped]]
         known = (before >= 0) & ~stay[before] & (self.tried[before] >= 0)
-        moments, bounds = place[moments[known]], self.known[before[known], k.BOUND]
+        moments, bounds = place[moments[known]], self.known[before[known], d.BOUND]
         given = bounds > -k.FOREVER
         moments, bounds = moments[given], bounds[given].tolist()
         self.after_closed |= zip(moments.tolist(), bounds, strict=True)
         self.bounds |= zip(self._keys(moments), bounds, strict=True)
 
     def state(self, number: Mapping[int, int]) -> Any:
-        rows = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        rows = self.out.table.standing()
         paths = self.of_row[rows] if len(rows) else NONE
-        length = self.paths[k.P_LENGTH, paths]
-        first = np.r_[0, np.cumsum(length)]
-        places = np.repeat(self.paths[k.P_AT, paths] - first[:-1], length) + np.arange(first[-1])
+        moments, parts, groups = self._moments_of(paths)
         return {
-            "rows": rows, "length": length, "moments": self.pool[0, places], "parts": self.pool[1, places],
+            "rows": rows,
+            "length": groups.counts,
+            "moments": moments,
+            "parts": parts,
             "bounds": [[list(key), bound] for key, bound in self.bounds.items()],
-            "closed": self.closed, "after": [[moment, bound] for moment, bound in self.after_closed.items()],
-        }  # fmt: skip
+            "closed": self.closed,
+            "after": [[moment, bound] for moment, bound in self.after_closed.items()],
+        }
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
         rows, length, moments, parts = (state[name] for name in ("rows", "length", "moments", "parts"))
-        require(all(is_array(one, np.int64, len(one)) for one in (rows, length, moments, parts)), "rows that are none")
-        check_numbers(rows, 0, self.out.table.n, "a row that is not there")
+        matches = unragged({"row": rows, "count": length, "of": moments}, self.out.table.n)
+        require(is_array(parts, np.int64, len(moments)), "rows that are none")
         check_numbers(moments, 0, self.moments.out.table.n, NOT_THERE)
         check_numbers(parts, 0, len(self.run.parts), "a part that is not there")
         check_numbers(length, 1, len(moments) + 1, "a count that is none")
-        require(len(rows) == len(length) == len(np.unique(rows)), "rows that do not fit")
-        require(len(moments) == len(parts) == int(length.sum()), "counts that do not add up")
-        alive = np.flatnonzero(self.out.table.alive[: self.out.table.n])
+        alive = self.out.table.standing()
         require(np.array_equal(np.sort(rows), alive), "matches are missing")
         self._clear()
         self.of_row = np.full(len(self.out.table.alive), -1, np.int64)
-        ends = np.cumsum(length)
-        for row, lo, hi in zip(rows.tolist(), (ends - length).tolist(), ends.tolist(), strict=True):
-            self.of_row[row] = self._extra((tuple(moments[lo:hi].tolist()), tuple(parts[lo:hi].tolist())))
+        for row, lo, hi in matches:
+            self.of_row[row] = self._extra(np.stack([moments[lo:hi], parts[lo:hi]]))
         closed, after, moments_there = state["closed"], state["after"], self.moments.out.table.n
         require(is_array(closed, np.int64, len(closed)), "rows that are none")
         check_numbers(closed, 0, moments_there, NOT_THERE)
@@ -525,7 +496,7 @@ class Greedy(Edges):
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         since = horizon.since[id(self.moments.out.table)]
-        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        lasts = self.longest_of(horizon)
         n = self.out.table.n
         if lasts is None:
             return np.ones(n, bool), since
@@ -535,22 +506,22 @@ class Greedy(Edges):
         """Moments from the first one on that what comes or goes may concern."""
         table = self.moments.out.table
         since = horizon.since[id(table)]
-        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        lasts = self.longest_of(horizon)
         self._open = np.ones(table.n, bool) if lasts is None else self._unsettled_moments(since - lasts)
-        self._stood = table.alive[: table.n].astype(bool)
+        self._stood = table.stands()
         return self._open.copy()
 
     def _unsettled_moments(self, since: int) -> Array:
         n = self.moments.out.table.n
         ends = self.moments.out.table.data[END, :n]
-        found: Array = (self.tried[:n] < 0) | (self.known[:n, k.FAR] >= since) | (ends >= since)
+        found: Array = (self.tried[:n] < 0) | (self.known[:n, d.FAR] >= since) | (ends >= since)
         found[self.closed] = False
         return found
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """A match that may still be another one is not settled, however long ago it ended."""
         table, out = self.moments.out.table, self.out.table
-        rows = np.flatnonzero(out.alive[: out.n])
+        rows = out.standing()
         least = super().unsettled(since, frontier)
         if not len(rows):
             return least
@@ -558,4 +529,4 @@ class Greedy(Edges):
         return min(least, int(out.data[END, open_rows].min())) if len(open_rows) else least
 
     def remembers(self, horizon: Horizon) -> bool:
-        return horizon.longest_of((s.type, len(s.args)) for s in self.run.among) is None
+        return self.longest_of(horizon) is None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import total_ordering
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,16 +12,16 @@ from augury.algebra.nodes import PAST_END, Condition, NoneInside, Result, Run
 from augury.algebra.ready import binds, ready_order
 from augury.algebra.run_terms import run_variables
 from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import Frame, View, frame_of, joined_frames, store
-from augury.columns.table import END, LEFT, RANK, RIGHT, START, Links
-from augury.engine.operators.base import Operator, Part
+from augury.columns.frame import Frame, View
+from augury.columns.table import END, LEFT, RANK, RIGHT, START
+from augury.engine.operators.base import Part
+from augury.engine.operators.choose import Chooser, Occurrence
 from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.sight import has_earlier
 from augury.jit import Array
-from augury.model import OrderKey
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _NEVER = -(2**61)
+_BINDS = "#binds"  # stands for the part whose condition binds
 
 
 class Whole:
@@ -105,17 +104,10 @@ class Whole:
             if (label := self.run.parts[part].label) is not None and not self.run.parts[part].repeats
         }
         has |= {label: np.ones(count, bool) for label in seen.labels if label not in has}
-        there = at[number][kept] >= 0 if number is not None and binding else np.ones(count, bool)
-        if there.all():
-            seen, order = self.sight.ask((condition,), seen, has, np.arange(count), self.bound)
-            return seen, kept[order]
-        rows, others = np.flatnonzero(there), np.flatnonzero(~there)
-        held, order = self.sight.ask(
-            (condition,), seen.take(rows), {n: c[rows] for n, c in has.items()}, rows, self.bound
-        )
-        rest = seen.take(others)
-        rest.vars |= {v: np.full(len(others), OPEN, np.int64) for v in held.vars if v not in rest.vars}
-        return joined_frames([rest, held]), kept[np.concatenate([others, order])]
+        if number is not None and binding:
+            has[_BINDS] = at[number][kept] >= 0
+        seen, order = self.sight.ask(condition, seen, has, self.bound, has.keys() & {_BINDS})
+        return seen, kept[order]
 
 
 class Complete(Map):
@@ -149,42 +141,19 @@ def may_end(run: Run) -> list[bool]:
     return [all(part.optional for part in run.parts[i + 1 :]) for i in range(len(run.parts))]
 
 
-@dataclass
-class _Start:
+class _Start(Occurrence):
     """The matches with one first event: rows by number of iterations."""
 
-    end: int
-    start: int
-    moment: int
-    event: Part
-    rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    best: tuple[int, ...] = ()
-    taken: tuple[int, ...] = ()  # rows that are shown
-    bound: Any = None  # where the next one may start, once one of these is taken
+    def __init__(self, circuit: Circuit, start: int, end: int, event: Part, key: tuple[int, ...]) -> None:
+        super().__init__(circuit, start, end, (event,))
+        self.key, self.moment = key, -1
+        self.rows: dict[int, tuple[int, ...]] = {}
+        self.best: tuple[int, ...] = ()
+        self.taken: tuple[int, ...] = ()  # rows that are shown
+        self.bound = 0  # where the next one may start, once one of these is taken
 
 
-@total_ordering
-class _Place:
-    """A first event in the order of events: by times, and by all else where these tie."""
-
-    __slots__ = ("circuit", "start")
-
-    def __init__(self, circuit: Circuit, start: _Start) -> None:
-        self.circuit, self.start = circuit, start
-
-    @property
-    def order(self) -> OrderKey:
-        return self.circuit.event(self.start.event).order
-
-    def __lt__(self, other: _Place) -> bool:
-        mine, its = (self.start.end, self.start.start), (other.start.end, other.start.start)
-        return mine < its or (mine == its and self.start is not other.start and self.order < other.order)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Place) and self.start is other.start
-
-
-class Longest(Operator):
+class Longest(Chooser):
     """Of the matches with the same first event those with the most iterations, or the fewest; then what SKIP leaves.
 
     A change decides anew from its first event on, until a decision is met that was made before in the same place.
@@ -198,23 +167,15 @@ class Longest(Operator):
         super().__init__(circuit, (rows,), out, rule)
         self._clear()
 
-    def make_links(self) -> list[Links | None]:
-        return [Links(self.inputs[0].table, self.out.table, LEFT)]
-
     def _clear(self) -> None:
         self.starts: dict[tuple[int, ...], _Start] = {}
-        self.groups: dict[tuple[int, ...], list[_Place]] = {}
+        self.groups: dict[tuple[int, ...], list[_Start]] = {}  # by key, in the order of events
         self.first_of: dict[int, tuple[int, ...]] = {}
 
     # What a row is a match of
 
     def _partial(self, row: int) -> int:
-        table = self.inputs[0].table
-        at = row
-        while table is not self.partials.out.table:
-            at = int(table.data[LEFT, at])
-            table = self.circuit.maker(table).inputs[0].table
-        return at
+        return self.origin(row, self.partials.out.table)
 
     def step(self) -> None:
         lost, new = self.losses(0), self.gains(0)
@@ -236,9 +197,10 @@ class Longest(Operator):
         start = self.starts.get(first)
         if start is None:
             (event,) = self.partials.moments.parts(moment)
-            start = self.starts[first] = _Start(int(moments[END, moment]), int(moments[START, moment]), moment, event)
+            times = int(moments[START, moment]), int(moments[END, moment])
+            start = self.starts[first] = _Start(self.circuit, *times, event, first)
             if self.run.skip is not None:
-                insort(self.groups.setdefault(self._key(moment), []), _Place(self.circuit, start))
+                insort(self.groups.setdefault(self._key(moment), []), start)
         start.moment = moment
         start.rows[row] = tuple(int(data[k.STATE + count + i, p]) for i in self.quantified)
         self.first_of[row] = first
@@ -268,43 +230,35 @@ class Longest(Operator):
                 groups.setdefault(self._key(start.moment), []).append(start)
         for key, changed in groups.items():
             self._skip(key, changed, taken, left)
-        self._show(taken, left)
+        self.show(taken, left)
 
     def _skip(self, key: tuple[int, ...], changed: list[_Start], taken: set[int], left: set[int]) -> None:
-        places = self.groups[key]
-        order = sorted(_Place(self.circuit, start) for start in changed)
-        at = bisect_left(places, order[0])
-        last_changed = bisect_left(places, order[-1])
-        before = at - 1
-        while before >= 0 and not places[before].start.taken:
-            before -= 1
-        last = places[before] if before >= 0 else None
+        starts = self.groups[key]
+        at, last_changed = bisect_left(starts, min(changed)), bisect_left(starts, max(changed))
+        last = next((starts[i] for i in range(at - 1, -1, -1) if starts[i].taken), None)
         old = last
-        for i in range(at, len(places)):
-            place = places[i]
-            start = place.start
+        for i in range(at, len(starts)):
+            start = starts[i]
             was = set(start.taken)
             if was:
-                old = place
+                old = start
             self.touched += 1
             now: set[int] = set()
-            if start.rows and (last is None or self._late_enough(place, last)):
+            if start.rows and (last is None or self._late_enough(start, last)):
                 now = self._first(start)
             left |= was - now
             taken |= now - was
             start.taken = tuple(sorted(now))
             if now:
                 start.bound = self._bound(next(iter(now)))
-                last = place
+                last = start
             if i >= last_changed and last is old and was == now:
                 break
-        empty = [start for start in changed if not start.rows]
-        for start in empty:
-            place = _Place(self.circuit, start)
-            i = next(i for i in range(len(places)) if places[i] == place)
-            del places[i]
-            self.starts = {first: one for first, one in self.starts.items() if one is not start}
-        if not places:
+        for start in changed:
+            if not start.rows:
+                starts.remove(start)
+                del self.starts[start.key]
+        if not starts:
             del self.groups[key]
 
     def _first(self, start: _Start) -> set[int]:
@@ -327,29 +281,17 @@ class Longest(Operator):
         assert isinstance(self.run.skip, int)
         return int(self.partials.moments.out.table.data[START, data[k.STATE + self.run.skip, p]])
 
-    def _late_enough(self, place: _Place, last: _Place) -> bool:
+    def _late_enough(self, start: _Start, last: _Start) -> bool:
         if self.run.skip == PAST_END:
-            return bool(place.start.start > last.start.bound)
-        return bool(place.start.start >= last.start.bound) and last < place
-
-    def _show(self, taken: set[int], left: set[int]) -> None:
-        """Rows that are shown from now on, and rows that no longer are."""
-        links, table = self.links[0], self.inputs[0].table
-        assert links is not None
-        both = taken & left
-        rows = np.array(sorted(left - both), np.int64)
-        if len(rows):
-            links.kill(rows)
-        rows = np.array(sorted(r for r in taken - both if table.alive[r]), np.int64)
-        if len(rows):
-            store(frame_of(self.inputs[0], rows), self.out)
+            return start.start > last.bound
+        return start.start >= last.bound and last < start
 
     def rebuild(self) -> None:
         super().rebuild()
         self._clear()
         table, out = self.inputs[0].table, self.out.table
-        shown = set(out.data[LEFT, : out.n][out.alive[: out.n].astype(bool)].tolist())
-        for row in np.flatnonzero(table.alive[: table.n]).tolist():
+        shown = set(out.data[LEFT, : out.n][out.stands()].tolist())
+        for row in table.standing().tolist():
             self._enter(row)
         for start in self.starts.values():
             start.best = (max if self.run.which == "LONGEST" else min)(start.rows.values())
@@ -371,11 +313,10 @@ class Longest(Operator):
         if self.run.skip is None:
             return [row for start in self.starts.values() if start.moment in open_starts for row in start.rows]
         found: list[int] = []
-        for places in self.groups.values():
+        for starts in self.groups.values():
             settled = True
             anchor: tuple[int, ...] = ()
-            for place in places:
-                start = place.start
+            for start in starts:
                 settled = settled and start.moment not in open_starts and start.end < since
                 if not settled:
                     found += start.rows
@@ -391,7 +332,7 @@ class Longest(Operator):
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         since = horizon.since[id(self.partials.moments.out.table)]
-        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        lasts = self.partials.longest_of(horizon)
         wanted = np.zeros(self.inputs[0].table.n + 1, bool)
         wanted[self._changing(since, lasts)] = True
         return wanted[self.out.table.data[LEFT, : self.out.table.n]], since
@@ -399,7 +340,7 @@ class Longest(Operator):
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """What may still be chosen, or no longer; with SKIP also the last match before that."""
         table = self.inputs[0].table
-        lasts = horizon.longest_of((s.type, len(s.args)) for s in self.run.among)
+        lasts = self.partials.longest_of(horizon)
         wanted = np.zeros(table.n, bool)
         wanted[self._changing(horizon.since[id(self.partials.moments.out.table)], lasts)] = True
         return wanted

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.columns.frame import View
-from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Links, Table, grown, no_buckets
+from augury.columns.grouping import in_groups
+from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Table, grown
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
-from augury.engine.operators.runs import kernels as k
 from augury.engine.saved import check_numbers
 from augury.jit import Array
 
@@ -30,6 +30,7 @@ class Moments(Operator):
     """
 
     kind = "moments"
+    linked = ()
 
     def __init__(
         self, circuit: Circuit, among: tuple[View, ...], parts: tuple[View, ...], key: tuple[str, ...], rule: str
@@ -58,9 +59,6 @@ class Moments(Operator):
                 return port
         return -1
 
-    def make_links(self) -> list[Links | None]:
-        return []
-
     def _clear(self) -> None:
         self.at = [NONE for _ in self.inputs]  # the moment of each row of an input, -1 where it has none
         self.of_event: dict[tuple[int, int], Array] = {}  # by input and table of events: the row of the input
@@ -84,7 +82,7 @@ class Moments(Operator):
             whole = given[0] if len(given) == 1 else np.concatenate(given, axis=1)
             if (whole[END, 1:] < whole[END, :-1]).any():
                 whole = whole[:, np.argsort(whole[END], kind="stable")]
-            self._append(whole if whole.shape[1] < MANY else whole[:, self._by_key(whole)])
+            self._append(whole if whole.shape[1] < MANY or not self.key else whole[:, self._by_key(whole)])
         for part in range(len(self.parts_of)):
             rows = self.gains(ports + part)
             if len(rows) and self.plain[part] < 0:
@@ -93,11 +91,7 @@ class Moments(Operator):
     def _by_key(self, given: Array) -> Array:
         """The order in which moments of one key lie side by side, as those do that follow each other in a run."""
         canonical = self.circuit.tables.dictionary.canonical
-        keys = np.stack([canonical(given[field]) for field in self.key_fields]) if self.key else given[:0]
-        count = given.shape[1]
-        buckets, groups, order = no_buckets(count), np.empty((2, count), np.int64), np.empty(count, np.int64)
-        k.by_key(keys, buckets, groups, order)
-        return order
+        return in_groups([canonical(given[field]) for field in self.key_fields])[0]
 
     def _kill(self, moments: Array) -> None:
         """Moments of which the event, or the row of a part, is gone; what is left of them comes again."""
@@ -238,13 +232,13 @@ class Moments(Operator):
         self._clear()
         table = self.out.table
         for port, view in enumerate(self.among):
-            rows = np.flatnonzero(view.table.alive[: view.table.n])
+            rows = view.table.standing()
             for some, of, events in events_behind(self.circuit, view.table, rows):
                 if of == id(view.table):
                     continue
                 known = self.of_event[port, of] = np.full(2 * (int(events.max()) + 1), -1, np.int64)
                 known[events] = rows[some]
-        self._note(np.flatnonzero(table.alive[: table.n]))
+        self._note(table.standing())
 
     # What a row is made of
 

@@ -76,10 +76,8 @@ class Moves:
                     shared if i == j else ()
                 )
                 agree = {v for v in shared if v in views[i].vars and v not in source.own}
-                yield Move(
-                    i, j, target.between if i == j else target.link, tuple(alone),
-                    tuple(q for q in asked if q not in alone), tuple(sorted(agree)), tuple(sorted(shared - agree)),
-                )  # fmt: skip
+                link, later = target.between if i == j else target.link, tuple(q for q in asked if q not in alone)
+                yield Move(i, j, link, tuple(alone), later, tuple(sorted(agree)), tuple(sorted(shared - agree)))
 
     def _alone(self, asked: Question, i: int, j: int, views: tuple[View, ...]) -> bool:
         """Whether two iterations are all that a condition needs."""

@@ -5,8 +5,7 @@ That a value is no number, or more than a float can hold, is found out as it com
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,6 +15,7 @@ from augury.algebra.nodes import Compare, Result
 from augury.algebra.sparql_algebra import Call, Constant, Literal, Variable
 from augury.algebra.sparql_algebra import Expression as TermExpression
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
+from augury.columns.conditions import COMPARE
 from augury.columns.dictionary import OPEN
 from augury.columns.table import grown
 from augury.engine.operators.runs import kernels as k
@@ -27,15 +27,7 @@ from augury.jit import Array
 from augury.queries.coded_terms import coded_terms
 from augury.queries.term_functions import Meets, expression_of
 
-_OPERATORS = ("<", "<=", ">", ">=", "=", "!=")
-_COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
-    operator.lt,
-    operator.le,
-    operator.gt,
-    operator.ge,
-    operator.eq,
-    operator.ne,
-)
+_OPERATORS = tuple(COMPARE)  # as `kernels.compared` numbers them
 _EXACT = float(1 << 53)
 BLOCK = 32  # moments of which it is known together whether one of them can be what somebody looks for
 
@@ -186,7 +178,7 @@ class NumberTests:
             mask &= (codes == self.of.codes[target, targets]) & (codes != k.NO_CODE)
         for op, a, a_second, b, b_second in self.tests.tolist():
             x = self.of.numbers[a, targets if a_second else sources]
-            mask &= _COMPARE[op](x, self.of.numbers[b, targets if b_second else sources])
+            mask &= COMPARE[_OPERATORS[op]](x, self.of.numbers[b, targets if b_second else sources])
         return mask
 
 
@@ -226,7 +218,8 @@ class LaterTests:
 
     def __init__(self, moves: Sequence[Move], numbers: MomentNumbers) -> None:
         self.of = numbers
-        found = {number: _later(move, numbers.sight) for number, move in enumerate(moves) if _may_be_tested(move)}
+        asked = [(number, move) for number, move in enumerate(moves) if _may_be_tested(move)]
+        found = {number: _all_tests(move.later, move, numbers.sight) for number, move in asked}
         kept = {number: tests for number, tests in found.items() if tests}
         self.moves = sum(1 << number for number in kept)
         rows = [
@@ -255,57 +248,50 @@ def _moment(operand: Operand) -> int:
     return -1 if operand.second or operand.part < 0 else operand.part
 
 
-def _later(move: Move, sight: Sight) -> list[Test] | None:
+def _all_tests(questions: Iterable[Question], move: Move, sight: Sight) -> list[Test] | None:
+    """Conditions of a move as comparisons of numbers; None where one is something else."""
     tests: list[Test] = []
-    for asked in move.later:
-        found = list(_tests(asked, move, sight))
-        if not found or None in found:
+    for asked in questions:
+        found = _tests(asked, move, sight)
+        if not found:
             return None
-        tests += [test for test in found if test is not None]
+        tests += found
     return tests
 
 
 def number_tests(move: Move, numbers: MomentNumbers) -> NumberTests | None:
-    """The conditions of a move as comparisons of numbers; None where one is something else."""
-    tests: list[Test] = []
-    for asked in move.questions:
-        found = list(_tests(asked, move, numbers.sight))
-        if not found or None in found:
-            return None
-        tests += [test for test in found if test is not None]
-    return NumberTests(move, numbers, tests)
+    """The tests of a move; None where a condition is something else than a comparison of numbers."""
+    tests = _all_tests(move.questions, move, numbers.sight)
+    return None if tests is None else NumberTests(move, numbers, tests)
 
 
-def _tests(asked: Question, move: Move, sight: Sight) -> Iterator[Test | None]:
+def _tests(asked: Question, move: Move, sight: Sight) -> list[Test] | None:
     condition = asked.condition
     if not isinstance(condition, Compare):
-        yield None
-        return
+        return None
     left, right = condition.left, condition.right
     if isinstance(left, Apply) and condition.op == "=" and right == Const(True):
-        yield from _of_filters(left, asked, move, sight)
-        return
-    operands = [operand_of(term, asked, move, sight) for term in (left, right)]
-    a, b = operands
-    yield None if a is None or b is None else (condition.op, a, b)
+        return _of_filters(left, asked, move, sight)
+    a, b = (operand_of(term, asked, move, sight) for term in (left, right))
+    return None if a is None or b is None else [(condition.op, a, b)]
 
 
-def _of_filters(call: Apply, asked: Question, move: Move, sight: Sight) -> Iterator[Test | None]:
+def _of_filters(call: Apply, asked: Question, move: Move, sight: Sight) -> list[Test] | None:
     """The filters of a graph pattern that compare two variables, or one with a number."""
     function = sight.circuit.plan.functions.get(call.function)
     meets = None if function is None else function.call
     if not isinstance(meets, Meets) or len(meets.branches) != 1 or len(set(meets.names)) < len(meets.names):
-        yield None
-        return
-    values = dict(zip(meets.names, call.args, strict=True))
+        return None
+    values, tests = dict(zip(meets.names, call.args, strict=True)), list[Test]()
     for text in meets.branches[0]:
         expression = expression_of(text)
         if not isinstance(expression, Call) or expression.function not in _OPERATORS or len(expression.args) != 2:
-            yield None
-            return
-        operands = [_term_operand(arg, values, asked, move, sight) for arg in expression.args]
-        a, b = operands
-        yield None if a is None or b is None else (expression.function, a, b)
+            return None
+        a, b = (_term_operand(arg, values, asked, move, sight) for arg in expression.args)
+        if a is None or b is None:
+            return None
+        tests.append((expression.function, a, b))
+    return tests
 
 
 def _term_operand(

@@ -11,13 +11,24 @@ from augury.algebra.nodes import Run
 from augury.algebra.ready import binds
 from augury.algebra.terms import Prev
 from augury.columns.frame import View
+from augury.columns.grouping import Slices
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
 from augury.engine.operators.base import NOT_THERE, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import PORTION, Edges
+from augury.engine.operators.runs.kernels.growth import (
+    begin,
+    chains,
+    fall_along,
+    fall_at,
+    grow,
+    may_move,
+    plant,
+    thread,
+)
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.number_tests import LaterTests
-from augury.engine.operators.runs.sight import Members, Question, once
+from augury.engine.operators.runs.sight import Members, Question
 from augury.engine.saved import check_numbers, require
 from augury.jit import Array
 
@@ -71,16 +82,14 @@ class Partials(Edges):
     def _fall_at(self, dead: Array) -> Array:
         """What goes through moments that are gone falls."""
         table, gone = self.out.table, np.empty(self.out.table.n, np.int64)
-        count = k.fall_at(dead, self.edges, self.into, table.alive, self.heads, self.chain, self.kids, gone)
+        count = fall_at(dead, self.edges, self.into, table.alive, self.heads, self.chain, self.kids, gone)
         self.touched += count + len(dead)
         return gone[:count].copy()
 
     def _fall_along(self, cut: Array) -> Array:
         """What went along edges by moves that are no more falls."""
         table, gone = self.out.table, np.empty(self.out.table.n, np.int64)
-        count = k.fall_along(
-            cut, self.edges, table.data, table.alive, self.heads, self.chain, self.kids, self.ends, gone
-        )
+        count = fall_along(cut, self.edges, table.data, table.alive, self.heads, self.chain, self.kids, self.ends, gone)
         self.touched += count + cut.shape[1]
         return gone[:count].copy()
 
@@ -101,8 +110,9 @@ class Partials(Edges):
         starts, parts_of = self._begun(new)
         if len(starts):
             self._more_room(len(starts))
-            n = k.begin(starts, parts_of, table.data, table.n, table.alive, moments.data, len(self.run.parts), self.heads, self.chain, self.kids)  # fmt: skip
-            self._added(n)
+            lists = self.heads, self.chain, self.kids
+            rows = table.data, table.n, table.alive
+            self._added(begin(starts, parts_of, *rows, moments.data, len(self.run.parts), *lists))
         cursor = np.array([0, -1, old, -1, old], np.int64)
         later = self.later
         fits = later.follow()
@@ -110,7 +120,7 @@ class Partials(Edges):
         asked = np.empty((3, 1024 if chosen else len(self.moves) + 1), np.int64)
         waiting = [self._chances(again)] if len(again) else []
         while True:
-            n, questions = k.grow(
+            n, questions = grow(
                 queue, cursor, table.data, table.n, table.alive, moments.data, self.edges, self.out_of, self.heads,
                 self.chain, self.kids, self.ends, chosen, tests, self.numbers.numbers, self.least, self.most, len(self.run.parts),
                 self.longest, asked,
@@ -142,15 +152,14 @@ class Partials(Edges):
 
     def _chances(self, partials: Array) -> Array:
         """What partial matches may choose again: all that follows them by moves that choose."""
-        found = []
+        found, data, limits = [], self.out.table.data, (self.ends, self.least, self.most, len(self.run.parts))
         for p in partials.tolist():
-            e = int(self.out_of[self.out.table.data[RIGHT, p]])
+            e = int(self.out_of[data[RIGHT, p]])
             while e >= 0:
-                bits, x = int(self.edges[k.BITS, e]), int(self.edges[k.TO, e])
-                fits = self.moments.out.table.data[END, x] - self.out.table.data[START, p] <= self.longest
-                for m in range(len(self.moves)):
-                    if fits and bits & self.choosy & (1 << m) and k.may_move(self.out.table.data, p, m, self.ends, self.least, self.most, len(self.run.parts)):  # fmt: skip
-                        found.append((p, e, m))
+                bits, x = int(self.edges[k.BITS, e]) & self.choosy, int(self.edges[k.TO, e])
+                if self.moments.out.table.data[END, x] - data[START, p] <= self.longest:
+                    moves = [m for m in range(len(self.moves)) if bits & (1 << m) and may_move(data, p, m, *limits)]
+                    found += [(p, e, m) for m in moves]
                 e = int(self.edges[k.OUT, e])
         return np.array(found, np.int64).reshape(-1, 3).T
 
@@ -198,34 +207,11 @@ class Partials(Edges):
             frame.vars[name], ok = self.aggregate(result.aggregate, result.part, partials, earlier)
             mask &= ok
         binding = [(c, frozenset[str]()) for m in range(part) for c in self.where(m) if binds(c, self.bound)]
-        rows = np.flatnonzero(mask)
-        frame, kept = frame.take(rows), rows
-        has = {n: c[rows] for n, c in has.items()}
-        self.circuit.context.name_events = None
-        for condition, present in (*binding, *((q.condition, q.present) for q in asked)):
-            before = kept
-            frame, kept = sight.ask((condition,), frame, has, kept, bound, present)
-            if len(kept) != len(before) or (kept != before).any():
-                place = np.searchsorted(rows, kept)
-                has = {n: c_full[rows][place] for n, c_full in self._has(at, part, targets).items()}
-        return once(kept)
-
-    def _has(self, at: dict[int, Array], part: int, targets: Array) -> dict[str, Array]:
-        found = {}
-        for number, moments in {**at, part: targets}.items():
-            label = self.run.parts[number].label
-            if label is not None and (number == part or not self.run.parts[number].repeats):
-                found[label] = moments >= 0
-        return found
+        return sight.met([*binding, *((q.condition, q.present) for q in asked)], frame, has, mask, bound)
 
     def _at(self, part: int, partials: Array) -> Array:
         """The last moment of a part in partial matches; -1 where there is none, and where there is no match yet."""
-        found = (
-            self.out.table.data[k.STATE + part, np.maximum(partials, 0)]
-            if self.out.table.n
-            else np.full(len(partials), -1)
-        )
-        return np.where(partials >= 0, found, -1)
+        return np.where(partials >= 0, self.out.table.data[k.STATE + part, np.maximum(partials, 0)], -1)
 
     def times(self, part: int, partials: Array) -> Array:
         """How often a part was repeated in partial matches."""
@@ -234,26 +220,23 @@ class Partials(Edges):
 
     def members(self, partials: Array, part: int, more: Array | None = None) -> Members:
         """The iterations of a part in partial matches, and one more each."""
-        rows, first = self.chains(partials)
+        rows, groups = self.chains(partials)
         data = self.out.table.data
-        owners = np.repeat(np.arange(len(partials)), np.diff(first))
-        mine = data[k.PART, rows] == part if len(rows) else np.zeros(0, bool)
-        moments, owners = data[RIGHT, rows[mine]], owners[mine]
+        mine = data[k.PART, rows] == part
+        moments, groups = data[RIGHT, rows[mine]], groups.where(mine)
         if more is not None:
-            moments = np.concatenate([moments, more])
-            owners = np.concatenate([owners, np.arange(len(partials))])
-            order = np.argsort(owners, kind="stable")
-            moments, owners = moments[order], owners[order]
-        return Members(moments, np.r_[0, np.cumsum(np.bincount(owners, minlength=len(partials)))])
+            moments = np.insert(moments, groups.starts + groups.counts, more)
+            groups = Slices(groups.counts + 1)
+        return Members(moments, groups)
 
-    def chains(self, partials: Array) -> tuple[Array, Array]:
-        """The partial matches on the way to each, the first one first; those of `i` are from first[i] up to first[i + 1]."""
+    def chains(self, partials: Array) -> tuple[Array, Slices]:
+        """The partial matches on the way to each, the first one first, a group for each."""
         lengths, found = np.zeros(len(partials), np.int64), np.empty(max(64, 4 * len(partials)), np.int64)
-        count = k.chains(partials, self.out.table.data, found, lengths)
+        count = chains(partials, self.out.table.data, found, lengths)
         if count > len(found):
             found = np.empty(count, np.int64)
-            k.chains(partials, self.out.table.data, found, lengths)
-        return found[:count], np.r_[0, np.cumsum(lengths)]
+            chains(partials, self.out.table.data, found, lengths)
+        return found[:count], Slices(lengths)
 
     def follow(self) -> None:
         self.carried.follow(self.out.table.data, self.out.table.n)
@@ -263,7 +246,7 @@ class Partials(Edges):
         while at < given.shape[1]:
             self._more_room(given.shape[1] - at)
             gone = np.empty(table.n + given.shape[1], np.int64)
-            at, n, fallen = k.plant(
+            at, n, fallen = plant(
                 given, at, table.data, table.n, table.alive, self.moments.out.table.data, self.edges, self.heads,
                 self.chain, self.kids, self.ends, self.choosy, len(self.run.parts), gone,
             )  # fmt: skip
@@ -273,15 +256,8 @@ class Partials(Edges):
 
     def rebuild(self) -> None:
         super().rebuild()
-        self._clear()
-        table, moments = self.out.table, self.moments.out.table
-        self.moments.index.extend()
-        self._edge_room()
-        self._make_room()
-        alive = np.flatnonzero(moments.alive[: moments.n])
-        if len(alive):
-            self.link_all(alive)
-        k.thread(table.data, 0, table.n, table.alive, self.heads, self.chain, self.kids)
+        table = self.out.table
+        thread(table.data, 0, table.n, table.alive, self.heads, self.chain, self.kids)
 
     # What a row is made of
 
@@ -292,13 +268,10 @@ class Partials(Edges):
         rows, _ = self.chains(np.array([row]))
         return tuple(p for m in self.out.table.data[RIGHT, rows].tolist() for p in self.moments.parts(m))
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
-        return None
-
     def sources(self, rows: Array) -> Ways:
-        chains, first = self.chains(rows)
-        owners = np.repeat(np.arange(len(rows)), np.diff(first))
-        return [(np.arange(len(rows)), [(self.moments.out.table, self.out.table.data[RIGHT, chains], owners)])]
+        chains, groups = self.chains(rows)
+        moments = self.out.table.data[RIGHT, chains]
+        return [(np.arange(len(rows)), [(self.moments.out.table, moments, groups.owner)])]
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         table, own = self.out.table, keep[id(self.out.table)]
@@ -354,16 +327,8 @@ class Partials(Edges):
         parents = table.data[LEFT, rows[table.data[LEFT, rows] >= 0]] if not self.choosy else NONE
         rows = np.setdiff1d(rows[rows >= table.mark] if new else rows, parents)
         for row in rows.tolist():
-            part = int(table.data[k.PART, row])
-            following = next(move.target for move in reversed(self.moves) if move.source == part)
-            soonest = next(
-                (move.target for move in self.moves if move.source == part and move.target > part), following
-            )
-            until = None if self.longest >= k.EVER else int(table.data[START, row]) + self.longest
-            if now is None or until is None or until >= now:
-                yield Waiting(
-                    self.parts(row), self.run.parts[soonest].input, until, self.key_of(int(table.data[RIGHT, row]))
-                )
+            part, start, moment = (int(table.data[field, row]) for field in (k.PART, START, RIGHT))
+            yield from self.awaited(self.parts(row), part, start, moment, now)
 
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
         keep[id(self.out.table)] |= self.goes_on(keep[id(self.moments.out.table)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from augury.algebra.nodes import (
@@ -19,8 +18,8 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var
-from augury.engine.operators.runs.sight import changed
+from augury.algebra.terms import Expr, Var
+from augury.engine.operators.runs.sight import changed, with_terms
 
 
 def prepared(run: Run) -> Run:
@@ -70,18 +69,5 @@ def _written_out(condition: Condition, name: str, value: Expr) -> Condition:
 
 
 def _result(result: Result, name: str, value: Expr) -> Result:
-    aggregate = _in(result.aggregate, {name: value})
-    assert isinstance(aggregate, Aggregate)
-    return replace(result, aggregate=aggregate)
-
-
-def _in(expr: Expr, values: Mapping[str, Expr]) -> Expr:
-    match expr:
-        case Var():
-            return values.get(expr.name, expr)
-        case Apply() | Build() | Aggregate():
-            return replace(expr, args=tuple(_in(arg, values) for arg in expr.args))
-        case Prev():
-            default = None if expr.default is None else _in(expr.default, values)
-            return replace(expr, of=_in(expr.of, values), default=default)
-    return expr
+    args = (with_terms(arg, lambda e: value if e == Var(name) else None) for arg in result.aggregate.args)
+    return replace(result, aggregate=replace(result.aggregate, args=tuple(args)))

@@ -13,6 +13,17 @@ import numpy as np
 from augury.columns.table import END, NONE, START, grown
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs import number_tests
+from augury.engine.operators.runs.kernels.then_searches import (
+    NOT_WAITING,
+    S_AT,
+    S_FOUND,
+    S_NEXT,
+    candidates,
+    find_numbers,
+    seekers,
+    wait,
+    waiting,
+)
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move
 from augury.engine.operators.runs.number_tests import NumberTests
@@ -44,9 +55,9 @@ class Seeking:
         n = self.moments.out.table.n
         if self.state.shape[1] < n:
             self.state = grown(self.state, len(self.moments.out.table.alive), self.known)
-        self.state[k.S_AT, self.known : n] = -1
-        self.state[k.S_FOUND, self.known : n] = k.FOREVER
-        self.state[k.S_NEXT, self.known : n] = k.NOT_WAITING
+        self.state[S_AT, self.known : n] = -1
+        self.state[S_FOUND, self.known : n] = k.FOREVER
+        self.state[S_NEXT, self.known : n] = NOT_WAITING
         self.known = n
         if len(self.heads) < chains:
             self.heads = grown(self.heads, 2 * chains, len(self.heads), -1)
@@ -65,11 +76,11 @@ class Seeking:
             fresh = np.unique(fresh)
             fresh = fresh[table.alive[fresh].astype(bool)]
             waiting = np.setdiff1d(waiting, fresh)
-        self.state[k.S_AT, fresh] = -1
-        self.state[k.S_FOUND, fresh] = k.FOREVER
+        self.state[S_AT, fresh] = -1
+        self.state[S_FOUND, fresh] = k.FOREVER
         sources = np.concatenate([fresh, waiting])
         pairs = self._looked(sources, lasts)
-        k.wait(sources, self.state, chain_of, self.heads)
+        wait(sources, self.state, chain_of, self.heads)
         return fresh, pairs
 
     def _again(self, changed: Array) -> Array:
@@ -78,7 +89,7 @@ class Seeking:
             return NONE
         table, index = self.moments.out.table, self.moments.index
         found, marks = np.empty(table.n, np.int64), np.zeros(table.n, np.uint8)
-        count, touched = k.seekers(
+        count, touched = seekers(
             changed, table.data, table.alive, index.prev, self.source, self.state, self.longest, found, marks
         )
         self.touched += touched
@@ -88,7 +99,7 @@ class Seeking:
         """The moments that wait in the chains of others; they wait no more until they have looked."""
         chains = np.unique(chain_of[new])
         found = np.empty(self.known, np.int64)
-        count = k.waiting(chains, self.state, self.heads, self.moments.out.table.alive, found)
+        count = waiting(chains, self.state, self.heads, self.moments.out.table.alive, found)
         self.touched += count
         return found[:count].copy()
 
@@ -97,7 +108,7 @@ class Seeking:
         table = self.moments.out.table
         pairs = self._found_by_numbers(sources, lasts)
         pairs = self._found_by_asking(sources, lasts) if pairs is None else pairs
-        return np.ascontiguousarray(pairs[:, table.data[START, pairs[1]] <= self.state[k.S_FOUND, pairs[0]]])
+        return np.ascontiguousarray(pairs[:, table.data[START, pairs[1]] <= self.state[S_FOUND, pairs[0]]])
 
     def _found_by_numbers(self, sources: Array, lasts: int) -> Array | None:
         """The same where numbers decide: by a kernel. None where they do not."""
@@ -108,7 +119,7 @@ class Seeking:
         at, found = 0, [np.empty((2, 0), np.int64)]
         room = np.empty((2, 2 * len(sources) + 64), np.int64)
         while at < len(sources):
-            came, count, touched = k.find_numbers(
+            came, count, touched = find_numbers(
                 sources, at, table.data, table.alive, index.after, self.target, self.state, self.longest, lasts,
                 tests.tests, numbers.numbers, tests.agree, numbers.codes, numbers.low, numbers.high,
                 numbers.whole[: numbers.blocks], number_tests.BLOCK, room,
@@ -126,7 +137,7 @@ class Seeking:
         while len(open_ones):
             pairs = np.empty((2, len(open_ones) * portion), np.int64)
             state = np.zeros(len(open_ones), np.uint8)
-            count, touched = k.candidates(
+            count, touched = candidates(
                 open_ones, portion, table.data, table.alive, index.after, self.target, self.state, self.longest, lasts,
                 pairs, state,
             )  # fmt: skip
@@ -134,7 +145,7 @@ class Seeking:
             pairs = pairs[:, :count]
             if count:
                 met = np.ascontiguousarray(pairs[:, self.meets(self.move, pairs[0], pairs[1])])
-                np.minimum.at(self.state[k.S_FOUND], met[0], table.data[END, met[1]])
+                np.minimum.at(self.state[S_FOUND], met[0], table.data[END, met[1]])
                 found.append(met)
             open_ones = open_ones[state == 0]
             portion = min(2 * portion, max(1, (1 << 20) // max(1, len(open_ones))))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 import numpy as np
 
-from augury.algebra.aggregates import aggregate_of
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
@@ -25,14 +24,14 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of
-from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var, show, variables, walk
 from augury.algebra.terms import labels as labels_of
 from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import Frame, View
-from augury.columns.table import END, NONE, START
+from augury.columns.frame import Frame, View, joined_frames
+from augury.columns.grouping import Slices
+from augury.columns.table import END, START
+from augury.engine.operators.column_totals import Values, aggregated, code_of
 from augury.engine.operators.runs.moments import Moments
-from augury.errors import RunError
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -68,15 +67,12 @@ def question(condition: Condition, first: bool) -> Question:
 
 def changed(condition: Condition, change: Callable[[Expr], Expr | None]) -> Condition:
     """A condition with other terms in the place of some."""
-
-    def term(expr: Expr) -> Expr:
-        return _term(expr, change)
-
     match condition:
         case Compare():
-            return replace(condition, left=term(condition.left), right=term(condition.right))
+            left, right = (with_terms(side, change) for side in (condition.left, condition.right))
+            return replace(condition, left=left, right=right)
         case Holds() | Unless():
-            return replace(condition, args=tuple(map(term, condition.args)))
+            return replace(condition, args=tuple(with_terms(arg, change) for arg in condition.args))
         case AnyOf():
             options = tuple(tuple(changed(c, change) for c in option) for option in condition.options)
             return replace(condition, options=options)
@@ -87,28 +83,25 @@ def changed(condition: Condition, change: Callable[[Expr], Expr | None]) -> Cond
     return condition
 
 
-def _term(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+def with_terms(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """An expression with other terms in the place of some."""
     new = change(expr)
     if new is not None:
-        return _term(new, change) if isinstance(expr, Prev) and not isinstance(new, Var) else new
+        return with_terms(new, change) if isinstance(expr, Prev) and not isinstance(new, Var) else new
     match expr:
         case Apply() | Build():
-            return replace(expr, args=tuple(_term(arg, change) for arg in expr.args))
+            return replace(expr, args=tuple(with_terms(arg, change) for arg in expr.args))
         case Prev():
-            default = None if expr.default is None else _term(expr.default, change)
-            return replace(expr, of=_term(expr.of, change), default=default)
+            default = None if expr.default is None else with_terms(expr.default, change)
+            return replace(expr, of=with_terms(expr.of, change), default=default)
     return expr
 
 
-@dataclass
-class Members:
-    """The iterations of a part in many matches: those of match `i` are from `first[i]` up to `first[i + 1]`."""
+class Members(NamedTuple):
+    """The iterations of a part in many matches, a group for each match."""
 
     moments: Array
-    first: Array
-
-    def __len__(self) -> int:
-        return len(self.first) - 1
+    groups: Slices
 
 
 class Sight:
@@ -171,154 +164,103 @@ class Sight:
         self, aggregate: Aggregate, part: int, members: Members, more: Frame | None = None
     ) -> tuple[Array, Array]:
         """The codes of an aggregate over the iterations of a part in each match, and for which it could be computed."""
-        count, context = len(members), self.circuit.context
-        lengths = np.diff(members.first)
-        ok = np.ones(count, bool)
+        moments, groups = members
+        context, ok = self.circuit.context, np.ones(len(groups), bool)
         if not aggregate.args:
-            return context.dictionary.encode_column(lengths), ok
-        function = aggregate.function
-        earlier = has_earlier(aggregate)
+            return context.dictionary.encode_column(groups.counts), ok
+        argument, function, earlier = aggregate.args[0], aggregate.function, has_earlier(aggregate)
         if function in ("last", "first") and not aggregate.distinct and not earlier:
-            chosen = (
-                members.moments[
-                    np.minimum(
-                        members.first[1:] - 1 if function == "last" else members.first[:-1],
-                        max(0, len(members.moments) - 1),
-                    )
-                ]
-                if len(members.moments)
-                else NONE
-            )
-            codes = np.full(count, NULL, np.int64)
-            some = np.flatnonzero(lengths > 0)
+            codes, some = np.full(len(groups), NULL, np.int64), groups.some
+            place = groups.starts[some] + (groups.counts[some] - 1 if function == "last" else 0)
             if len(some):
-                codes[some], ok[some] = self.values(
-                    aggregate.args[0], part, chosen[some], None if more is None else more.take(some)
-                )
+                codes[some], ok[some] = self.values(argument, part, moments[place], _taken(more, some))
             return codes, ok
-        owners = np.repeat(np.arange(count), lengths)
-        known = None if more is None else more.take(owners)
+        known = _taken(more, groups.owner)
         if earlier:
-            given, fine = self._with_earlier(aggregate.args[0], part, members, owners, known)
+            given, fine = self._with_earlier(argument, part, members, known)
         else:
-            given, fine = self.values(aggregate.args[0], part, members.moments, known)
-        if not fine.all():
-            ok[owners[~fine]] = False
-        found = self._numbers(aggregate, given, members.first, lengths) if ok.all() else None
-        if found is not None:
-            return found, ok
-        codes = np.full(count, NULL, np.int64)
-        decode, table = context.dictionary.decode, context.scalars.aggregates[function]
-        values = list(map(decode, given.tolist()))
-        for i in np.flatnonzero(ok).tolist():
-            own = values[members.first[i] : members.first[i + 1]]
-            if not own and function != "count":
-                continue
-            try:
-                codes[i] = context.encode(aggregate_of(table, own, aggregate.distinct))
-            except RowError as error:
-                context.report(self.rule, str(error), {})
-                ok[i] = False
-            except RunError:
-                raise
-            except Exception as error:
-                raise RunError(f"the aggregate `{function}` raised {type(error).__name__}: {error}\n  in rule `{self.rule}`") from error  # fmt: skip
+            given, fine = self.values(argument, part, moments, known)
+        ok[groups.owner[~fine]] = False
+        codes, unsure = aggregated(context, aggregate, groups, {argument: Values(context, given)})
+        for g in [] if unsure is None else np.flatnonzero(unsure & ok).tolist():
+            own = given[groups.starts[g] : groups.starts[g] + groups.counts[g]].tolist()
+            if own or function == "count":
+                code = code_of(context, aggregate, map(context.dictionary.decode, own), self.rule)
+                codes[g], ok[g] = (NULL, False) if code is None else (code, True)
         return codes, ok
 
-    def _with_earlier(
-        self, expr: Expr, part: int, members: Members, owners: Array, more: Frame | None
-    ) -> tuple[Array, Array]:
+    def _with_earlier(self, expr: Expr, part: int, members: Members, more: Frame | None) -> tuple[Array, Array]:
         """The values of an expression with earlier values in it, one an iteration."""
-        moments = members.moments
-        ok, first = np.ones(len(moments), bool), np.r_[True, owners[1:] != owners[:-1]][: len(moments)]
+        moments, groups = members
+        ok, first = np.ones(len(moments), bool), np.zeros(len(moments), bool)
+        first[groups.starts[groups.some]] = True
         hidden: dict[str, Array] = {}
         for term in {t for t in walk(expr) if isinstance(t, Prev)}:
             codes = np.full(len(moments), NULL, np.int64)
             later, begins = np.flatnonzero(~first), np.flatnonzero(first)
-            codes[later], ok[later] = self.values(
-                term.of, part, moments[later - 1], None if more is None else more.take(later)
-            )
+            codes[later], ok[later] = self.values(term.of, part, moments[later - 1], _taken(more, later))
             if term.default is not None:
-                codes[begins], ok[begins] = self.values(
-                    term.default, part, moments[begins], None if more is None else more.take(begins)
-                )
+                codes[begins], ok[begins] = self.values(term.default, part, moments[begins], _taken(more, begins))
             hidden[f"#{show(term)}"] = codes
-        plain = _term(expr, lambda e: Var(f"#{show(e)}") if isinstance(e, Prev) else None)
+        plain = with_terms(expr, lambda e: Var(f"#{show(e)}") if isinstance(e, Prev) else None)
         frame, _ = self.frame({part: moments}, self.moments.out.table.data[END, moments], part)
         frame.vars = {**(more.vars if more is not None else {}), **frame.vars, **hidden}
         codes, fine = self.circuit.context.values(plain, frame, self.rule)
         return codes, ok & fine
 
-    def _numbers(self, aggregate: Aggregate, given: Array, first: Array, lengths: Array) -> Array | None:
-        """The same for numbers of one kind, all at once."""
-        words = self.circuit.context.dictionary
-        if aggregate.distinct or not len(given) or (lengths == 0).any():
-            return None
-        if aggregate.function == "count":
-            return None if words.is_null(given).any() else words.encode_column(lengths)
-        numbers = words.numeric(given)
-        if numbers is None:
-            return None
-        whole = numbers.dtype.kind == "i"
-        match aggregate.function:
-            case "min":
-                return words.encode_column(np.minimum.reduceat(numbers, first[:-1]))
-            case "max":
-                return words.encode_column(np.maximum.reduceat(numbers, first[:-1]))
-            case "sum" if whole and int(np.abs(numbers).max()) * int(lengths.max()) < 2**53:
-                return words.encode_column(np.add.reduceat(numbers, first[:-1]))
-            case "avg" if whole and int(np.abs(numbers).max()) * int(lengths.max()) < 2**53:
-                return words.encode_column(np.add.reduceat(numbers, first[:-1]) / lengths + 0.0)
-        return None
+    def met(
+        self,
+        asked: Iterable[tuple[Condition, Iterable[str]]],
+        frame: Frame,
+        has: Mapping[str, Array],
+        mask: Array,
+        bound: set[str],
+    ) -> Array:
+        """Which rows of those in a mask meet conditions, each asked where all that must be present is."""
+        kept = np.flatnonzero(mask)
+        if len(kept) < len(mask):
+            frame, has = frame.take(kept), {name: column[kept] for name, column in has.items()}
+        self.circuit.context.name_events = None
+        for condition, present in asked:
+            frame, order = self.ask(condition, frame, has, bound, present)
+            kept, has = kept[order], {name: column[order] for name, column in has.items()}
+        return once(kept)
 
     def ask(
-        self, asked: Iterable[Condition], frame: Frame, has: Mapping[str, Array], kept: Array, bound: set[str],
-        present: Iterable[str] = (),
-    ) -> tuple[Frame, Array]:  # fmt: skip
-        """Rows that meet conditions, each asked where all that it needs is there; what they bind is in the frame then.
-
-        `kept` are the numbers of the rows, which are given back for those that are left.
-        """
-        context = self.circuit.context
-        for condition in asked:
-            if not len(frame):
-                break
-            needs = condition_vars(condition) - (binds(condition, set(frame.vars)) - bound)
-            possible = needs <= set(frame.vars) and condition_labels(condition) <= set(has)
-            if not possible:
-                continue
-            ready = np.ones(len(frame), bool)
-            for v in needs:
-                ready &= frame.vars[v] != OPEN
-            for name in condition_labels(condition):
+        self, condition: Condition, frame: Frame, has: Mapping[str, Array], bound: set[str], present: Iterable[str] = ()
+    ) -> tuple[Frame, Array]:
+        """The rows that meet a condition, which is asked where all that it needs is there; what it binds is in the frame
+        then. Also which of the rows these are, in this order."""
+        every = np.arange(len(frame))
+        needs = condition_vars(condition) - (binds(condition, set(frame.vars)) - bound)
+        labels = condition_labels(condition)
+        if not (len(frame) and needs <= set(frame.vars) and labels <= set(has)):
+            return frame, every
+        ready = np.ones(len(frame), bool)
+        for name in (*needs, *labels, *present):
+            if name in has:
                 ready &= has[name]
-            for name in present:
-                if name in has:
-                    ready &= has[name]
-                elif name in frame.vars:
-                    ready &= frame.vars[name] != OPEN
-            rows = np.flatnonzero(ready)
-            part = frame if len(rows) == len(frame) else frame.take(rows)
-            part = replace(part, left=np.arange(len(part)), right=np.arange(len(part)))
-            held = context.select((condition,), part, self.rule)
-            if len(rows) == len(frame):
-                order = held.left
-                frame = replace(held, left=frame.left[order], right=frame.right[order])
-                kept, has = kept[order], {n: c[order] for n, c in has.items()}
-                continue
-            others = np.flatnonzero(~ready)
-            order = np.concatenate([others, rows[held.left]])
-            unbound = {v: np.full(len(others), OPEN, np.int64) for v in held.vars if v not in frame.vars}
-            vars = {v: np.concatenate([frame.vars[v][others] if v in frame.vars else unbound[v], c]) for v, c in held.vars.items()}  # fmt: skip
-            both = frame.take(order)
-            frame = replace(both, vars=vars)
-            kept, has = kept[order], {n: c[order] for n, c in has.items()}
-        return frame, kept
+            elif name in frame.vars:
+                ready &= frame.vars[name] != OPEN
+        rows, others = np.flatnonzero(ready), np.flatnonzero(~ready)
+        part = frame.take(rows) if len(others) else frame
+        numbers = np.arange(len(rows))
+        found = self.circuit.context.select((condition,), replace(part, left=numbers, right=numbers), self.rule)
+        order = rows[found.left]
+        if len(others):
+            order, rest = np.concatenate([others, order]), frame.take(others)
+            rest.vars |= {v: np.full(len(others), OPEN, np.int64) for v in found.vars if v not in rest.vars}
+            found = joined_frames([rest, found])
+        return replace(found, left=frame.left[order], right=frame.right[order]), order
 
 
 def bound_in_parts(run: Run, views: Sequence[View]) -> set[str]:
     """The variables that parts bind, and the results."""
     return {v for view in views for v in view.vars} | {result.name for result in run.results}
+
+
+def _taken(frame: Frame | None, rows: Array) -> Frame | None:
+    return None if frame is None else frame.take(rows)
 
 
 def once(numbers: Array) -> Array:

@@ -1,0 +1,46 @@
+"""Operators that look for partners of rows by key and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from augury.columns.table import Index, Table
+from augury.engine.operators.base import Operator
+from augury.jit import Array, Kernel
+
+_PORTION = 1 << 18  # pairs that are held at a time, where they need not be more
+
+
+class Pairing(Operator):
+    """Has room for pairs of a row and a row of an index."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.room = np.empty((2, 64), np.int64)
+
+    def portions(
+        self, probe: Kernel, rows: Array, mine: Table, fields: Array, alive: Array, index: Index, *at: Any
+    ) -> Iterator[tuple[int, Array]]:
+        """Pairs with the rows of an index that have the key of a row, in portions, each with how far it came among the rows.
+
+        `at` are the last arguments of the kernel that looks for them. What is yielded is written over by the next.
+        """
+        first, dictionary = 0, self.circuit.tables.dictionary
+        if len(rows):
+            index.extend()
+        while first < len(rows) and index.count:
+            other = index.table
+            first, count, touched = probe(
+                rows, first, mine.data, fields, alive, other.data, index.fields, other.alive, index.order, index.buckets,
+                index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, *at, self.room,
+            )  # fmt: skip
+            self.touched += touched
+            self.circuit.tables.guard.paired(count)
+            found = self.room[:, :count]
+            if first < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
+                self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
+            if count:
+                yield first, found

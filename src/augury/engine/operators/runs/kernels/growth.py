@@ -1,0 +1,306 @@
+"""Partial matches: how they go on along edges, and fall with these."""
+
+from __future__ import annotations
+
+from augury.columns.fields import END, LEFT, RANK, RIGHT, START
+from augury.engine.operators.runs.kernels import BITS, FIRST, FROM, INTO, OUT, PART, STATE, TO
+from augury.engine.operators.runs.kernels.then_searches import compared
+from augury.jit import Array, Kernel, helper
+
+MAKES_NO_ARRAYS = True
+
+
+@helper
+def put(
+    data: Array,
+    n: int,
+    parent: int,
+    moment: int,
+    part: int,
+    moments: Array,
+    parts: int,
+    heads: Array,
+    chain: Array,
+    kids: Array,
+) -> None:
+    """A partial match with one more moment."""
+    data[END, n] = moments[END, moment]
+    data[LEFT, n] = parent
+    data[RIGHT, n] = moment
+    data[PART, n] = part
+    if parent < 0:
+        data[START, n] = moments[START, moment]
+        data[RANK, n] = moments[RANK, moment]
+        data[FIRST, n] = moment
+        for p in range(parts):
+            data[STATE + p, n] = -1
+            data[STATE + parts + p, n] = 0
+    else:
+        data[START, n] = data[START, parent]
+        data[RANK, n] = max(data[RANK, parent], moments[RANK, moment])
+        for f in range(FIRST, STATE + 2 * parts):
+            data[f, n] = data[f, parent]
+        kids[1, n] = kids[0, parent]
+        kids[0, parent] = n
+    kids[0, n] = -1
+    data[STATE + part, n] = moment
+    data[STATE + parts + part, n] += 1
+    chain[n] = heads[moment]
+    heads[moment] = n
+
+
+@helper
+def may_move(data: Array, p: int, move: int, moves: Array, least: Array, most: Array, parts: int) -> bool:
+    """Whether a partial match may go on by a move: it is at its part, which was repeated often enough, and not too often."""
+    part = data[PART, p]
+    if moves[0, move] != part:
+        return False
+    times = data[STATE + parts + part, p]
+    if moves[1, move] == part:
+        return bool(most[part] < 0 or times < most[part])
+    return bool(times >= least[part])
+
+
+@Kernel
+def begin(
+    starts: Array,
+    parts_of: Array,
+    data: Array,
+    n: int,
+    alive: Array,
+    moments: Array,
+    parts: int,
+    heads: Array,
+    chain: Array,
+    kids: Array,
+) -> int:
+    """Partial matches of one moment each; how many there are then."""
+    for i in range(len(starts)):
+        put(data, n, -1, starts[i], parts_of[i], moments, parts, heads, chain, kids)
+        alive[n] = 1
+        n += 1
+    return n
+
+
+@helper
+def passes(data: Array, p: int, x: int, move: int, tests: Array, numbers: Array) -> bool:
+    """Whether numbers let a partial match go on with a moment by a move.
+
+    A test is (move, comparison, row of numbers, the part whose last moment has it, row, part); part -1 is the new moment.
+    """
+    for t in range(tests.shape[0]):
+        if tests[t, 0] == move:
+            a = x if tests[t, 3] < 0 else data[STATE + tests[t, 3], p]
+            b = x if tests[t, 5] < 0 else data[STATE + tests[t, 5], p]
+            if a < 0 or b < 0 or not compared(tests[t, 1], numbers[tests[t, 2], a], numbers[tests[t, 4], b]):
+                return False
+    return True
+
+
+@helper
+def go_on(
+    p: int, e: int, bits: int, data: Array, n: int, alive: Array, moments: Array, edges: Array, heads: Array, chain: Array,
+    kids: Array, moves: Array, chosen: int, tests: Array, numbers: Array, least: Array, most: Array, parts: int,
+    asked: Array, questions: int,
+) -> tuple[int, int]:  # fmt: skip
+    """A partial match goes on along an edge by some moves. How many partial matches there are then, and questions."""
+    x = edges[TO, e]
+    for m in range(moves.shape[1]):
+        if bits & (1 << m) and may_move(data, p, m, moves, least, most, parts):
+            if chosen & (1 << m):
+                asked[0, questions] = p
+                asked[1, questions] = e
+                asked[2, questions] = m
+                questions += 1
+            elif passes(data, p, x, m, tests, numbers):
+                put(data, n, p, x, moves[1, m], moments, parts, heads, chain, kids)
+                alive[n] = 1
+                n += 1
+    return n, questions
+
+
+@Kernel
+def grow(
+    queue: Array, cursor: Array, data: Array, n: int, alive: Array, moments: Array, edges: Array, out: Array,
+    heads: Array, chain: Array, kids: Array, moves: Array, chosen: int, tests: Array, numbers: Array, least: Array, most: Array,
+    parts: int, longest: int, asked: Array,
+) -> tuple[int, int]:  # fmt: skip
+    """Partial matches go on along new edges, and new ones along all edges. How many there are, and questions asked.
+
+    `cursor` is where it stands: the next edge of the queue and the partial match there, then the next new partial match
+    and the edge there, and how many partial matches were there before. Moves in `chosen` are not made but `asked`: (partial match,
+    edge, move). It stops where there is no room for more.
+    """
+    room, n_moves, questions, places = data.shape[1], moves.shape[1], 0, asked.shape[1]
+    while cursor[0] < queue.shape[1]:
+        e, bits = queue[0, cursor[0]], queue[1, cursor[0]]
+        x = edges[TO, e]
+        p = cursor[1] if cursor[1] >= 0 else heads[edges[FROM, e]]
+        while p >= 0:
+            if p < cursor[4] and alive[p] and moments[END, x] - data[START, p] <= longest:
+                if n + n_moves > room or questions + n_moves > places:
+                    cursor[1] = p
+                    return n, questions
+                n, questions = go_on(
+                    p, e, bits, data, n, alive, moments, edges, heads, chain, kids, moves, chosen, tests, numbers,
+                    least, most, parts, asked, questions,
+                )  # fmt: skip
+            p = chain[p]
+        cursor[0] += 1
+        cursor[1] = -1
+    while cursor[2] < n:
+        p = cursor[2]
+        e = cursor[3] if cursor[3] >= 0 else out[data[RIGHT, p]]
+        while e >= 0 and alive[p]:
+            x, bits = edges[TO, e], edges[BITS, e]
+            if bits and moments[END, x] - data[START, p] <= longest:
+                if n + n_moves > room or questions + n_moves > places:
+                    cursor[3] = e
+                    return n, questions
+                n, questions = go_on(
+                    p, e, bits, data, n, alive, moments, edges, heads, chain, kids, moves, chosen, tests, numbers,
+                    least, most, parts, asked, questions,
+                )  # fmt: skip
+            e = edges[OUT, e]
+        cursor[2] += 1
+        cursor[3] = -1
+    return n, questions
+
+
+@helper
+def fell(p: int, alive: Array, kids: Array, gone: Array, count: int) -> int:
+    """A partial match falls, with all that were made of it."""
+    if not alive[p]:
+        return count
+    alive[p] = 0
+    first = count
+    gone[count] = p
+    count += 1
+    while first < count:
+        kid = kids[0, gone[first]]
+        while kid >= 0:
+            if alive[kid]:
+                alive[kid] = 0
+                gone[count] = kid
+                count += 1
+            kid = kids[1, kid]
+        first += 1
+    return count
+
+
+@Kernel
+def fall_at(
+    dead: Array, edges: Array, into: Array, alive: Array, heads: Array, chain: Array, kids: Array, gone: Array
+) -> int:
+    """What goes through moments that are gone falls, and no edge leads to them; how many fell."""
+    count = 0
+    for i in range(len(dead)):
+        e = into[dead[i]]
+        while e >= 0:
+            edges[BITS, e] = 0
+            e = edges[INTO, e]
+        p = heads[dead[i]]
+        while p >= 0:
+            count = fell(p, alive, kids, gone, count)
+            p = chain[p]
+    return count
+
+
+@Kernel
+def fall_along(
+    cut: Array,
+    edges: Array,
+    data: Array,
+    alive: Array,
+    heads: Array,
+    chain: Array,
+    kids: Array,
+    moves: Array,
+    gone: Array,
+) -> int:
+    """What went along edges by moves that they no longer have falls; how many."""
+    count = 0
+    for i in range(cut.shape[1]):
+        e, bits = cut[0, i], cut[1, i]
+        p = heads[edges[FROM, e]]
+        while p >= 0:
+            kid = kids[0, p]
+            while kid >= 0:
+                if alive[kid] and data[RIGHT, kid] == edges[TO, e]:
+                    for m in range(moves.shape[1]):
+                        if bits & (1 << m) and moves[0, m] == data[PART, p] and moves[1, m] == data[PART, kid]:
+                            count = fell(kid, alive, kids, gone, count)
+                            break
+                kid = kids[1, kid]
+            p = chain[p]
+    return count
+
+
+@Kernel
+def plant(
+    given: Array, at: int, data: Array, n: int, alive: Array, moments: Array, edges: Array, heads: Array, chain: Array, kids: Array,
+    moves: Array, choosy: int, parts: int, gone: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Partial matches go on by moves that were asked about: (partial match, edge, move). By a move in `choosy` just the
+    soonest goes on. How far it came, how many partial matches there are, and how many fell."""
+    fallen, room = 0, data.shape[1]
+    for i in range(at, given.shape[1]):
+        if n == room:
+            return i, n, fallen
+        p, x, m = given[0, i], edges[TO, given[1, i]], given[2, i]
+        part = moves[1, m]
+        if not alive[p]:
+            continue
+        free, kid = True, kids[0, p]
+        while kid >= 0:
+            y = data[RIGHT, kid]
+            if alive[kid] and data[PART, kid] == part:
+                if y == x:
+                    free = False
+                elif choosy & (1 << m):
+                    if moments[END, y] < moments[START, x]:
+                        free = False
+                    elif moments[END, x] < moments[START, y]:
+                        fallen = fell(kid, alive, kids, gone, fallen)
+            kid = kids[1, kid]
+        if free:
+            put(data, n, p, x, part, moments, parts, heads, chain, kids)
+            alive[n] = 1
+            n += 1
+    return given.shape[1], n, fallen
+
+
+@Kernel
+def chains(rows: Array, data: Array, found: Array, lengths: Array) -> int:
+    """The partial matches that rows consist of, each row's from its first moment to its last; how many in all."""
+    count = 0
+    for i in range(len(rows)):
+        first, p = count, rows[i]
+        while p >= 0:
+            if count < len(found):
+                found[count] = p
+            count += 1
+            p = data[LEFT, p]
+        lengths[i] = count - first
+        if count <= len(found):
+            lo, hi = first, count - 1
+            while lo < hi:
+                found[lo], found[hi] = found[hi], found[lo]
+                lo += 1
+                hi -= 1
+    return count
+
+
+@Kernel
+def thread(data: Array, lo: int, hi: int, alive: Array, heads: Array, chain: Array, kids: Array) -> None:
+    """Makes the lists of partial matches by moment and by parent anew."""
+    for p in range(lo, hi):
+        kids[0, p] = -1
+        if not alive[p]:
+            continue
+        moment, parent = data[RIGHT, p], data[LEFT, p]
+        chain[p] = heads[moment]
+        heads[moment] = p
+        if parent >= 0:
+            kids[1, p] = kids[0, parent]
+            kids[0, parent] = p

@@ -1,0 +1,212 @@
+"""Searches of THEN: from each moment to the soonest one that meets its conditions."""
+
+from __future__ import annotations
+
+from augury.columns.fields import END, START
+from augury.engine.operators.runs.kernels import NO_CODE
+from augury.jit import Array, Kernel, helper
+
+MAKES_NO_ARRAYS = True
+S_AT, S_FOUND, S_NEXT = 0, 1, 2  # of a moment: how far it has looked, the least end found, the next that waits
+NOT_WAITING = -2
+
+
+@Kernel
+def chains_of(new: Array, prev: Array, after: Array, chain_of: Array, count: int) -> int:
+    """Numbers the chains of new moments; how many there are then."""
+    for i in range(len(new)):
+        here = new[i]
+        if chain_of[here] >= 0:
+            continue
+        while prev[here] >= 0 and chain_of[here] < 0:
+            here = prev[here]
+        number = chain_of[here]
+        last = new[i]
+        while number < 0 and last >= 0:  # none before it has one
+            number = chain_of[last]
+            last = after[last]
+        if number < 0:
+            number = count
+            count += 1
+        while here >= 0 and here != new[i]:
+            chain_of[here] = number
+            here = after[here]
+        chain_of[new[i]] = number
+    return count
+
+
+@Kernel
+def seekers(
+    changed: Array, data: Array, alive: Array, prev: Array, source: int, state: Array, longest: int, found: Array, marks: Array
+) -> tuple[int, int]:  # fmt: skip
+    """The moments before others that may find something else now; how many, and how many it looked at."""
+    count = touched = 0
+    for i in range(len(changed)):
+        x = changed[i]
+        start, least = data[START, x], data[END, x] - longest
+        here = prev[x]
+        while here >= 0:
+            touched += 1
+            if data[END, here] < least:
+                break
+            if (
+                alive[here]
+                and not marks[here]
+                and data[source, here] >= 0
+                and data[END, here] < start
+                and state[S_FOUND, here] >= start
+            ):
+                marks[here] = 1
+                found[count] = here
+                count += 1
+            here = prev[here]
+    return count, touched
+
+
+@Kernel
+def waiting(chains: Array, state: Array, heads: Array, alive: Array, found: Array) -> int:
+    """Takes the moments that wait out of their chains; how many there are."""
+    count = 0
+    for i in range(len(chains)):
+        here = heads[chains[i]]
+        heads[chains[i]] = -1
+        while here >= 0:
+            after = state[S_NEXT, here]
+            state[S_NEXT, here] = NOT_WAITING
+            if alive[here]:
+                found[count] = here
+                count += 1
+            here = after
+    return count
+
+
+@Kernel
+def wait(sources: Array, state: Array, chain_of: Array, heads: Array) -> None:
+    """Puts moments that do not know yet among those that wait in their chains."""
+    for i in range(len(sources)):
+        m = sources[i]
+        if state[S_AT, m] >= -1 and state[S_NEXT, m] == NOT_WAITING:
+            state[S_NEXT, m] = heads[chain_of[m]]
+            heads[chain_of[m]] = m
+
+
+@Kernel
+def candidates(
+    sources: Array, portion: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
+    pairs: Array, done: Array,
+) -> tuple[int, int]:  # fmt: skip
+    """The next moments that may be what moments look for, up to `portion` for each: (from, to). How many, and looked at.
+
+    `done` is 1 where there is no more for now, 2 where nothing that comes can matter; then the place is -2.
+    """
+    n = touched = 0
+    for i in range(len(sources)):
+        m = sources[i]
+        here = after[state[S_AT, m] if state[S_AT, m] >= 0 else m]
+        given, last = 0, state[S_AT, m]
+        while here >= 0 and given < portion:
+            touched += 1
+            last_seen = here
+            if alive[here] and data[START, here] > data[END, m]:
+                if data[END, here] > state[S_FOUND, m] + lasts or data[END, here] - data[START, m] > longest:
+                    last = -2
+                    break
+                if data[START, here] <= state[S_FOUND, m] and data[target, here] >= 0:
+                    pairs[0, n] = m
+                    pairs[1, n] = here
+                    n += 1
+                    given += 1
+            last = last_seen
+            here = after[here]
+        state[S_AT, m] = last
+        if last == -2:
+            done[i] = 2
+        elif here < 0:
+            done[i] = 1
+    return n, touched
+
+
+@helper
+def compared(op: int, x: float, y: float) -> bool:
+    if op == 0:
+        return bool(x < y)
+    if op == 1:
+        return bool(x <= y)
+    if op == 2:
+        return bool(x > y)
+    if op == 3:
+        return bool(x >= y)
+    return bool(x == y) if op == 4 else bool(x != y)
+
+
+@helper
+def none_holds(tests: Array, numbers: Array, low: Array, high: Array, m: int, block: int) -> bool:
+    """Whether a test fails for a moment and any one of a block: for the least, or the greatest, of its numbers."""
+    for t in range(tests.shape[0]):
+        op = tests[t, 0]
+        if op > 3 or tests[t, 2] == tests[t, 4]:
+            continue
+        if tests[t, 2]:
+            x, y = low[tests[t, 1], block] if op < 2 else high[tests[t, 1], block], numbers[tests[t, 3], m]
+        else:
+            x, y = numbers[tests[t, 1], m], high[tests[t, 3], block] if op < 2 else low[tests[t, 3], block]
+        if not compared(op, x, y):
+            return True
+    return False
+
+
+@Kernel
+def find_numbers(
+    sources: Array, at: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
+    tests: Array, numbers: Array, agree: Array, codes: Array, low: Array, high: Array, whole: Array, size: int,
+    pairs: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Looks on from moments until each knows what it looks for, or there is no more, where that is said by numbers.
+
+    A test is (comparison, row of `numbers`, of the target, row, of the target); a row of `numbers` has one for each moment.
+    `agree` are rows of `codes` that must be equal: of the source, of the target. A block of `size` moments that are `whole`,
+    and whose `low` and `high` numbers rule all of them out, is passed over. How far it came, the pairs, and looked at.
+    """
+    n = touched = 0
+    for i in range(at, len(sources)):
+        m, began = sources[i], n
+        place, least = state[S_AT, m], state[S_FOUND, m]
+        here = after[place if place >= 0 else m]
+        full = False
+        while here >= 0:
+            touched += 1
+            if alive[here] and data[START, here] > data[END, m]:
+                if data[END, here] > least + lasts or data[END, here] - data[START, m] > longest:
+                    place = -2
+                    break
+                block = here // size
+                known = here % size == 0 and block < len(whole) and whole[block]
+                if known and none_holds(tests, numbers, low, high, m, block):
+                    place = here + size - 1
+                    here = after[place]
+                    continue
+                if data[START, here] <= least and data[target, here] >= 0:
+                    held = True
+                    for g in range(agree.shape[0]):
+                        code = codes[agree[g, 0], m]
+                        held = held and code == codes[agree[g, 1], here] and code != NO_CODE
+                    for t in range(tests.shape[0]):
+                        if not held:
+                            break
+                        x = numbers[tests[t, 1], here if tests[t, 2] else m]
+                        y = numbers[tests[t, 3], here if tests[t, 4] else m]
+                        held = compared(tests[t, 0], x, y)
+                    if held:
+                        if n == pairs.shape[1]:
+                            full = True
+                            break
+                        pairs[0, n] = m
+                        pairs[1, n] = here
+                        n += 1
+                        least = min(least, data[END, here])
+            place = here
+            here = after[here]
+        if full:
+            return i, began, touched
+        state[S_AT, m], state[S_FOUND, m] = place, least
+    return len(sources), n, touched
