@@ -75,7 +75,6 @@ class Session:
         self.steps = self.counted = self.matched = 0
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = 0
-        self._delays: tuple[Plan, Mapping[Predicate, int | None]] | None = None  # how long answers may still change
         self._circuit: Circuit | None = None
         self._intake = Intake(lambda first: self._open(first).clock, self.settings.strict)
         if clock is not None:
@@ -350,14 +349,12 @@ class Session:
 
     def _final(self, one: Answers, until: int | None, over: bool) -> tuple[int | None, Array | None]:
         """Up to when answers of a type are final, and which are not yet: a longer run may still take their place."""
-        plan = self.program.plan
-        if self._delays is None or self._delays[0] is not plan:
-            self._delays = (plan, settling_delays(plan))
+        delays = settling_delays(self.program.plan)
         if (
             until is None
             or over
             or until >= LONGEST - 1  # a host says that nothing more comes
-            or self._delays[1].get((one.events.type, one.events.arity), 0) == 0
+            or delays.get((one.events.type, one.events.arity), 0) == 0
         ):
             return until, None
         horizon = Horizon(self.circuit, until)

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from augury.algebra.nodes import (
-    AnyOf,
-    Compare,
     Condition,
-    Holds,
-    NoneInside,
-    Relates,
-    Relative,
     Run,
-    Spans,
-    Unless,
     condition_labels,
     condition_vars,
+    mapped_condition,
 )
 from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, Prev, Var, show, variables, walk
+from augury.algebra.terms import Aggregate, Expr, Prev, Var, mapped_term, show, variables, walk
 from augury.algebra.terms import labels as labels_of
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View, joined_frames
@@ -67,34 +60,15 @@ def question(condition: Condition, first: bool) -> Question:
 
 def changed(condition: Condition, change: Callable[[Expr], Expr | None]) -> Condition:
     """A condition with other terms in the place of some."""
-    match condition:
-        case Compare():
-            left, right = (with_terms(side, change) for side in (condition.left, condition.right))
-            return replace(condition, left=left, right=right)
-        case Holds() | Unless():
-            return replace(condition, args=tuple(with_terms(arg, change) for arg in condition.args))
-        case AnyOf():
-            options = tuple(tuple(changed(c, change) for c in option) for option in condition.options)
-            return replace(condition, options=options)
-        case NoneInside() | Relates() | Relative() | Spans():
-            pass
-        case _:
-            assert_never(condition)
-    return condition
+    return mapped_condition(condition, lambda expr: with_terms(expr, change))
 
 
 def with_terms(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """An expression with other terms in the place of some."""
+    """An expression with other terms in the place of some; what an aggregate ranges over is its own matter."""
     new = change(expr)
     if new is not None:
         return with_terms(new, change) if isinstance(expr, Prev) and not isinstance(new, Var) else new
-    match expr:
-        case Apply() | Build():
-            return replace(expr, args=tuple(with_terms(arg, change) for arg in expr.args))
-        case Prev():
-            default = None if expr.default is None else with_terms(expr.default, change)
-            return replace(expr, of=with_terms(expr.of, change), default=default)
-    return expr
+    return expr if isinstance(expr, Aggregate) else mapped_term(expr, lambda part: with_terms(part, change))
 
 
 class Members(NamedTuple):
