@@ -677,3 +677,10 @@ def test_an_empty_file_is_an_empty_history(ending: str, packed: str, tmp_path: P
         path.write_bytes(data)
         for type in (None, "a"):
             assert len(augury.run("e(X) <- a(X).", augury.read(path, type=type))) == 0
+
+
+def test_the_kind_of_a_column_is_that_of_all_its_parts() -> None:
+    """A large file comes in parts: integers in one and booleans in another are text."""
+    for first, second in (("1", "true"), ("1.5", "true"), ("", "true"), ("1", "1.5")):
+        parts = [pa.array([cell or None], pa.string()) for cell in (first, second)]
+        assert sheets_of_sources.kind_of_text(parts) == kind_of([first, second]), (first, second)
