@@ -195,7 +195,11 @@ def test_what_is_left_out_is_told(augury: Augury) -> None:
         ("smoke=s.csv", "place,level,time\nl1,3\n", "s.csv:2: 2 fields where the header has 3"),
         ("smoke=s.csv", "place,lvl,time\nl1,3,1\n", "`smoke` has no column `level`"),
         ("smoke=s.csv", "place,level,time\nl1,high,1\n", "s.csv:2: `level` is declared as int, but is 'high'"),
-        ("smoke=s.csv", "place,level,time\nl1,3,2026-01-01\nl1,3,1\n", "s.csv:3: `time`: the number 1 among calendar times"),
+        (
+            "smoke=s.csv",
+            "place,level,time\nl1,3,2026-01-01\nl1,3,1\n",
+            "s.csv:3: `time`: the number 1 among calendar times",
+        ),
         ("smoke=s.csv", "place,level,time\n", "has a header, but no events"),
         ("s.csv", "place,level,time\nl1,3,1\n", "has no column `type`"),
         ("e.jsonl", "", "e.jsonl: is empty"),

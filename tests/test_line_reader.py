@@ -1,28 +1,38 @@
-"""What Spark makes of a cell of text, or of a value of JSON, is what the row of its type in `sources/types.py` makes of it."""
+"""Lines in a worker: what the reader makes of a cell, or of a value of JSON, is what its type makes of it by itself.
+
+Lines come as Spark gives them, in parts of files; nothing here needs Spark.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import random
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
+pytest.importorskip("pyspark", reason="the Spark executor is an extra")
+
+from augury import compile
 from augury.algebra.plan import Attribute
-from augury.clock import Duration, Timestamp
+from augury.clock import Clock, Duration, Timestamp
 from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.model import Iri, Value
-from augury.sources.types import KINDS, convert, fits, from_text
-from augury.spark import conversions
-from augury.spark.conversions import CONVERSIONS
-from tests.spark_session import SPARK
-from tests.spark_session import spark_fixture as spark_fixture
+from augury.sources import SourceFile
+from augury.sources.cells import kinds_of_text
+from augury.sources.types import KINDS, TYPES, convert, fits, from_text
+from augury.spark.inputs import PATH, PROBLEM, ROW
+from augury.spark.layout import Layout
+from augury.spark.line_reader import LINE, START, Header, LineReader, Rows, Summary, summarise
+from augury.spark.text_files import head_of, header_of
 
-pytestmark = SPARK
 PREFIXES = {"wt": "http://weather.org/", "": "http://none.org/"}
 MANY = 20_000 if os.environ.get("AUGURY_FUZZ") else 600
 
@@ -59,28 +69,26 @@ JSON = [
 ]  # fmt: skip
 
 
-def kept(value: Value, kind: str) -> Any:
+def kept(value: Value, type: str) -> Any:
     """A value as the layout keeps it."""
+    if value is not None and KIND.get(type) == "json":
+        return tagged(value)
     match value:
-        case None:
-            return None
         case Timestamp() | Duration():
             return value.us
         case Iri():
             return value.text
         case bool():
             return int(value)
-    return tagged(value) if kind == "json" else value
+    return value
 
 
 def expected(read: Any, type: str, given: Any) -> tuple[Any, bool]:
     """What the row of a type makes of something, and whether that is wrong."""
     try:
-        found = kept(read(given, Attribute("x", type), PREFIXES), CONVERSIONS[type].kind)
+        return kept(read(given, Attribute("x", type), PREFIXES), type), False
     except DataError:
         return None, True
-    too_long = type == "duration" and found is not None and not -(2**63) <= found < 2**63
-    return (None, True) if too_long else (found, False)
 
 
 def mutated(chance: random.Random, text: str) -> str:
@@ -96,61 +104,165 @@ def mutated(chance: random.Random, text: str) -> str:
     return text
 
 
-def same(mine: Any, theirs: Any, type: str) -> bool:
-    if type == "number" and mine is not None and theirs is not None:
-        one, other = json.loads(mine), json.loads(theirs)
-        return one == other and isinstance(one, float) == isinstance(other, float)
-    return mine == theirs and (mine is None) == (theirs is None)
+# As Spark gives lines
 
 
-@pytest.mark.parametrize("type", list(CONVERSIONS))
-def test_text(spark: SparkSession, type: str) -> None:
+def batches(lines: list[bytes], size: int = 3, parts: int = 1) -> Iterator[pa.RecordBatch]:
+    """Lines of one file, cut into some parts, a few in each batch."""
+    cut = -(-len(lines) // parts)
+    for at in range(0, len(lines), size):
+        some = lines[at : at + size]
+        starts = [n // cut * 1000 for n in range(at, at + len(some))]
+        path = pa.array(["file:/in/a"] * len(some))
+        yield pa.record_batch({LINE: pa.array(some, pa.binary()), PATH: path, START: pa.array(starts, pa.int64())})
+
+
+def reader_of(program: str, form: str, data: bytes, type: str | None = None) -> LineReader:
+    plan = compile(program).plan
+    source = SourceFile(f"a.{form}", type)
+    header = header_of(source, data, plan) if form == "csv" else None
+    return LineReader(plan, source, form, Clock(), header=header)
+
+
+def summary_of(reader: LineReader, data: bytes, parts: int = 1) -> Summary:
+    (found,) = summarise(reader, batches(data.split(b"\n"), parts=parts))
+    return Summary(**json.loads(found.column("summary")[0].as_py()))
+
+
+def rows_of(reader: LineReader, kinds: dict[Any, tuple[str, ...]], data: bytes, parts: int = 1) -> list[dict[str, Any]]:
+    rows = Rows(reader, Layout(kinds), True, False, False)
+    return [row for batch in rows(batches(data.split(b"\n"), parts=parts)) for row in batch.to_pylist()]
+
+
+KIND = {"number": "json", "term": "json", "list": "json", "any": "json"}
+
+
+def compared(type: str, form: str, texts: list[str], lines: list[str], theirs: list[tuple[Any, bool]]) -> None:
+    """Compares the values of the only argument of events, one a line, with those that its type gives."""
+    reader = reader_of(f"event e(x: {type}). out(X) <- e(X).", form, lines[0].encode(), "e")
+    reader = replace(reader, plan=replace(reader.plan, prefixes=PREFIXES))
+    kind = KIND.get(type, type)
+    rows = rows_of(reader, {("e", 1): (kind,)}, "".join(lines).encode())
+    slot = Layout({("e", 1): (kind,)}).columns[0]
+    values = {row["time"]: row[slot] for row in rows if row[PROBLEM] is None}
+    assert sum(row[PROBLEM] is not None for row in rows) == sum(wrong for _, wrong in theirs)
+    for at, (text, (value, wrong)) in enumerate(zip(texts, theirs, strict=True)):
+        assert (at not in values) == wrong, (type, text, value)
+        assert wrong or (values[at] == value and str(values[at]) == str(value)), (type, text, values.get(at), value)
+
+
+@pytest.mark.parametrize("type", list(TYPES))
+def test_text(type: str) -> None:
     chance = random.Random(f"text {type}")
     pool = [*TEXTS[type], *(t for texts in TEXTS.values() for t in texts)]
     texts = list(dict.fromkeys([*pool, *(mutated(chance, chance.choice(TEXTS[type])) for _ in range(MANY))]))
-    frame = spark.createDataFrame([(t,) for t in texts], "t string")
-    value = conversions.from_text(type, F.col("t"), PREFIXES)
-    rows = frame.select("t", value.alias("v"), conversions.misread_text(type, F.col("t"), value).alias("w")).collect()
-    for row in rows:
-        theirs, wrong = expected(from_text, type, row["t"])
-        if type == "timestamp" and row["w"] and row["t"] not in TEXTS[type]:
-            continue  # Python also takes `10:00.5` and any letter ahead of a zone; Spark refuses them, and reads nothing else
-        assert (row["w"], same(row["v"], theirs, type)) == (wrong, True), (row, theirs, wrong)
-
-
-@pytest.mark.parametrize("type", [t for t, row in CONVERSIONS.items() if row.json is not None])
-def test_json(spark: SparkSession, type: str) -> None:
-    frame = spark.createDataFrame([(f'{{"x": {t}}}', t) for t in JSON], "line string, t string")
-    given = frame.select("t", F.from_json("line", "x variant")["x"].alias("x"))
-    value = conversions.from_json(type, F.col("x"), PREFIXES)
-    rows = given.select("t", value.alias("v"), conversions.misread_json(type, F.col("x"), value).alias("w")).collect()
-    for row in rows:
-        theirs, wrong = expected(convert, type, json.loads(row["t"]))
-        assert (row["w"], same(row["v"], theirs, type)) == (wrong, True), (row, theirs, wrong)
-
-
-def test_undeclared_cells(spark: SparkSession) -> None:
-    """A cell is of a kind on Spark where it is of that kind in Python."""
-    chance = random.Random("plain")
-    pool = [t for texts in TEXTS.values() for t in texts]
-    texts = list(
-        dict.fromkeys(
-            [
-                *pool,
-                "-e5",
-                "e5",
-                ".e5",
-                "1.",
-                "01",
-                "-",
-                "-.5",
-                "1e5",
-                *(mutated(chance, chance.choice(pool)) for _ in range(MANY)),
-            ]
+    for some in (texts, [t for t in texts if not expected(from_text, type, t)[1]]):
+        lines = io.StringIO()
+        rows = [("x", "time"), *((text, at) for at, text in enumerate(some))]
+        csv.writer(lines, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
+        compared(
+            type, "csv", some, lines.getvalue().splitlines(keepends=True), [expected(from_text, type, t) for t in some]
         )
-    )
-    frame = spark.createDataFrame([(t,) for t in texts if t], "t string")
-    for row in frame.select("t", *(F.col("t").rlike(p).alias(k) for k, p in conversions.PLAIN.items())).collect():
-        for kind in conversions.PLAIN:
-            assert row[kind] == fits(row["t"], kind), (row, kind)
-    assert list(KINDS) == [*conversions.PLAIN, "string"]
+
+
+@pytest.mark.parametrize("type", list(TYPES))
+def test_json(type: str) -> None:
+    for some in (JSON, [t for t in JSON if not expected(convert, type, json.loads(t))[1]]):
+        lines = [f'{{"x": {text}, "time": {at}}}\n' for at, text in enumerate(some)]
+        compared(type, "jsonl", some, lines, [expected(convert, type, json.loads(t)) for t in some])
+
+
+def test_undeclared_cells() -> None:
+    """The kinds of a column, found in any parts, are those that each of its cells is of."""
+    chance = random.Random("plain")
+    pool = [t for texts in TEXTS.values() for t in texts if t]
+    pool += [
+        "-e5",
+        "e5",
+        ".e5",
+        "1.",
+        "01",
+        "-",
+        "-.5",
+        "1e5",
+        *(mutated(chance, chance.choice(pool)) for _ in range(MANY)),
+    ]
+    plain = [t for t in pool if t and any(fits(t, kind) for kind in list(KINDS)[:-1])]
+    for _ in range(MANY):
+        cells = chance.choices(chance.choice([pool, plain, ["1", "-5", "0"], ["true", "False"], ["1.5", "2"]]), k=4)
+        cells = [c for c in cells if c]
+        parts = [pa.array([*cells[at : at + 2], None], pa.string()) for at in range(0, len(cells), 2)]
+        one, other = Summary(columns={"x": kinds_of_text(parts[:1])}), Summary(columns={"x": kinds_of_text(parts[1:])})
+        one.merge(other)
+        assert (
+            one.columns["x"]
+            == kinds_of_text(parts)
+            == [kind for kind in KINDS if all(fits(cell, kind) for cell in cells)]
+        ), cells
+
+
+# Parts of files
+
+SMOKE = "event smoke(place: string, level: int). out(P, L) <- smoke(P, L). other(X) <- n(X)."
+KINDS_OF = {("smoke", 2): ("string", "int"), ("n", 1): ("json",)}
+TABLE = b'\ntype;place;level;time\r\nsmoke;a,b;1;1\r\n\r\nsmoke;"q;""";2;2\nsmoke;c;high;3\nrain;d;1;4\n;;;5'
+OBJECTS = b"""\xef\xbb\xbf{"type": "smoke", "place": "a", "level": 1, "time": 1}
+
+{"type": "n", "args": [[1, "x"]], "time": 2}
+{"type": "smoke", "place": "a", "level": 1.5, "time": 3}\r
+{"type": "smoke", "args": ["\xff", 1], "time": 4}
+{"type": "smoke"
+{"type": "n", "args": ["x"], "time": 6}"""
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+@pytest.mark.parametrize(("form", "data"), [("csv", TABLE), ("jsonl", OBJECTS)], ids=["csv", "jsonl"])
+def test_parts_are_read_as_the_whole(form: str, data: bytes, parts: int) -> None:
+    reader = reader_of(SMOKE, form, data)
+
+    def found(parts: int) -> tuple[Any, ...]:
+        return sorted(rows_of(reader, KINDS_OF, data, parts), key=str), summary_of(reader, data, parts)
+
+    assert found(parts) == found(1)
+    wrong = [(row[PROBLEM], row[ROW]) for row in found(parts)[0] if row[PROBLEM] is not None]
+    if form == "csv":
+        assert ("`level` is declared as int, but is 'high'", "smoke;c;high;3") in wrong and len(wrong) == 2
+        assert found(parts)[1].counts == {"smoke/2": 2, "rain/2": 1}
+    else:
+        assert '{"type": "smoke"' in [row for _, row in wrong] and len(wrong) == 3
+        assert found(parts)[1].arguments["n/1"] == [["json", "string"]]
+
+
+def test_files_without_a_header() -> None:
+    """The first line is one of data in every part."""
+    data = b"a,1,1\nb,2,2\nc,3,3\nd,4,4"
+    reader = reader_of(SMOKE, "csv", data, "smoke")
+    assert reader.header == Header(("place", "level", "time"), ",", written=False)
+    for parts in (1, 2, 4):
+        assert [row["s0"] for row in rows_of(reader, KINDS_OF, data, parts)] == ["a", "b", "c", "d"]
+
+
+def test_line_breaks_inside_quotes() -> None:
+    """They are no matter inside of a part; where a file is cut there, it cannot be read by its parts."""
+    data = b'place,level,time\n"a\r\n\nb",1,1\n"c\nd",2,2'
+    reader = reader_of(SMOKE, "csv", data, "smoke")
+    assert not summary_of(reader, data).broken
+    assert [row["s0"] for row in rows_of(reader, KINDS_OF, data)] == ["a\r\n\nb", "c\nd"]
+    assert summary_of(reader, data, 2).broken
+    with pytest.raises(DataError, match="a line break inside quotes"):
+        rows_of(reader, KINDS_OF, data, 2)
+
+
+def test_files_with_other_columns() -> None:
+    """Of a folder that grows, all files have the columns of the first."""
+    reader = reader_of(SMOKE, "csv", b"place,level,time\n", "smoke")
+    with pytest.raises(
+        DataError, match="file:/in/a:1: has the columns level, place, time, and others have place, level, time"
+    ):
+        rows_of(reader, KINDS_OF, b"level,place,time\n1,a,1")
+
+
+def test_long_first_lines(tmp_path: Any) -> None:
+    """The first line of a file is looked at as a whole."""
+    (tmp_path / "a.jsonl").write_bytes(b"x" * 200_000 + b"\nmore")
+    assert head_of(SourceFile(str(tmp_path / "a.jsonl"))).startswith(b"x" * 200_000 + b"\n")

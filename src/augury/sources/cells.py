@@ -484,9 +484,9 @@ def kind_of_text(arrays: Sequence[Any]) -> str:
     return kinds_of_text(arrays)[0]
 
 
-def kinds_of_text(arrays: Sequence[Any], left: Sequence[str] = tuple(KINDS)) -> list[str]:
-    """Of some kinds, those that all cells of a column of text are of."""
-    left = list(left)
+def kinds_of_text(arrays: Sequence[Any]) -> list[str]:
+    """The kinds that all cells of a column of text are of, given in parts."""
+    left = list(KINDS)
     for array in arrays:
         if array.null_count == len(array):
             continue

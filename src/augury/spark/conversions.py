@@ -1,11 +1,10 @@
-"""How Spark reads a value of each type of the language: from text, from JSON, and from a typed column.
+"""How Spark reads a value of each type of the language from a typed column of a DataFrame.
 
-A row of `CONVERSIONS` is the Spark form of the row of the same name in `sources/types.py`, and agrees with it: what that
-makes of a cell of text or of a value of JSON, the expression makes of it in Catalyst, in the form in which the layout
-keeps it. What cannot be read is null, and `misread` tells it from a null that was given. Common spellings are tried
-first, since an expression in a branch that is not taken costs nothing.
+A row of `CONVERSIONS` gives what `sources/types.py` makes of the same values, in the form in which the layout keeps them:
+times and durations may be text. What cannot be read is null. Common spellings are tried first, since an expression in a
+branch that is not taken costs nothing.
 
-    "+02.50"  float  →  2.5        "1h 30min"  duration  →  5400000000        "wt:Diablo"  iri  →  "http://…#Diablo"
+    "1h 30min"  duration  →  5400000000        "wt:Diablo"  iri  →  "http://…#Diablo"
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from augury.algebra.plan import Attribute
 from augury.clock import UNITS
 from augury.engine.decoding import tagged
 from augury.errors import DataError
-from augury.sources.types import PLAIN_FLOAT, convert
+from augury.sources.types import convert
 
 Prefixes = Mapping[str, str]
 DAY = 86_400_000_000
@@ -34,8 +33,6 @@ _GREATEST = 1.7976931348623157e308
 # White space as Python has it; that of Java is less.
 _SPACE = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 _INT = r"\A[+-]?[0-9]+\z"
-_FLOAT = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
-_NAN = r"(?i)\A[+-]*nan\z"
 
 
 def stripped(text: Column) -> Column:
@@ -61,41 +58,15 @@ def first_problem(wrong: Sequence[tuple[Column, Column | str]]) -> Column:
 
 
 def int_of_text(text: Column) -> Column:
-    usual = _numeric(text, last="0") & ~F.contains(text, F.lit("."))
+    # What begins with a sign or a digit and ends with one costs a fraction of a regular expression.
+    usual = (text >= "+") & (text < ":") & F.right(text, F.lit(1)).between("0", "9") & ~F.contains(text, F.lit("."))
     other = stripped(text)
     return F.when(usual, text.try_cast("bigint")).otherwise(F.when(other.rlike(_INT), other.try_cast("bigint")))
-
-
-def float_of_text(text: Column) -> Column:
-    usual = _numeric(text, last=".") & ~F.contains(text, F.lit("x")) & ~F.contains(text, F.lit("X"))
-    other = stripped(text)
-    read = F.when(usual, text.try_cast("double")).otherwise(F.when(other.rlike(_FLOAT), other.try_cast("double")))
-    return finite(read)
-
-
-def _numeric(text: Column, last: str) -> Column:
-    """Whether a text begins like a number, with a sign, a point or a digit, and ends with a digit, or also with a point.
-
-    Of such texts Spark takes those for numbers that the language does, but for what has a point or is hexadecimal; it
-    costs a fraction of a regular expression.
-    """
-    return (text >= "+") & (text < ":") & F.right(text, F.lit(1)).between(last, "9")
 
 
 def finite(number: Column) -> Column:
     """A double that is a value of the language: -0.0 is 0.0, and what is infinite or no number is null."""
     return F.when(F.abs(number) <= F.lit(_GREATEST), number + F.lit(0.0))
-
-
-def _number_of_text(text: Column) -> Column:
-    return F.when(stripped(text).rlike(_INT), int_of_text(text).cast("string")).otherwise(
-        float_of_text(text).cast("string")
-    )
-
-
-def bool_of_text(text: Column) -> Column:
-    word = F.lower(stripped(text))
-    return F.when(word == "true", F.lit(1)).when(word == "false", F.lit(0)).cast("bigint")
 
 
 _CLOCK = r"([0-9]{2})(?::?([0-9]{2})(?::?([0-9]{2})(?:[.,]([0-9]+))?)?)?"
@@ -174,13 +145,13 @@ def duration_of_text(text: Column) -> Column:
     return F.when(text.rlike(_DURATION), total)
 
 
-def time_of_text(text: Column, calendar: bool, numbers: bool) -> Column:
-    """Text as a point of time: ISO 8601 on the calendar clock, or microseconds where `numbers` may be times; else a tick."""
+def time_of_text(text: Column, calendar: bool) -> Column:
+    """Text as a point of time: ISO 8601 or microseconds on the calendar clock, else a tick."""
     if not calendar:
         return int_of_text(text)
     digits = stripped(text).rlike(r"\A-*[0-9]+\z")
     return F.when(text.rlike(_USUAL_TIME), _usual_time(text)).otherwise(
-        F.when(digits, int_of_text(text) if numbers else None).otherwise(_unusual_time(stripped(text)))
+        F.when(digits, int_of_text(text)).otherwise(_unusual_time(stripped(text)))
     )
 
 
@@ -191,42 +162,6 @@ def iri_of_text(text: Column, prefixes: Prefixes) -> Column:
     space = F.try_element_at(literal_map(prefixes), F.substring_index(text, ":", 1))
     whole = F.concat(space, F.substr(text, F.instr(text, ":") + 1))
     return F.when(text.contains(":") & space.isNotNull(), whole).otherwise(text)
-
-
-# From JSON: a variant, and what `schema_of_variant` says of it
-
-
-def _int_of_json(value: Column, is_a: Column) -> Column:
-    number = finite(F.try_variant_get(value, "$", "double"))
-    whole = F.when(is_decimal(is_a) & (number == F.floor(number)), number.try_cast("bigint"))
-    return F.when(is_a == "BIGINT", F.try_variant_get(value, "$", "bigint")).otherwise(whole)
-
-
-def is_decimal(is_a: Column) -> Column:
-    """A number that is not whole, or was not written so. Beyond 64 bits a whole one is decimal, too, and is refused."""
-    return (is_a == "DOUBLE") | (is_a.startswith("DECIMAL") & ~is_a.rlike(r"\ADECIMAL\((19|[23][0-9]),0\)"))
-
-
-def _float_of_json(value: Column, is_a: Column) -> Column:
-    return F.when((is_a == "BIGINT") | is_decimal(is_a), finite(F.try_variant_get(value, "$", "double")))
-
-
-def _number_of_json(value: Column, is_a: Column) -> Column:
-    whole = F.when(is_a == "BIGINT", F.try_variant_get(value, "$", "bigint").cast("string"))
-    return whole.otherwise(_float_of_json(value, is_a).cast("string"))
-
-
-def _text_of_json(value: Column, is_a: Column) -> Column:
-    return F.when(is_a == "STRING", F.try_variant_get(value, "$", "string"))
-
-
-def _bool_of_json(value: Column, is_a: Column) -> Column:
-    return F.when(is_a == "BOOLEAN", F.try_variant_get(value, "$", "boolean").cast("int").cast("bigint"))
-
-
-def _timestamp_of_json(value: Column, is_a: Column) -> Column:
-    number = F.when(is_a == "BIGINT", F.try_variant_get(value, "$", "bigint"))
-    return number.otherwise(timestamp_of_text(_text_of_json(value, is_a)))
 
 
 # From typed columns
@@ -292,67 +227,31 @@ def _tagged(text: str, type: str) -> str | None:
 # The table
 
 
-def _bare(read: Callable[[Column], Column]) -> Callable[[Column, Prefixes], Column]:
-    return lambda column, prefixes: read(column)
-
-
-def _none(column: Column, *_: object) -> Column:
-    return F.lit(None).cast("string")
-
-
 @dataclass(frozen=True)
 class Conversion:
-    """A row: the kind in which the layout keeps values of the type, and how they are read.
+    """A row: the natural kinds of columns that may hold values of a type, and how such a column is read."""
 
-    `json` is None where a value may be nested: then Python reads the line. `columns` are the natural kinds of typed
-    columns that may hold such values.
-    """
-
-    type: str
-    kind: str
-    text: Callable[[Column, Prefixes], Column]
-    json: Callable[[Column, Column, Prefixes], Column] | None
     columns: tuple[str, ...]
     column: Callable[[Column, T.DataType], Column]
 
 
-def _as_string(column: Column, given: T.DataType) -> Column:
-    return column.cast("string")
+def _as(type: str) -> Callable[[Column, T.DataType], Column]:
+    return lambda column, given: column.cast(type)
 
 
 CONVERSIONS: dict[str, Conversion] = {
-    row.type: row
-    for row in (
-        Conversion("int", "int", _bare(int_of_text), lambda v, s, p: _int_of_json(v, s), ("int", "float"), _int_of_column),
-        Conversion("float", "float", _bare(float_of_text), lambda v, s, p: _float_of_json(v, s), ("float", "int"),
-                   lambda column, given: column.cast("double")),
-        Conversion("number", "json", _bare(_number_of_text), lambda v, s, p: _number_of_json(v, s), ("int", "float"),
-                   lambda column, given: column.cast("double")),
-        Conversion("string", "string", _bare(lambda text: text), lambda v, s, p: _text_of_json(v, s), ("string",), _as_string),
-        Conversion("bool", "bool", _bare(bool_of_text), lambda v, s, p: _bool_of_json(v, s), ("bool",),
-                   lambda column, given: column.cast("int").cast("bigint")),
-        Conversion("timestamp", "timestamp", _bare(timestamp_of_text), lambda v, s, p: _timestamp_of_json(v, s),
-                   ("timestamp", "string", "int"), _timestamp_of_column),
-        Conversion("duration", "duration", _bare(duration_of_text), lambda v, s, p: duration_of_text(_text_of_json(v, s)),
-                   ("duration", "string"), _duration_of_column),
-        Conversion("iri", "iri", iri_of_text, lambda v, s, p: iri_of_text(_text_of_json(v, s), p), ("string",), _as_string),
-        Conversion("term", "json", _none, None, ("json", "string"), _as_string),
-        Conversion("list", "json", _none, None, ("json", "string"), _as_string),
-        Conversion("any", "string", _bare(lambda text: text), None, (), _as_string),
-    )
-}  # fmt: skip
-
-
-def from_text(type: str, cell: Column, prefixes: Prefixes) -> Column:
-    """A cell of a table of text; an empty one is null."""
-    return F.when(cell != "", CONVERSIONS[type].text(cell, prefixes))
-
-
-def from_json(type: str, value: Column, prefixes: Prefixes) -> Column:
-    """A value of JSON as a variant, of a type whose values are not nested."""
-    read = CONVERSIONS[type].json
-    assert read is not None, type
-    return read(value, F.schema_of_variant(value), prefixes)
+    "int": Conversion(("int", "float"), _int_of_column),
+    "float": Conversion(("float", "int"), _as("double")),
+    "number": Conversion(("int", "float"), _as("double")),
+    "string": Conversion(("string",), _as("string")),
+    "bool": Conversion(("bool",), lambda column, given: column.cast("int").cast("bigint")),
+    "timestamp": Conversion(("timestamp", "string", "int"), _timestamp_of_column),
+    "duration": Conversion(("duration", "string"), _duration_of_column),
+    "iri": Conversion(("string",), _as("string")),
+    "term": Conversion(("json", "string"), _as("string")),
+    "list": Conversion(("json", "string"), _as("string")),
+    "any": Conversion((), _as("string")),
+}
 
 
 def from_column(kind: str, column: Column, given: T.DataType, prefixes: Prefixes) -> Column:
@@ -367,26 +266,3 @@ def from_column(kind: str, column: Column, given: T.DataType, prefixes: Prefixes
         case "float" | "number" if isinstance(given, T.FloatType | T.DoubleType):
             return column.cast("double")
     return CONVERSIONS[kind].column(column, given)
-
-
-def misread_text(type: str, cell: Column, value: Column) -> Column:
-    """Whether a cell says something that is no value of the type; `nan` is a null."""
-    wrong = value.isNull() & cell.isNotNull() & (cell != "")
-    return wrong & ~stripped(cell).rlike(_NAN) if type in ("float", "number") else wrong
-
-
-def misread_json(type: str, given: Column, value: Column) -> Column:
-    """Whether a variant holds something that is no value of the type; NaN is a null."""
-    wrong = value.isNull() & given.isNotNull() & ~F.is_variant_null(given)
-    number = F.when(F.schema_of_variant(given) == "DOUBLE", F.try_variant_get(given, "$", "double"))
-    return wrong & ~F.coalesce(F.isnan(number), F.lit(False))
-
-
-# Undeclared columns of text
-
-PLAIN = {"int": r"\A-?(0|[1-9][0-9]*)\z", "float": rf"\A(?=-?\.?[0-9]){PLAIN_FLOAT}\z", "bool": r"(?i)\A(true|false)\z"}
-
-
-def all_plain(kind: str, cell: Column) -> Column:
-    """Whether all cells of an undeclared column are of a kind; an aggregate."""
-    return F.coalesce(F.bool_and((cell == "") | cell.rlike(PLAIN[kind])), F.lit(True))
