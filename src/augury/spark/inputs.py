@@ -355,7 +355,7 @@ def as_time(column: Column, given: T.DataType, clock: Clock, what: str) -> Colum
         case T.TimestampType() | T.TimestampNTZType() | T.DateType() if calendar:
             return micros(column, given)
         case T.StringType():
-            return time_of_text(column, calendar)
+            return time_of_text(column, clock)
     expected = "a timestamp, a date, a number of microseconds or ISO text" if calendar else "whole numbers"
     hint = 'name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times'
     raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}", hint=hint)
