@@ -97,6 +97,7 @@ GOOD = [
     Case("attributes that are called like roles, beside lists", OWN, {"o.jsonl": '{"type": "order", "args": [5, "x", 30], "id": "o1", "time": 3}\n{"type": "order", "id": 6, "op": "revoke", "time": 4}\n{"type": "order", "args": [7, "y", 50], "id": "o2", "op": "insert", "time": 5}\n{"op": "revoke", "id": "o1"}\n'}, ("o.jsonl",)),
     Case("intervals in JSON", BARE, {"a.jsonl": '{"type": "a", "args": [1, 2], "start": 1, "end": 4}\n{"type": "a", "args": [1, 2], "time": 3}\n{"type": "a", "args": [1, 2], "start": 2, "time": 3}\n'}, ("a.jsonl",)),
     Case("an attribute that is called like the type", "event order(type: string). out(T) <- order(T).", {"o.jsonl": '{"type": "x", "time": 3}\n'}, ("order=o.jsonl",)),
+    Case("other kinds in another file", BARE, {"a.jsonl": '{"type": "a", "args": [1, 2], "time": 1}\n', "b.jsonl": '{"type": "a", "args": ["1", 2.5], "time": 2}\n', "c.csv": "x,y,time\ntrue,,3\n"}, ("a.jsonl", "b.jsonl", "a=c.csv")),
     Case("big numbers", "event a(x: int, y: float). out(X, Y) <- a(X, Y).", {"a.jsonl": '{"type": "a", "x": 9223372036854775807, "y": 0.1, "time": 1}\n{"type": "a", "x": -9223372036854775808, "y": 1e300, "time": 2}\n', "a.csv": "x,y,time\n9223372036854775807,0.30000000000000004,3\n"}, ("a.jsonl", "a=a.csv")),
 ]  # fmt: skip
 WRONG = [

@@ -34,7 +34,7 @@ from augury.spark.conversions import (
     micros,
     time_of_text,
 )
-from augury.spark.layout import Layout, declared_kind, kinds_of_all
+from augury.spark.layout import Layout, common_kind, declared_kind, kinds_of_all
 from augury.spark.spelling import looks_misspelt
 
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
@@ -329,9 +329,12 @@ def clock_of(program: Compiled, found: Iterable[Timed], asked: Kind | None) -> C
 
 
 def layout_of(plan: Plan, found: Iterable[Source], clock: Clock, exact: bool) -> Layout:
+    """Where the arguments of all types are; values of one place that sources have in several kinds are of one for all."""
     inputs: dict[Predicate, list[str | None]] = {}
     for part in (part for source in found for part in source.parts):
-        inputs[part.type] = [_plain(kind) for kind in part.kinds]
+        kinds = [_plain(kind) for kind in part.kinds]
+        pairs = zip(inputs.get(part.type, kinds), kinds, strict=True)
+        inputs[part.type] = [a if a == b else "json" if exact else common_kind(a, b) for a, b in pairs]
     if any(map(makes_windows, plan.rules)):
         inputs[INPUT] = []
     return Layout(kinds_of_all(plan, inputs, clock, exact))
