@@ -200,17 +200,22 @@ def test_what_is_left_out_is_told(augury: Augury) -> None:
             "place,level,time\nl1,3,2026-01-01\nl1,3,1\n",
             "s.csv:3: `time`: the number 1 among calendar times",
         ),
-        ("smoke=s.csv", "place,level,time\n", "has a header, but no events"),
         ("s.csv", "place,level,time\nl1,3,1\n", "has no column `type`"),
-        ("e.jsonl", "", "e.jsonl: is empty"),
         ("smok=events.jsonl", EVENTS, "unknown event type `smok`"),
         ("events.parquet", "no parquet", "is not a Parquet file"),
-        ("nothing", "", "is neither CSV, JSON lines nor Parquet"),
+        ("nothing", "", "is neither CSV, JSON lines, Parquet nor Arrow"),
     ],
 )
 def test_wrong_files(augury: Augury, name: str, text: str, message: str) -> None:
     Path(name.split("=")[-1]).write_text(text)
     failed(augury("run", "fire.aug", "--events", name, "--engine", "spark"), message)
+
+
+@pytest.mark.parametrize(("name", "text"), [("smoke=s.csv", "place,level,time\n"), ("e.jsonl", "")])
+def test_files_without_events(augury: Augury, name: str, text: str) -> None:
+    Path(name.split("=")[-1]).write_text(text)
+    done = augury("run", "fire.aug", "--events", name, "--engine", "spark")
+    assert (done.code, done.out, done.err) == (0, "", "")
 
 
 def test_options_that_need_the_order_of_the_input(augury: Augury) -> None:
