@@ -438,8 +438,7 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     frame = _events(source, use.type).join(table, where)
     frame = frame.drop(*(names[i] for i in range(len(names)) if i not in use.fresh))
     fresh = tuple(names[i] for i in use.fresh)
-    own = frozenset(part.columns) if part.own is None else part.own
-    more = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(kinds[i] for i in use.fresh)), own=own)
+    more = Part(use.alias, (*part.columns, *fresh), (*part.kinds, *(kinds[i] for i in use.fresh)))
     return replace(source, frame=frame, parts=(more,), mixed=False)
 
 

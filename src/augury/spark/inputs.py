@@ -56,22 +56,21 @@ _SQL = {
 class Part:
     """The events of one type in a DataFrame: the column and kind of each argument.
 
-    Of a mixed DataFrame, `key` is what its type column says. `own` are the attributes by name: a column of such a name
-    says nothing else of these events.
+    Of a mixed DataFrame, `key` is what its type column says.
     """
 
     type: Predicate
     columns: tuple[str, ...]
     kinds: tuple[str, ...]
     key: str = ""
-    own: frozenset[str] | None = None
 
     @property
     def says(self) -> str:
         return self.key or self.type[0]
 
     def owns(self, name: str) -> bool:
-        return name in (self.columns if self.own is None else self.own)
+        """Whether a column is an attribute, so that it says nothing else of these events."""
+        return name in self.columns
 
 
 @dataclass(frozen=True)
@@ -401,12 +400,13 @@ class _Row:
 
 def normalised(source: Source, reading: Reading, on_error: OnError | None) -> DataFrame:
     """The events of one source in the layout; without a way with wrong rows, all rows, with what is wrong with each."""
-    layout, fields, names = reading.layout, source.fields, source.names
+    layout, names = reading.layout, source.names
     row = _row(source, reading)
-    given = F.col(f"`{ROW}`") if ROW in fields else F.struct(*(F.col(f"`{c}`") for c in fields))
-    if not isinstance(fields.get(ROW), T.StringType):
-        given = F.to_json(given)
-    path = F.col(f"`{PATH}`") if PATH in fields else F.lit(None).cast("string")
+    if source.read:
+        given, path = F.col(f"`{ROW}`"), F.col(f"`{PATH}`")
+    else:
+        given = F.to_json(F.struct(*(F.col(f"`{c}`") for c in source.fields)))
+        path = F.lit(None).cast("string")
     code, end, revokes = row.code, row.end, row.revokes
     if on_error == "stop":  # the row is written out only where it is wrong
         where = F.coalesce(F.concat(F.lit(" of "), path), F.lit(""))

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.clock import Clock
 from augury.errors import DataError
-from augury.sources import FORMATS, Reader, Skipped, SourceFile
+from augury.sources import FORMATS, EventHeading, Reader, Skipped, SourceFile
 from augury.sources.csv import read as read_csv
 from augury.sources.csv import separator_of
 from augury.sources.files import headerless
@@ -143,13 +143,7 @@ class TextFiles:
         derived = {name for name, _ in plan.derived} - plan.declared.keys()
         if reader.heading is not None:
             known = reader.known.arities.keys() - derived if self.source.type is None else {self.source.type}
-            for name in sorted(known - plan.declared.keys()):
-                columns = ", ".join(f"{c}: …" for c in reader.heading.data)
-                raise DataError(
-                    f"the columns of `{name}` have no types, which a stream cannot wait for",
-                    self.source.place,
-                    f"declare `event {name}({columns}).`",
-                )
+            self._check_declared(known, reader.heading)
         kinds: dict[Predicate, tuple[str, ...]] = {}
         for name, arity in plan.event_types:
             if name in plan.declared:
@@ -162,6 +156,17 @@ class TextFiles:
         refused = {reader.key(type): _DERIVED.format(type[0]) for type in plan.event_types if type[0] in derived}
         return replace(_source(rows, table.lines), refused=refused)
 
+    def _check_declared(self, types: Iterable[str], heading: EventHeading) -> None:
+        """Refuses a stream of cells of text whose types nobody has said."""
+        name = min((type for type in types if type not in self.plan.declared), default=None)
+        if name is not None:
+            columns = ", ".join(f"{column}: …" for column in heading.data)
+            raise DataError(
+                f"the columns of `{name}` have no types, which a stream cannot wait for",
+                self.source.place,
+                f"declare `event {name}({columns}).`",
+            )
+
 
 def summarised(lines: DataFrame, reader: LineReader) -> tuple[DataFrame, Summary]:
     """What one pass tells of lines; where Spark has cut a file inside of quotes, of those of each file in one task."""
@@ -173,7 +178,7 @@ def summarised(lines: DataFrame, reader: LineReader) -> tuple[DataFrame, Summary
 
 def _source(rows: Rows, given: DataFrame) -> Source:
     parts = tuple(
-        Part(type, rows.layout.slots[type], kinds, rows.reader.key(type), frozenset())
+        Part(type, rows.layout.slots[type], kinds, rows.reader.key(type))
         for type, kinds in sorted(rows.layout.kinds.items())
     )
     return Source(given.mapInArrow(rows, rows.sql), parts, NAMES, True)
