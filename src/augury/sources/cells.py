@@ -484,10 +484,12 @@ def kind_of_text(arrays: Sequence[Any]) -> str:
     return kinds_of_text(arrays)[0]
 
 
-def kinds_of_text(arrays: Sequence[Any]) -> list[str]:
-    """The kinds that all cells of a column of text are of, given in parts."""
-    left = list(KINDS)
+def kinds_of_text(arrays: Sequence[Any], among: Iterable[str] = KINDS) -> list[str]:
+    """Of some kinds, those that all cells of a column of text are of, given in parts."""
+    left = list(among)
     for array in arrays:
+        if left == ["string"]:
+            break
         if array.null_count == len(array):
             continue
         if left[0] == "int" and _round_trip(array) is not None:
@@ -506,8 +508,6 @@ def kinds_of_text(arrays: Sequence[Any]) -> list[str]:
             pc.unique(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).drop_null().to_pylist()
         )
         left = [kind for kind in left if all(fits(cell, kind) for cell in distinct)]
-        if left == ["string"]:
-            break
     return left
 
 

@@ -31,6 +31,7 @@ from augury.sources.cells import TextCells, kinds_of_text
 from augury.sources.heading import NAMES
 from augury.sources.problems import Problem
 from augury.sources.sheet import Items, Sheet
+from augury.sources.types import KINDS
 from augury.spark.inputs import PATH, PROBLEM, ROW
 from augury.spark.layout import FAMILY, Layout, value_kind
 
@@ -234,15 +235,15 @@ class Summary:
         self.broken |= other.broken
 
 
-def summary_of(reader: LineReader, chunk: Chunk) -> Summary:
-    """What some lines tell."""
+def summary_of(reader: LineReader, chunk: Chunk, before: Summary) -> Summary:
+    """What some lines tell; of columns, which of the kinds they have that those before had."""
     history, sheet = chunk.history, chunk.sheet
     batches = {_named(type): batch for type, batch in history.batches.items()}
     return Summary(
         {name: len(batch) for name, batch in batches.items()},
         history.unknown,
         {name: [_kinds_in(column) for column in batch.columns] for name, batch in batches.items()},
-        dict(_kinds_of_columns(sheet)) if isinstance(sheet, Sheet) and reader.undeclared else {},
+        dict(_kinds_of_columns(sheet, before.columns)) if isinstance(sheet, Sheet) and reader.undeclared else {},
         all(batch.start is batch.end or (batch.start == batch.end).all() for batch in batches.values()),
         any(batch.ids is not None for batch in batches.values()),
         bool(history.revoked),
@@ -263,10 +264,10 @@ def _kinds_in(column: Column) -> list[str]:
     return [value_kind(value) for value in examples.values() if value is not None]
 
 
-def _kinds_of_columns(sheet: Sheet) -> Iterator[tuple[str, list[str]]]:
+def _kinds_of_columns(sheet: Sheet, before: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
     for name, cells in zip(sheet.names, sheet.cells, strict=True):
         if isinstance(cells, TextCells):
-            yield name, kinds_of_text([cells.array])
+            yield name, kinds_of_text([cells.array], before.get(name, KINDS))
 
 
 def summarise(reader: LineReader, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -274,7 +275,7 @@ def summarise(reader: LineReader, given: Iterator[pa.RecordBatch]) -> Iterator[p
     summary = Summary()
     for split in reader.splits(given):
         for chunk in reader.chunks(split):
-            summary.merge(summary_of(reader, chunk))
+            summary.merge(summary_of(reader, chunk, summary))
         summary.broken |= reader.form == "csv" and split.broken
     yield pa.record_batch({"summary": pa.array([json.dumps(vars(summary))])})
 
