@@ -43,7 +43,7 @@ _SHORT = {
         "test_the_same_events[intervals]", "test_the_same_events[unknown types]", "test_the_same_events[by name]",
         "test_the_same_events[another number", "test_the_same_words[bytes]", "test_the_same_words[broken]",
         "test_the_same_words[nested, declared]", "test_the_same_words[strict]", "test_the_same_words[arguments that",
-        "test_files_that_are_wrong_as_a_whole[another",
+        "test_files_that_are_wrong_as_a_whole[another", "test_files_that_are_read_in_parts[line breaks]",
     ),
     "test_pushdown.py": ("test_examples", "test_nothing_that_matters_is_dropped[0-logical]", "test_contiguity_needs_every_event"),
     "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_are_joined[in one branch]", "test_an_event_that_many_facts_speak_of_is_revoked", "test_what_decides_a_match_is_sent_all_the_same[negated]"),

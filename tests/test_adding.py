@@ -93,7 +93,8 @@ class Functions:
 def test_a_scalar_function_before_the_shuffle_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     pushdown = pytest.importorskip("augury.spark.pushdown")
     monkeypatch.setitem(FUNCTIONS, "twice", TWICE)
-    monkeypatch.setattr(pushdown, "F", Functions())
+    for module in ("pushdown", "relation"):
+        monkeypatch.setattr(f"augury.spark.{module}.F", Functions())
     plan = augury.compile(WINDY).plan
     columns = [(Written("place"), "string"), (Written("speed"), "float")]
     start, end = Written("start"), Written("end")

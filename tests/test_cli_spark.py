@@ -211,11 +211,11 @@ def test_wrong_files(augury: Augury, name: str, text: str, message: str) -> None
     failed(augury("run", "fire.aug", "--events", name, "--engine", "spark"), message)
 
 
-def test_empty_files_are_a_history_without_events(augury: Augury) -> None:
-    Path("s.csv").write_text("place,level,time\n")
-    Path("e.jsonl").write_text("")
-    done = augury("run", "fire.aug", "--events", "smoke=s.csv", "--events", "e.jsonl", "--engine", "spark")
-    assert (done.code, done.out) == (0, "")
+@pytest.mark.parametrize(("name", "text"), [("smoke=s.csv", "place,level,time\n"), ("e.jsonl", "")])
+def test_files_without_events(augury: Augury, name: str, text: str) -> None:
+    Path(name.split("=")[-1]).write_text(text)
+    done = augury("run", "fire.aug", "--events", name, "--engine", "spark")
+    assert (done.code, done.out, done.err) == (0, "", "")
 
 
 def test_options_that_need_the_order_of_the_input(augury: Augury) -> None:

@@ -33,6 +33,7 @@ from augury.model import Event, HistoryItem, Iri, Revocation, Term
 from augury.program import Program
 from augury.sources import Reader, SourceFile, csv, jsonl, read_history
 from augury.sources import sheet as sheets_of_sources
+from augury.sources.cells import kind_of_text
 from augury.sources.objects import Irregular
 from augury.sources.types import kind_of
 from augury.testing import Case, compare_answers
@@ -677,3 +678,10 @@ def test_an_empty_file_is_an_empty_history(ending: str, packed: str, tmp_path: P
         path.write_bytes(data)
         for type in (None, "a"):
             assert len(augury.run("e(X) <- a(X).", augury.read(path, type=type))) == 0
+
+
+def test_the_kind_of_a_column_is_that_of_all_its_parts() -> None:
+    """A large file comes in parts: integers in one and booleans in another are text."""
+    for first, second in (("1", "true"), ("1.5", "true"), ("", "true"), ("1", "1.5")):
+        parts = [pa.array([cell or None], pa.string()) for cell in (first, second)]
+        assert kind_of_text(parts) == kind_of([first, second]), (first, second)

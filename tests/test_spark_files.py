@@ -6,7 +6,7 @@ import bz2
 import gzip
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,8 @@ GOOD = [
     Case("a column that is an attribute", OWN, {"o.csv": "id,op,time\n5,revoke,3\n"}, ("order=o.csv",)),
     Case("attributes that are called like roles, beside lists", OWN, {"o.jsonl": '{"type": "order", "args": [5, "x", 30], "id": "o1", "time": 3}\n{"type": "order", "id": 6, "op": "revoke", "time": 4}\n{"type": "order", "args": [7, "y", 50], "id": "o2", "op": "insert", "time": 5}\n{"op": "revoke", "id": "o1"}\n'}, ("o.jsonl",)),
     Case("intervals in JSON", BARE, {"a.jsonl": '{"type": "a", "args": [1, 2], "start": 1, "end": 4}\n{"type": "a", "args": [1, 2], "time": 3}\n{"type": "a", "args": [1, 2], "start": 2, "time": 3}\n'}, ("a.jsonl",)),
+    Case("an attribute that is called like the type", "event order(type: string). out(T) <- order(T).", {"o.jsonl": '{"type": "x", "time": 3}\n'}, ("order=o.jsonl",)),
+    Case("other kinds in another file", BARE, {"a.jsonl": '{"type": "a", "args": [1, 2], "time": 1}\n', "b.jsonl": '{"type": "a", "args": ["1", 2.5], "time": 2}\n', "c.csv": "x,y,time\ntrue,,3\n"}, ("a.jsonl", "b.jsonl", "a=c.csv")),
     Case("big numbers", "event a(x: int, y: float). out(X, Y) <- a(X, Y).", {"a.jsonl": '{"type": "a", "x": 9223372036854775807, "y": 0.1, "time": 1}\n{"type": "a", "x": -9223372036854775808, "y": 1e300, "time": 2}\n', "a.csv": "x,y,time\n9223372036854775807,0.30000000000000004,3\n"}, ("a.jsonl", "a=a.csv")),
 ]  # fmt: skip
 WRONG = [
@@ -221,3 +223,45 @@ def test_the_same_words(plain: SparkSession, tmp_path: Path, monkeypatch: pytest
     assert here[0] == "error", here
     assert on_spark(plain, case, sources, "stop") == here
     assert on_spark(plain, case, sources, "skip") == embedded(case, sources, "skip")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [c for c in (*GOOD, *WRONG) if c.name in ("typed", "by name", "value", "a number for text")],
+    ids=lambda case: case.name,
+)
+def test_files_elsewhere(plain: SparkSession, tmp_path: Path, case: Case) -> None:
+    """Spark alone reads a file by its URL. What is wrong with a row is said with the row."""
+    here = written(case, tmp_path)
+    there = [replace(source, path=(tmp_path / source.path).as_uri()) for source in here]
+    found = on_spark(plain, case, there, "stop")
+    if found[0] != "error":
+        assert found == embedded(case, [replace(source, path=str(tmp_path / source.path)) for source in here], "stop")
+    elif case.name == "value":
+        assert found[1] == f"{there[0].path.replace('///', '/')}: `level` is declared as int, but is 'high' in b,high,2"
+    else:
+        assert found[1].endswith(
+            """is declared as string, but is 5 in {"type": "smoke", "place": 5, "level": 1, "time": 1}"""
+        )
+
+
+PARTS = [
+    Case("table", SMOKE, {"in/a.csv": "type,place,level,time\r\n" + "".join(f"smoke,p{i},{i},{i}\r\n" for i in range(50)), "in/b.csv": "time,type,place,level\n60,smoke,b,1\n"}, ("in",)),
+    Case("line breaks", SMOKE, {"in/a.csv": "place,level,time\n" + "".join(f'"p\n{i},\r\n",{i},{i}\n' for i in range(50)), "in/b.csv": "place,level,time\nb,2,60\n"}, ("smoke=in",)),
+    Case("objects", BARE, {"a.jsonl": "".join(f'{{"type": "a", "args": [{i}, "{i}"], "time": {i}}}\n' for i in range(50))}, ("a.jsonl",)),
+    Case("undeclared", BARE, {"a.csv": "x,y,time\n" + "".join(f"{i},{'true' if i > 40 else i},{i}\n" for i in range(50))}, ("a=a.csv",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PARTS, ids=lambda case: case.name)
+def test_files_that_are_read_in_parts(
+    plain: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    """A task has the lines of some bytes of a file; where these may be inside quotes, one has all lines of a file."""
+    monkeypatch.chdir(tmp_path)
+    sources = written(case, tmp_path)
+    plain.conf.set("spark.sql.files.maxPartitionBytes", "100")
+    try:
+        assert on_spark(plain, case, sources, "stop") == embedded(case, sources, "stop")
+    finally:
+        plain.conf.unset("spark.sql.files.maxPartitionBytes")

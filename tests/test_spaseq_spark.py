@@ -14,8 +14,12 @@ pytest.importorskip("pyoxigraph")
 from pyspark.sql import DataFrame, SparkSession
 
 import augury
+from augury.errors import DataError
 from augury.model import Event
+from augury.settings import Settings, Task
+from augury.sources import SourceFile
 from augury.spark import detect, detect_stream
+from augury.spark.job import SparkJob
 from tests.spark_session import SPARK
 from tests.spark_session import spark_fixture as spark_fixture
 
@@ -125,3 +129,19 @@ def test_absent_at_the_end(spark: SparkSession, tmp_path: Path) -> None:
     given.append(("http://e/t", 50, "<http://e/y> <http://e/price> 1 ."))
     stream = detect_stream(program, streamed(spark, tmp_path / "events", given), clock="logical", lateness="5s")
     assert stays(heard(stream["stays"], "stays")) == {("http://e/z", 3, 7, 7), ("http://e/x", 9, 8, 8)}
+
+
+def test_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Graph events are lines of JSON, and what is wrong with one is named."""
+    path = tmp_path / "events.jsonl"
+    given = [{"stream": stream, "time": time, "graph": graph} for stream, time, graph in rows()]
+    for wrong in (None, {"stream": "http://e/s", "time": 4, "graph": 5}):
+        path.write_text("".join(json.dumps(one) + "\n" for one in [*given, *([wrong] if wrong else [])]))
+        program = compiled()
+        task = Task(program, (SourceFile(str(path)),), settings=Settings(on_error="stop"))
+        if wrong is None:
+            events = SparkJob(spark, task).evaluate().events
+            assert {short(*e.args, e.start, e.end) for e in events} == EXPECTED
+        else:
+            with pytest.raises(DataError, match=r"events.jsonl:7: the graph of a graph event is text, not 5"):
+                SparkJob(spark, task).evaluate()

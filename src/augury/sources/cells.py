@@ -481,9 +481,19 @@ def text_column(cells: Any, kind: str) -> Column:
 
 def kind_of_text(arrays: Sequence[Any]) -> str:
     """The kind of a column of text, given in parts: the first one that all its cells are of."""
-    left = list(KINDS)
+    return kinds_of_text(arrays)[0]
+
+
+def kinds_of_text(arrays: Sequence[Any], among: Iterable[str] = KINDS) -> list[str]:
+    """Of some kinds, those that all cells of a column of text are of, given in parts."""
+    left = list(among)
     for array in arrays:
+        if left == ["string"]:
+            break
+        if array.null_count == len(array):
+            continue
         if left[0] == "int" and _round_trip(array) is not None:
+            left = [kind for kind in left if kind != "bool"]
             continue
         if (
             left[0] in ("int", "float")
@@ -491,15 +501,14 @@ def kind_of_text(arrays: Sequence[Any]) -> str:
             and not pc.any(pc.equal(array, "-")).as_py()
             and not _has_bare(array)
         ):
-            left = [k for k in left if k != "int" or _all_plain(array, r"^-?(0|[1-9][0-9]*)$")]
+            whole = _all_plain(array, r"^-?(0|[1-9][0-9]*)$")
+            left = [kind for kind in left if kind != "bool" and (kind != "int" or whole)]
             continue
         distinct = (
             pc.unique(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).drop_null().to_pylist()
         )
         left = [kind for kind in left if all(fits(cell, kind) for cell in distinct)]
-        if left == ["string"]:
-            break
-    return left[0]
+    return left
 
 
 def _has_bare(array: Any) -> bool:

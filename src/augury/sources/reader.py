@@ -487,6 +487,13 @@ def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
     return said
 
 
+def first_of(part: Sheet | Items, names: Names, type: str | None) -> object:
+    """The first time of a part, as `first_time` has it."""
+    if isinstance(part, Items):
+        return first_time(part.objects, names)
+    return _first_of_sheet(part, EventHeading(part.names, names, type))
+
+
 def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
     names = heading.names
     columns = [sheet[n] for n in (names.time, names.end, names.start) if n in sheet.names]

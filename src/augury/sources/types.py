@@ -3,7 +3,7 @@
     "2h"  duration  →  Duration(7200000000)          "wt:Diablo"  iri  →  the IRI, where `wt` is a prefix of the program
 
 A row has the form for values of Python and JSON (`value`) and the one for cells of text (`text`); `arrays` are the kinds
-of arrays whose elements are values of the type as they stand. `spark/conversions.py` has the form for Spark.
+of arrays whose elements are values of the type as they stand.
 """
 
 from __future__ import annotations

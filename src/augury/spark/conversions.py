@@ -1,11 +1,9 @@
-"""How Spark reads a value of each type of the language: from text, from JSON, and from a typed column.
+"""How Spark reads a value of each type of the language from a typed column of a DataFrame.
 
-A row of `CONVERSIONS` is the Spark form of the row of the same name in `sources/types.py`, and agrees with it: what that
-makes of a cell of text or of a value of JSON, the expression makes of it in Catalyst, in the form in which the layout
-keeps it. What cannot be read is null, and `misread` tells it from a null that was given. Common spellings are tried
-first, since an expression in a branch that is not taken costs nothing.
+Values come in the form in which the layout keeps them, and what cannot be read is null. Times, durations and nested values
+may be text, which Python reads as it does elsewhere (`sources/types.py`).
 
-    "+02.50"  float  →  2.5        "1h 30min"  duration  →  5400000000        "wt:Diablo"  iri  →  "http://…#Diablo"
+    "1h 30min"  duration  →  5400000000        "wt:Diablo"  iri  →  "http://…#Diablo"
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,25 +21,16 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.functions import arrow_udf
 
 from augury.algebra.plan import Attribute
-from augury.clock import UNITS
+from augury.clock import Clock, Duration, Timestamp
 from augury.engine.decoding import tagged
 from augury.errors import DataError
-from augury.sources.types import PLAIN_FLOAT, convert
+from augury.sources.cells import MISSING, read_time, text_times
+from augury.sources.types import convert, from_text
 
 Prefixes = Mapping[str, str]
 DAY = 86_400_000_000
 WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _GREATEST = 1.7976931348623157e308
-# White space as Python has it; that of Java is less.
-_SPACE = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-_INT = r"\A[+-]?[0-9]+\z"
-_FLOAT = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
-_NAN = r"(?i)\A[+-]*nan\z"
-
-
-def stripped(text: Column) -> Column:
-    """Text without white space around it."""
-    return F.regexp_replace(text, rf"\A{_SPACE}+|{_SPACE}+\z", "")
 
 
 def literal_map(table: Mapping[str, Any]) -> Column:
@@ -57,131 +47,67 @@ def first_problem(wrong: Sequence[tuple[Column, Column | str]]) -> Column:
     return found
 
 
-# From text
-
-
-def int_of_text(text: Column) -> Column:
-    usual = _numeric(text, last="0") & ~F.contains(text, F.lit("."))
-    other = stripped(text)
-    return F.when(usual, text.try_cast("bigint")).otherwise(F.when(other.rlike(_INT), other.try_cast("bigint")))
-
-
-def float_of_text(text: Column) -> Column:
-    usual = _numeric(text, last=".") & ~F.contains(text, F.lit("x")) & ~F.contains(text, F.lit("X"))
-    other = stripped(text)
-    read = F.when(usual, text.try_cast("double")).otherwise(F.when(other.rlike(_FLOAT), other.try_cast("double")))
-    return finite(read)
-
-
-def _numeric(text: Column, last: str) -> Column:
-    """Whether a text begins like a number, with a sign, a point or a digit, and ends with a digit, or also with a point.
-
-    Of such texts Spark takes those for numbers that the language does, but for what has a point or is hexadecimal; it
-    costs a fraction of a regular expression.
-    """
-    return (text >= "+") & (text < ":") & F.right(text, F.lit(1)).between(last, "9")
-
-
 def finite(number: Column) -> Column:
     """A double that is a value of the language: -0.0 is 0.0, and what is infinite or no number is null."""
     return F.when(F.abs(number) <= F.lit(_GREATEST), number + F.lit(0.0))
 
 
-def _number_of_text(text: Column) -> Column:
-    return F.when(stripped(text).rlike(_INT), int_of_text(text).cast("string")).otherwise(
-        float_of_text(text).cast("string")
+# From text, which Python reads
+
+
+def time_of_text(text: Column, clock: Clock) -> Column:
+    """Text as points of time; null where it is none."""
+    return _read("bigint", text, partial(_times, clock=clock))
+
+
+def value_of_text(text: Column, type: str) -> Column:
+    """Text as values of a type, in the form in which the layout keeps them; null where it is none. Nested ones are JSON."""
+    if type == "timestamp":
+        return _read("bigint", text, partial(_times, clock=Clock("timestamp"), attribute=Attribute("", type)))
+    return _read("bigint" if type == "duration" else "string", text, partial(_values, attribute=Attribute("", type)))
+
+
+def _read(sql: str, text: Column, read: Callable[[pa.Array], pa.Array]) -> Column:
+    @arrow_udf(sql)  # type: ignore[call-overload, untyped-decorator]
+    def texts(given: pa.Array) -> pa.Array:
+        return read(given)
+
+    return texts(text)  # type: ignore[no-any-return]
+
+
+def _times(texts: pa.Array, clock: Clock, attribute: Attribute | None = None) -> pa.Array:
+    found = text_times(texts, clock)
+    if found is not None:
+        return pa.array(found, mask=found == MISSING)
+    read = partial(read_time, clock=clock) if attribute is None else partial(_value, attribute=attribute)
+    return _each(texts, read, pa.int64())
+
+
+def _values(texts: pa.Array, attribute: Attribute) -> pa.Array:
+    return _each(
+        texts, partial(_value, attribute=attribute), pa.int64() if attribute.type == "duration" else pa.string()
     )
 
 
-def bool_of_text(text: Column) -> Column:
-    word = F.lower(stripped(text))
-    return F.when(word == "true", F.lit(1)).when(word == "false", F.lit(0)).cast("bigint")
+def _each(texts: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
+    """What is read of each different text; null where it raises."""
+
+    def value(text: str) -> Any:
+        try:
+            return read(text)
+        except (DataError, ValueError, RecursionError):
+            return None
+
+    encoded = texts.dictionary_encode()
+    return pa.array(map(value, encoded.dictionary.to_pylist()), kind).take(encoded.indices)
 
 
-_CLOCK = r"([0-9]{2})(?::?([0-9]{2})(?::?([0-9]{2})(?:[.,]([0-9]+))?)?)?"
-_ZONE = r"(?: ?([+-])" + _CLOCK + r"|Z)?"
-_DATE = r"(?:(?!0000)([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})|([0-9]{4})(-?)W([0-9]{2})(?:\6([1-7]))?)"
-_ISO = rf"\A{_DATE}(?:(?s:.){_CLOCK}{_ZONE})?\z"
-_COLONS = r":[0-9]{2}[0-9]|[0-9]{4}:"  # a time is written with colons throughout, or without
-_USUAL_TIME = r"\A(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?\z"
-
-
-def timestamp_of_text(text: Column) -> Column:
-    """ISO 8601, as far as Python reads it; a time without a zone is UTC. Microseconds since the epoch.
-
-    Of what `datetime.fromisoformat` takes, a fraction of an hour or a minute (`10:00.5`) is not supported.
-    """
-    return F.when(text.rlike(_USUAL_TIME), _usual_time(text)).otherwise(_unusual_time(stripped(text)))
-
-
-def _usual_time(text: Column) -> Column:
-    whole = F.when(text.endswith("Z"), text).otherwise(F.concat(text, F.lit("Z")))
-    return F.unix_micros(whole.try_cast("timestamp"))
-
-
-def _unusual_time(text: Column) -> Column:
-    def group(number: int) -> Column:
-        return F.regexp_extract(text, _ISO, number)
-
-    def number(at: int) -> Column:
-        return F.coalesce(group(at).try_cast("bigint"), F.lit(0).cast("bigint"))
-
-    def micros(first: int) -> Column:
-        fraction = F.substring(F.rpad(group(first + 3), 6, "0"), 1, 6).try_cast("bigint")
-        seconds = number(first) * F.lit(3600) + number(first + 1) * F.lit(60) + number(first + 2)
-        return seconds * F.lit(1_000_000) + F.coalesce(fraction, F.lit(0).cast("bigint"))
-
-    calendar = F.concat_ws("-", group(1), group(3), group(4)).try_cast("date")
-    first_monday = F.date_trunc("week", F.concat(group(5), F.lit("-01-04")).try_cast("timestamp_ntz")).cast("date")
-    week = F.coalesce(group(8).try_cast("int"), F.lit(1)) - 1 + (number(7).cast("int") - 1) * 7
-    weekly = F.date_add(first_monday, week)
-    in_year = (number(7) >= 1) & (F.weekofyear(weekly) == number(7))
-    day = F.when(group(1) != "", calendar).when(in_year & (group(5) != "0000"), weekly)
-    inside = (number(9) < 24) & (number(10) < 60) & (number(11) < 60)
-    offset = micros(14) * F.when(group(13) == "-", F.lit(-1)).otherwise(F.lit(1))
-    clocks = F.regexp_replace(text, rf"\A{_DATE}(?s:.)?", "")
-    straight = ~F.regexp_extract(clocks, r"\A[0-9:]*", 0).rlike(_COLONS) & ~F.regexp_extract(
-        clocks, r"[+-]([0-9:]*)", 1
-    ).rlike(_COLONS)
-    sound = text.rlike(_ISO) & inside & (F.abs(offset) < F.lit(DAY)) & straight
-    return F.when(sound, F.unix_date(day).cast("bigint") * F.lit(DAY) + micros(9) - offset)
-
-
-_PART = rf"([0-9]+)(?:\.([0-9]+))?{_SPACE}*([A-Za-z]+)"
-_DURATION = rf"\A(?:{_SPACE}*[0-9]+(?:\.[0-9]+)?{_SPACE}*[A-Za-z]+)+{_SPACE}*\z"
-_DIGITS = 13  # of a fraction: no unit has more powers of two or of five, so that more are no whole microseconds
-
-
-def duration_of_text(text: Column) -> Column:
-    """Numbers with units, such as `1h 30min`; microseconds."""
-    units = F.create_map(*(x for name, us in UNITS.items() for x in (F.lit(name), F.lit(us).cast("decimal(12,0)"))))
-
-    def micros(part: Column) -> Column:
-        unit = F.try_element_at(units, F.lower(part["unit"]))
-        fraction = F.rtrim(part["fraction"], F.lit("0"))
-        power = F.rpad(F.lit("1"), F.length(fraction) + 1, F.lit("0")).try_cast(f"decimal({_DIGITS + 1},0)")
-        scaled = F.when(fraction == "", F.lit(0)).otherwise(fraction.try_cast(f"decimal({_DIGITS},0)")) * unit
-        more = F.when((F.length(fraction) <= _DIGITS) & (scaled % power == 0), (scaled / power).try_cast("bigint"))
-        return F.try_add(F.try_multiply(part["whole"].try_cast("decimal(20,0)"), unit).try_cast("bigint"), more)
-
-    parts = F.arrays_zip(
-        *(
-            F.regexp_extract_all(text, F.lit(_PART), F.lit(n)).alias(name)
-            for n, name in ((1, "whole"), (2, "fraction"), (3, "unit"))
-        )
-    )
-    total = F.aggregate(F.transform(parts, micros), F.lit(0).cast("bigint"), lambda sum, one: F.try_add(sum, one))
-    return F.when(text.rlike(_DURATION), total)
-
-
-def time_of_text(text: Column, calendar: bool, numbers: bool) -> Column:
-    """Text as a point of time: ISO 8601 on the calendar clock, or microseconds where `numbers` may be times; else a tick."""
-    if not calendar:
-        return int_of_text(text)
-    digits = stripped(text).rlike(r"\A-*[0-9]+\z")
-    return F.when(text.rlike(_USUAL_TIME), _usual_time(text)).otherwise(
-        F.when(digits, int_of_text(text) if numbers else None).otherwise(_unusual_time(stripped(text)))
-    )
+def _value(text: str, attribute: Attribute) -> Any:
+    if attribute.type in ("term", "list"):
+        found = convert(json.loads(text), attribute, {})
+        return None if found is None else tagged(found)
+    moment = from_text(text, attribute, {})
+    return moment.us if isinstance(moment, Timestamp | Duration) else None
 
 
 def iri_of_text(text: Column, prefixes: Prefixes) -> Column:
@@ -191,42 +117,6 @@ def iri_of_text(text: Column, prefixes: Prefixes) -> Column:
     space = F.try_element_at(literal_map(prefixes), F.substring_index(text, ":", 1))
     whole = F.concat(space, F.substr(text, F.instr(text, ":") + 1))
     return F.when(text.contains(":") & space.isNotNull(), whole).otherwise(text)
-
-
-# From JSON: a variant, and what `schema_of_variant` says of it
-
-
-def _int_of_json(value: Column, is_a: Column) -> Column:
-    number = finite(F.try_variant_get(value, "$", "double"))
-    whole = F.when(is_decimal(is_a) & (number == F.floor(number)), number.try_cast("bigint"))
-    return F.when(is_a == "BIGINT", F.try_variant_get(value, "$", "bigint")).otherwise(whole)
-
-
-def is_decimal(is_a: Column) -> Column:
-    """A number that is not whole, or was not written so. Beyond 64 bits a whole one is decimal, too, and is refused."""
-    return (is_a == "DOUBLE") | (is_a.startswith("DECIMAL") & ~is_a.rlike(r"\ADECIMAL\((19|[23][0-9]),0\)"))
-
-
-def _float_of_json(value: Column, is_a: Column) -> Column:
-    return F.when((is_a == "BIGINT") | is_decimal(is_a), finite(F.try_variant_get(value, "$", "double")))
-
-
-def _number_of_json(value: Column, is_a: Column) -> Column:
-    whole = F.when(is_a == "BIGINT", F.try_variant_get(value, "$", "bigint").cast("string"))
-    return whole.otherwise(_float_of_json(value, is_a).cast("string"))
-
-
-def _text_of_json(value: Column, is_a: Column) -> Column:
-    return F.when(is_a == "STRING", F.try_variant_get(value, "$", "string"))
-
-
-def _bool_of_json(value: Column, is_a: Column) -> Column:
-    return F.when(is_a == "BOOLEAN", F.try_variant_get(value, "$", "boolean").cast("int").cast("bigint"))
-
-
-def _timestamp_of_json(value: Column, is_a: Column) -> Column:
-    number = F.when(is_a == "BIGINT", F.try_variant_get(value, "$", "bigint"))
-    return number.otherwise(timestamp_of_text(_text_of_json(value, is_a)))
 
 
 # From typed columns
@@ -250,13 +140,13 @@ def _int_of_column(column: Column, given: T.DataType) -> Column:
 
 def _timestamp_of_column(column: Column, given: T.DataType) -> Column:
     if isinstance(given, T.StringType):
-        return timestamp_of_text(column)
+        return value_of_text(column, "timestamp")
     return column.cast("bigint") if isinstance(given, WHOLE) else micros(column, given)
 
 
 def _duration_of_column(column: Column, given: T.DataType) -> Column:
     if isinstance(given, T.StringType):
-        return duration_of_text(column)
+        return value_of_text(column, "duration")
     if isinstance(given, T.LongType):
         return column
     hours, minutes, seconds = (F.extract(F.lit(part), column) for part in ("HOUR", "MINUTE", "SECOND"))
@@ -266,99 +156,40 @@ def _duration_of_column(column: Column, given: T.DataType) -> Column:
     return (F.extract(F.lit("DAY"), column) * F.lit(DAY)).cast("bigint") + inside
 
 
-# Nested values
-
-
-def nested(text: Column, type: str) -> Column:
-    """JSON text of nested values as the layout keeps them; empty where it is no value of the type. Python reads it."""
-
-    @arrow_udf("string")  # type: ignore[call-overload, untyped-decorator]
-    def read(texts: pa.Array) -> pa.Array:
-        encoded = texts.dictionary_encode()
-        found = [_tagged(one, type) for one in encoded.dictionary.to_pylist()]
-        return pa.array(found, pa.string()).take(encoded.indices)
-
-    return read(text)  # type: ignore[no-any-return]
-
-
-def _tagged(text: str, type: str) -> str | None:
-    try:
-        found = convert(json.loads(text), Attribute("", type), {})
-    except (ValueError, DataError, RecursionError):
-        return ""
-    return None if found is None else tagged(found)
-
-
 # The table
-
-
-def _bare(read: Callable[[Column], Column]) -> Callable[[Column, Prefixes], Column]:
-    return lambda column, prefixes: read(column)
-
-
-def _none(column: Column, *_: object) -> Column:
-    return F.lit(None).cast("string")
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """A row: the kind in which the layout keeps values of the type, and how they are read.
+    """A row: the natural kinds of columns that may hold values of a type, and how such a column is read."""
 
-    `json` is None where a value may be nested: then Python reads the line. `columns` are the natural kinds of typed
-    columns that may hold such values.
-    """
-
-    type: str
-    kind: str
-    text: Callable[[Column, Prefixes], Column]
-    json: Callable[[Column, Column, Prefixes], Column] | None
     columns: tuple[str, ...]
     column: Callable[[Column, T.DataType], Column]
 
 
-def _as_string(column: Column, given: T.DataType) -> Column:
-    return column.cast("string")
+def _as(type: str) -> Callable[[Column, T.DataType], Column]:
+    return lambda column, given: column.cast(type)
 
 
 CONVERSIONS: dict[str, Conversion] = {
-    row.type: row
-    for row in (
-        Conversion("int", "int", _bare(int_of_text), lambda v, s, p: _int_of_json(v, s), ("int", "float"), _int_of_column),
-        Conversion("float", "float", _bare(float_of_text), lambda v, s, p: _float_of_json(v, s), ("float", "int"),
-                   lambda column, given: column.cast("double")),
-        Conversion("number", "json", _bare(_number_of_text), lambda v, s, p: _number_of_json(v, s), ("int", "float"),
-                   lambda column, given: column.cast("double")),
-        Conversion("string", "string", _bare(lambda text: text), lambda v, s, p: _text_of_json(v, s), ("string",), _as_string),
-        Conversion("bool", "bool", _bare(bool_of_text), lambda v, s, p: _bool_of_json(v, s), ("bool",),
-                   lambda column, given: column.cast("int").cast("bigint")),
-        Conversion("timestamp", "timestamp", _bare(timestamp_of_text), lambda v, s, p: _timestamp_of_json(v, s),
-                   ("timestamp", "string", "int"), _timestamp_of_column),
-        Conversion("duration", "duration", _bare(duration_of_text), lambda v, s, p: duration_of_text(_text_of_json(v, s)),
-                   ("duration", "string"), _duration_of_column),
-        Conversion("iri", "iri", iri_of_text, lambda v, s, p: iri_of_text(_text_of_json(v, s), p), ("string",), _as_string),
-        Conversion("term", "json", _none, None, ("json", "string"), _as_string),
-        Conversion("list", "json", _none, None, ("json", "string"), _as_string),
-        Conversion("any", "string", _bare(lambda text: text), None, (), _as_string),
-    )
-}  # fmt: skip
-
-
-def from_text(type: str, cell: Column, prefixes: Prefixes) -> Column:
-    """A cell of a table of text; an empty one is null."""
-    return F.when(cell != "", CONVERSIONS[type].text(cell, prefixes))
-
-
-def from_json(type: str, value: Column, prefixes: Prefixes) -> Column:
-    """A value of JSON as a variant, of a type whose values are not nested."""
-    read = CONVERSIONS[type].json
-    assert read is not None, type
-    return read(value, F.schema_of_variant(value), prefixes)
+    "int": Conversion(("int", "float"), _int_of_column),
+    "float": Conversion(("float", "int"), _as("double")),
+    "number": Conversion(("int", "float"), _as("double")),
+    "string": Conversion(("string",), _as("string")),
+    "bool": Conversion(("bool",), lambda column, given: column.cast("int").cast("bigint")),
+    "timestamp": Conversion(("timestamp", "string", "int"), _timestamp_of_column),
+    "duration": Conversion(("duration", "string"), _duration_of_column),
+    "iri": Conversion(("string",), _as("string")),
+    "term": Conversion(("json", "string"), _as("string")),
+    "list": Conversion(("json", "string"), _as("string")),
+    "any": Conversion((), _as("string")),
+}
 
 
 def from_column(kind: str, column: Column, given: T.DataType, prefixes: Prefixes) -> Column:
     """A typed column as the layout keeps values of a kind."""
     if kind.startswith("nested:"):
-        return F.nullif(nested(column, kind.removeprefix("nested:")), F.lit(""))
+        return value_of_text(column, kind.removeprefix("nested:"))
     match kind:
         case "json":
             return F.to_json(column) if isinstance(given, T.ArrayType) else column.cast("string")
@@ -367,26 +198,3 @@ def from_column(kind: str, column: Column, given: T.DataType, prefixes: Prefixes
         case "float" | "number" if isinstance(given, T.FloatType | T.DoubleType):
             return column.cast("double")
     return CONVERSIONS[kind].column(column, given)
-
-
-def misread_text(type: str, cell: Column, value: Column) -> Column:
-    """Whether a cell says something that is no value of the type; `nan` is a null."""
-    wrong = value.isNull() & cell.isNotNull() & (cell != "")
-    return wrong & ~stripped(cell).rlike(_NAN) if type in ("float", "number") else wrong
-
-
-def misread_json(type: str, given: Column, value: Column) -> Column:
-    """Whether a variant holds something that is no value of the type; NaN is a null."""
-    wrong = value.isNull() & given.isNotNull() & ~F.is_variant_null(given)
-    number = F.when(F.schema_of_variant(given) == "DOUBLE", F.try_variant_get(given, "$", "double"))
-    return wrong & ~F.coalesce(F.isnan(number), F.lit(False))
-
-
-# Undeclared columns of text
-
-PLAIN = {"int": r"\A-?(0|[1-9][0-9]*)\z", "float": rf"\A(?=-?\.?[0-9]){PLAIN_FLOAT}\z", "bool": r"(?i)\A(true|false)\z"}
-
-
-def all_plain(kind: str, cell: Column) -> Column:
-    """Whether all cells of an undeclared column are of a kind; an aggregate."""
-    return F.coalesce(F.bool_and((cell == "") | cell.rlike(PLAIN[kind])), F.lit(True))

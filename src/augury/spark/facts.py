@@ -420,8 +420,7 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     made = [_as_event(*answers[v], kinds[v]).alias(name) for v, name in names.items()]
     frame = events.join(table, all_of(same(*asks[v], *answers[v]) for v in asks))
     frame = frame.select(*(f"`{c}`" for c in events.columns), *made)
-    own = frozenset(part.columns) if part.own is None else part.own
-    more = Part(use.alias, (*part.columns, *names.values()), (*part.kinds, *kinds.values()), own=own)
+    more = Part(use.alias, (*part.columns, *names.values()), (*part.kinds, *kinds.values()))
     return replace(source, frame=frame, parts=(more,), mixed=False)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,17 +15,19 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from augury.algebra.plan import Plan
+from augury.clock import Clock
 from augury.errors import DataError
 from augury.settings import Task
 from augury.sources.files import FORMATS, SourceFile, is_data
-from augury.sources.heading import EventHeading, declares_type
+from augury.sources.heading import EventHeading
 from augury.sources.reader import EventTypes
-from augury.spark import csv, jsonl
 from augury.spark.failures import first_line
-from augury.spark.inputs import Part, Source, sources
+from augury.spark.inputs import Part, Source, clock_of, sources
 from augury.spark.layout import declared_kind, sql_type
+from augury.spark.line_reader import Header
+from augury.spark.text_files import Table, TextFiles, first_time, head_of, header_of, lines
 
-_SAMPLE = 100  # lines that tell what a file looks like
+_SAMPLE = 100  # lines of a file elsewhere that tell what it looks like
 _NO_FILE = "start once the first file is there, or use JSON lines"
 
 
@@ -44,11 +47,21 @@ class FileReader:
     def strict(self) -> bool:
         return self.task.settings.strict
 
-    def sources(self) -> list[Source]:
-        found = [source for file in self.task.events for source in self.source(file)]
+    @cached_property
+    def _opened(self) -> list[Source | TextFiles]:
+        found = [one for file in self.task.events for one in self._open(file)]
         return found or [nothing(self.spark, self.plan)]
 
-    def source(self, source: SourceFile) -> list[Source]:
+    @cached_property
+    def clock(self) -> Clock:
+        return clock_of(self.task.program, self._opened, self.task.settings.clock)
+
+    def sources(self) -> list[Source]:
+        clock = replace(self.clock, guessed=self.task.settings.clock is None)
+        found = [one.sources(clock) if isinstance(one, TextFiles) else [one] for one in self._opened]
+        return [source for some in found for source in some]
+
+    def _open(self, source: SourceFile) -> Sequence[Source | TextFiles]:
         """The events of a file, a folder or a pattern or, in a stream, a folder that grows; none where all files are empty."""
         if source.type is not None and (problem := EventTypes(self.plan, self.strict).unknown(source.type)) is not None:
             raise DataError(problem.message, source.place, problem.hint)
@@ -65,8 +78,14 @@ class FileReader:
             files = [file for file in files if Path(file.path).stat().st_size]
             if not files:
                 return []
-        readers = {"csv": self._csv, "jsonl": self._jsonl, "parquet": self._parquet}
-        return readers[form](source, files) if form in readers else self._fetched(source, files, FORMATS[form].title)
+        match form:
+            case "csv":
+                return self._csv(source, files)
+            case "jsonl":
+                return self._jsonl(source, files)
+            case "parquet":
+                return self._parquet(source, files)
+        return self._fetched(source, files, FORMATS[form].title)
 
     # Which files
 
@@ -112,69 +131,44 @@ class FileReader:
 
     # Forms
 
-    def _csv(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
-        if files:
-            found = csv.tables(source, files, self.plan)
-        else:
-            lines = (
-                [] if self.streaming else [row[0] for row in self.spark.read.text(source.path).limit(_SAMPLE).collect()]
-            )
-            table = csv.table_of(source, lines, self.plan) if lines else None
-            found = [] if table is None else [table]
-        if not found and self.streaming:
-            raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
-        numbers = self.task.settings.clock is not None
-        paths = {table: self._paths(source, table.files if files else ()) for table in found}
-        if not found:
-            return []
-        if self.streaming:
-            if len(found) > 1:
+    def _csv(self, source: SourceFile, files: list[SourceFile]) -> list[TextFiles]:
+        heads = list(self._heads(source, files))
+        headers: dict[Header, list[SourceFile]] = {}
+        for file, head in heads:
+            if (header := header_of(file, head, self.plan)) is not None:
+                headers.setdefault(header, []).append(file)
+        if self.streaming and len(headers) != 1:
+            if headers:
                 raise DataError(
                     "has files with different headers", source.place, "a stream reads files with one header"
                 )
-            table, look = found[0], csv.Look()
-            path, reader = self._watched(source, "csv")
-            frame = table.frame(reader, [path], look, streaming=True)
-            first = csv.first_time(table, table.frame(self.spark.read, paths[table], look, streaming=False))
-            made = csv.Tables([(table, frame)], self.plan, look, True, self.strict).sources(numbers)
-            return [replace(one, first=first) for one in made]
-        look = csv.look(self.spark, paths)
-        frames = [(table, table.frame(self.spark.read, some, look, streaming=False)) for table, some in paths.items()]
-        return csv.Tables(frames, self.plan, look, False, self.strict).sources(numbers)
+            raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
+        tables = [Table(self._lines(source, some, "csv"), header) for header, some in headers.items()]
+        return self._text(source, "csv", tables, first_time(heads, "csv", self.plan)) if tables else []
 
-    def _jsonl(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
-        if declares_type(source.type, self.plan, source.names):
-            raise DataError(
-                f"`{source.names.type}` says the type of an object of JSON, and is an attribute of `{source.type}`",
-                source.place,
-                "call the attribute something else, use a table, or say --engine embedded",
-            )
-        paths = self._paths(source, files)
-        texts = _first_lines(files)
-        if texts is None or source.remote:  # a job of Spark takes seconds
-            known = bool(files) or not self.streaming
-            texts = [row[0] for row in self.spark.read.text(paths).limit(_SAMPLE).collect()] if known else []
-        first = jsonl.first_time(source, texts)
-        numbers = self.task.settings.clock is not None
-        if self.streaming:
-            path, reader = self._watched(source, "jsonl")
-            stream = reader.text(path)
-            lasting = self.task.settings.longest is not None
-            return jsonl.Lines(
-                source,
-                self.plan,
-                jsonl.lines_of(stream, self.plan, source.names),
-                self.strict,
-                None,
-                lasting,
-                numbers,
-                first,
-            ).sources
-        if not texts:
+    def _jsonl(self, source: SourceFile, files: list[SourceFile]) -> list[TextFiles]:
+        first = first_time(self._heads(source, files), "jsonl", self.plan)
+        if first is None and not self.streaming:
             return []
-        seen = jsonl.seen(self.spark, paths, source, self.plan)
-        lines = jsonl.lines_of(self.spark.read.text(paths), self.plan, source.names)
-        return jsonl.Lines(source, self.plan, lines, self.strict, seen, True, numbers, first).sources
+        return self._text(source, "jsonl", [Table(self._lines(source, files, "jsonl"))], first or 0)
+
+    def _heads(self, source: SourceFile, files: list[SourceFile]) -> Iterator[tuple[SourceFile, bytes]]:
+        """The first lines of each file; Spark reads those of another machine."""
+        for file in files:
+            yield file, head_of(file)
+        if not files and not self.streaming:
+            rows = self.spark.read.text(source.path).limit(_SAMPLE).collect()
+            yield source, "".join(row[0] + "\n" for row in rows).encode()
+
+    def _lines(self, source: SourceFile, files: list[SourceFile], form: str) -> DataFrame:
+        if self.streaming:
+            path, reader = self._watched(source, form)
+            return lines(reader, [path])
+        return lines(self.spark.read, self._paths(source, files))
+
+    def _text(self, source: SourceFile, form: str, tables: list[Table], first: object) -> list[TextFiles]:
+        lasting = self.task.settings.longest is not None
+        return [TextFiles(source, self.plan, form, tables, first, self.strict, lasting)]
 
     def _parquet(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
         paths = self._paths(source, files)
@@ -215,20 +209,6 @@ class FileReader:
         problems = {name: problem.message for name in counts if (problem := known.unknown(name)) is not None}
         unknown = {name: n for name, n in counts.items() if name not in known.arities and name not in problems}
         return [replace(one, refused=problems, unknown=unknown, types=frozenset(counts)) for one in found]
-
-
-def _first_lines(files: Iterable[SourceFile]) -> list[str] | None:
-    """Some lines of the first files that have any; nothing where a line is too long to be looked at."""
-    found: list[str] = []
-    for file in files:
-        head = csv.head_of(file)
-        whole = head if len(head) < csv.HEAD else head[: head.rfind(b"\n") + 1]
-        if head and not whole:
-            return None
-        found += [line.decode("utf-8", "replace") for line in whole.split(b"\n") if line.strip()]
-        if len(found) >= _SAMPLE:
-            break
-    return found
 
 
 def nothing(spark: SparkSession, plan: Plan) -> Source:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
@@ -34,7 +34,7 @@ from augury.spark.conversions import (
     micros,
     time_of_text,
 )
-from augury.spark.layout import Layout, declared_kind, kinds_of_all
+from augury.spark.layout import Layout, common_kind, declared_kind, kinds_of_all
 from augury.spark.spelling import looks_misspelt
 
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
@@ -56,22 +56,21 @@ _SQL = {
 class Part:
     """The events of one type in a DataFrame: the column and kind of each argument.
 
-    Of a mixed DataFrame, `key` is what its type column says. `own` are the attributes by name: a column of such a name
-    says nothing else of these events.
+    Of a mixed DataFrame, `key` is what its type column says.
     """
 
     type: Predicate
     columns: tuple[str, ...]
     kinds: tuple[str, ...]
     key: str = ""
-    own: frozenset[str] | None = None
 
     @property
     def says(self) -> str:
         return self.key or self.type[0]
 
     def owns(self, name: str) -> bool:
-        return name in (self.columns if self.own is None else self.own)
+        """Whether a column is an attribute, so that it says nothing else of these events."""
+        return name in self.columns
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,9 @@ class Reading:
 class Source:
     """A DataFrame of events: of one type, or, `mixed`, of several that a column tells apart.
 
-    `refused` says why rows of some types are no events. `numbers` is whether numbers may stand for calendar times;
-    `unknown` counts the events of types that the program does not know, where that is known, and `types` are those there.
-    `facts_of` is the predicate whose facts its rows assert or retract, where they do.
+    `refused` says why rows of some types are no events. `unknown` counts the events of types that the program does not know,
+    where that is known, and `types` are those there. `facts_of` is the predicate whose facts its rows assert or retract,
+    where they do.
     """
 
     frame: DataFrame
@@ -103,8 +102,6 @@ class Source:
     known: frozenset[str] = frozenset()
     prefixes: Prefixes = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
-    numbers: bool = True
-    first: object = None
     unknown: Mapping[str, int] = field(default_factory=dict)
     types: frozenset[str] | None = None
     facts_of: str = ""
@@ -115,9 +112,14 @@ class Source:
         return not self.facts_of
 
     @property
+    def read(self) -> bool:
+        """Whether the reader of files has looked at its rows, and says what is wrong with each."""
+        return PROBLEM in self.fields
+
+    @property
     def idle(self) -> bool:
         """Whether it is a file without events for the program, which may have wrong rows all the same."""
-        return PROBLEM in self.fields and not self.parts
+        return self.read and not self.parts
 
     @property
     def title(self) -> str:
@@ -154,8 +156,6 @@ class Source:
 
     def sample(self) -> object:
         """A time as its columns would have it, which tells the clock. Text is a calendar time."""
-        if self.first is not None:
-            return self.first
         return 0 if isinstance(self.fields[self.times[1]], WHOLE) else "1970-01-01"
 
     def rows(self, reading: Reading) -> DataFrame:
@@ -316,7 +316,11 @@ def _natural(given: T.DataType) -> str | None:
     return None
 
 
-def clock_of(program: Compiled, found: Iterable[Source], asked: Kind | None) -> Clock:
+class Timed(Protocol):
+    def sample(self) -> object: ...
+
+
+def clock_of(program: Compiled, found: Iterable[Timed], asked: Kind | None) -> Clock:
     """The clock: as asked, else by the type of the time columns. Text is a calendar time unless the program has ticks."""
     times = [source.sample() for source in found]
     clock = choose_clock(program, asked, next((t for t in times if not isinstance(t, int)), times[0]))
@@ -324,9 +328,12 @@ def clock_of(program: Compiled, found: Iterable[Source], asked: Kind | None) -> 
 
 
 def layout_of(plan: Plan, found: Iterable[Source], clock: Clock, exact: bool) -> Layout:
+    """Where the arguments of all types are; values of one place that sources have in several kinds are of one for all."""
     inputs: dict[Predicate, list[str | None]] = {}
     for part in (part for source in found for part in source.parts):
-        inputs[part.type] = [_plain(kind) for kind in part.kinds]
+        kinds = [_plain(kind) for kind in part.kinds]
+        pairs = zip(inputs.get(part.type, kinds), kinds, strict=True)
+        inputs[part.type] = [a if a == b else "json" if exact else common_kind(a, b) for a, b in pairs]
     if any(map(makes_windows, plan.rules)):
         inputs[INPUT] = []
     return Layout(kinds_of_all(plan, inputs, clock, exact))
@@ -339,8 +346,8 @@ def _plain(kind: str) -> str:
 # Columns
 
 
-def as_time(column: Column, given: T.DataType, clock: Clock, what: str, numbers: bool = True) -> Column:
-    """A column as time points of the clock; null where it is none. `numbers` is whether one may be a calendar time."""
+def as_time(column: Column, given: T.DataType, clock: Clock, what: str) -> Column:
+    """A column as time points of the clock; null where it is none."""
     calendar = clock.kind == "timestamp"
     match given:
         case T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType():
@@ -350,7 +357,7 @@ def as_time(column: Column, given: T.DataType, clock: Clock, what: str, numbers:
         case T.TimestampType() | T.TimestampNTZType() | T.DateType() if calendar:
             return micros(column, given)
         case T.StringType():
-            return time_of_text(column, calendar, numbers)
+            return time_of_text(column, clock)
     expected = "a timestamp, a date, a number of microseconds or ISO text" if calendar else "whole numbers"
     hint = 'name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times'
     raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}", hint=hint)
@@ -393,12 +400,13 @@ class _Row:
 
 def normalised(source: Source, reading: Reading, on_error: OnError | None) -> DataFrame:
     """The events of one source in the layout; without a way with wrong rows, all rows, with what is wrong with each."""
-    layout, fields, names = reading.layout, source.fields, source.names
+    layout, names = reading.layout, source.names
     row = _row(source, reading)
-    given = F.col(f"`{ROW}`") if ROW in fields else F.struct(*(F.col(f"`{c}`") for c in fields))
-    if not isinstance(fields.get(ROW), T.StringType):
-        given = F.to_json(given)
-    path = F.col(f"`{PATH}`") if PATH in fields else F.lit(None).cast("string")
+    if source.read:
+        given, path = F.col(f"`{ROW}`"), F.col(f"`{PATH}`")
+    else:
+        given = F.to_json(F.struct(*(F.col(f"`{c}`") for c in source.fields)))
+        path = F.lit(None).cast("string")
     code, end, revokes = row.code, row.end, row.revokes
     if on_error == "stop":  # the row is written out only where it is wrong
         where = F.coalesce(F.concat(F.lit(" of "), path), F.lit(""))
@@ -423,7 +431,7 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
     if on_error is None:
         return row.frame.select(*columns, row.problem.alias("problem"), given.alias("row"), path.alias("path"))
     frame = row.frame
-    if frame.isStreaming and PROBLEM in fields:
+    if frame.isStreaming and source.read:
         frame = _observed(frame, row.problem, row.unknown, source)
     return (frame.where(row.problem.isNull()) if on_error == "skip" else frame).select(*columns)
 
@@ -454,43 +462,31 @@ def _row(source: Source, reading: Reading) -> _Row:
     there = [said[0]]
     if said[0] != said[1]:
         there = [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields]
-    read = {
-        c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`", source.numbers)
-        for c in there
-    }
+    read = {c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`") for c in there}
     texts = {c: f"augury time {c}" for c in there if isinstance(fields[c], T.StringType)}
     frame = source.frame.select("*", *(read[c].alias(name) for c, name in texts.items()))
     read |= {c: F.col(f"`{name}`") for c, name in texts.items()}
     start = F.coalesce(*(read[c] for c in dict.fromkeys((said[0], *there))))
     end = F.coalesce(*(read[c] for c in dict.fromkeys((said[1], *there))))
-    wrong: list[tuple[Column, Column]] = []
-    if type is not None:
-        wrong += _wrong_types(source, type, code, reading.strict)
-    for column, time in read.items():
-        if isinstance(fields[column], T.StringType) and len(there) > 1:
-            wrong.append((_given(F.col(f"`{column}`")) & time.isNull(), F.lit("no time, or one that cannot be read")))
-    wrong.append((end.isNull() | start.isNull(), F.lit("no time, or one that cannot be read")))
-    if said[0] != said[1]:
-        wrong.append((start > end, F.lit("it starts after its end")))
-    wrong += _wrong_values(source, type)
-    problem = first_problem(wrong)
-    revokes = F.lit(False)
-    op = source.said(names.op)
+    revokes, op, id = F.lit(False), source.said(names.op), source.said(names.id)
     if op is not None:
-        id = source.said(names.id)
         if id is None:
             raise DataError(
                 f"{title} has a column `{names.op}`, but none that names the event: `{names.id}`",
                 hint='events are revoked by id; name its column with id="…"',
             )
-        text = op.cast("string")
-        revokes = F.coalesce(text == "revoke", F.lit(False))
-        nameless = F.when(~_given(id.cast("string")), F.lit("a revocation names the id of an event"))
-        odd = _given(text) & ~text.isin("insert", "revoke")
-        problem = F.when(odd, F.concat(F.lit("unknown op "), text)).when(revokes, nameless).otherwise(problem)
-    if PROBLEM in fields:
+        revokes = F.coalesce(op.cast("string") == "revoke", F.lit(False))
+    refused = _refused(source, type, code)
+    if source.read:
         found = F.col(f"`{PROBLEM}`")
-        problem = F.when(found.isNotNull(), found).otherwise(problem)
+        problem = first_problem([(found.isNotNull(), found), *refused])
+    else:
+        problem = first_problem([*refused, *_wrong(source, type, code, read, (start, end), reading.strict)])
+        if op is not None and id is not None:
+            text = op.cast("string")
+            nameless = F.when(~_given(id.cast("string")), F.lit("a revocation names the id of an event"))
+            odd = _given(text) & ~text.isin("insert", "revoke")
+            problem = F.when(odd, F.concat(F.lit("unknown op "), text)).when(revokes, nameless).otherwise(problem)
     frame, problem = frame.withColumn(_WRONG, problem), F.col(f"`{_WRONG}`")
     unknown = F.lit(False) if type is None else code.isNull() & type.isNotNull() & ~revokes & problem.isNull()
     return _Row(frame, start, end, code, revokes, unknown, problem)
@@ -507,19 +503,43 @@ def _given(text: Column) -> Column:
     return text.isNotNull() & (text != "")
 
 
+def _refused(source: Source, type: Column | None, code: Column) -> list[tuple[Column, Column]]:
+    """Rows of types that are refused."""
+    if type is None or not source.refused:
+        return []
+    return [(code.isNull() & type.isin(list(source.refused)), F.element_at(literal_map(source.refused), type))]
+
+
+def _wrong(
+    source: Source,
+    type: Column | None,
+    code: Column,
+    times: Mapping[str, Column],
+    interval: tuple[Column, Column],
+    strict: bool,
+) -> list[tuple[Column, Column]]:
+    """What may be wrong with a row: its type, its times, its values."""
+    wrong = [] if type is None else _wrong_types(source, type, code, strict)
+    start, end = interval
+    no_time = F.lit("no time, or one that cannot be read")
+    for column, time in times.items():
+        if isinstance(source.fields[column], T.StringType) and len(times) > 1:
+            wrong.append((_given(F.col(f"`{column}`")) & time.isNull(), no_time))
+    wrong.append((end.isNull() | start.isNull(), no_time))
+    if not source.points:
+        wrong.append((start > end, F.lit("it starts after its end")))
+    return [*wrong, *_wrong_values(source, type)]
+
+
 def _wrong_types(source: Source, type: Column, code: Column, strict: bool) -> list[tuple[Column, Column]]:
-    """Rows without a type, of one whose rows are refused, or of one that nobody knows and that looks misspelt."""
+    """Rows without a type, or of one that nobody knows and that looks misspelt."""
     unknown = F.concat(F.lit("unknown event type `"), type, F.lit("`"))
     wrong = [(type.isNull() | (type == ""), F.lit("an event has a type"))]
-    if source.refused:
-        refused = code.isNull() & type.isin(list(source.refused))
-        wrong.append((refused, F.element_at(literal_map(source.refused), type)))
-    name = F.substring_index(type, "/", 1)  # of lines of JSON, the number of arguments comes after it
-    strange = code.isNull() & ~name.isin(sorted(source.known))
+    strange = code.isNull() & ~type.isin(sorted(source.known))
     if strict:
         wrong.append((strange, unknown))
     elif source.types is None:  # where the types are known, those that look misspelt are refused already
-        wrong.append((strange & looks_misspelt(name, source.known), unknown))
+        wrong.append((strange & looks_misspelt(type, source.known), unknown))
     return wrong
 
 

@@ -25,7 +25,6 @@ from augury.spark.batch import Detections
 from augury.spark.failures import user_errors
 from augury.spark.files import FileReader
 from augury.spark.host import ERROR
-from augury.spark.inputs import clock_of
 from augury.spark.layout import Layout, read_column
 from augury.spark.pipeline import Execution, Pipeline
 from augury.spark.places import Places
@@ -59,10 +58,11 @@ class FileRun:
         self.skipped = Skipped(settings.on_error)
         self.places = Places(task)
         with user_errors(self.places):
-            sources = FileReader(spark, task, streaming).sources()
-            clock = clock_of(program, sources, settings.clock)
+            files = FileReader(spark, task, streaming)
+            clock = files.clock
             check_clock(program, clock.kind)
             self.places = replace(self.places, clock=replace(clock, guessed=settings.clock is None))
+            sources = files.sources()
             facts, self.graphs = read_facts(task.facts, task.graphs, program.plan, clock, self.skipped)
             self.pipeline = Pipeline(
                 program,

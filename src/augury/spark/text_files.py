@@ -1,0 +1,195 @@
+"""CSV and JSON lines on Spark: Spark reads lines, from wherever they are, and workers make events of them.
+
+What has to be known before, which types there are and of which kinds their undeclared arguments are, is found by one pass,
+with the same reader. A stream has none, and goes by what is declared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BytesIO
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, DataFrameReader
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from augury.algebra.plan import Attribute, Plan, Predicate
+from augury.clock import Clock
+from augury.errors import DataError
+from augury.sources import FORMATS, EventHeading, Reader, Skipped, SourceFile
+from augury.sources.csv import read as read_csv
+from augury.sources.csv import separator_of
+from augury.sources.files import headerless
+from augury.sources.heading import NAMES
+from augury.sources.reader import first_of
+from augury.spark.inputs import PATH, Part, Source
+from augury.spark.layout import Layout, declared_kind
+from augury.spark.line_reader import LINE, START, Header, LineReader, Rows, Summary, summarise
+
+_HEAD = 1 << 16  # bytes of a file that tell what it looks like
+_DERIVED = "`{0}` is derived by the program, but the input has such events; declare `event {0}(…).`"
+
+
+def lines(reader: DataFrameReader | DataStreamReader, paths: list[str]) -> DataFrame:
+    """The lines of files, with their paths and where the parts begin that Spark has cut them into. All bytes are kept."""
+    given = reader.option("lineSep", "\n").text(paths if isinstance(reader, DataFrameReader) else paths[0])  # type: ignore[arg-type]
+    return given.select(
+        F.col("value").cast("binary").alias(LINE),
+        F.col("_metadata.file_path").alias(PATH),
+        F.col("_metadata.file_block_start").alias(START),
+    )
+
+
+def head_of(file: SourceFile) -> bytes:
+    """The first lines of a file of this machine."""
+    try:
+        with pa.input_stream(file.path, compression=file.compression) as stream:
+            head = more = bytes(stream.read(_HEAD))
+            while more and b"\n" not in head:
+                head += (more := bytes(stream.read(_HEAD)))
+    except OSError as error:
+        raise DataError(f"cannot be read: {error}", file.place) from None
+    return head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
+
+
+def header_of(file: SourceFile, head: bytes, plan: Plan) -> Header | None:
+    """What the first lines of a CSV file say of it; nothing of an empty one."""
+    written = True
+
+    def unnamed(cells: Sequence[str], place: str) -> Sequence[str] | None:
+        nonlocal written
+        found = headerless(tuple(cells), file, plan)
+        written = found is None
+        return found
+
+    sheet = next(read_csv(BytesIO(head), file.place, (), unnamed), None)
+    if sheet is None:
+        return None
+    Reader(plan, Clock(), Skipped("skip")).sheet(sheet, file.names, file.type)  # which says what is wrong with columns
+    return Header(sheet.names, separator_of(head), written)
+
+
+def first_time(heads: Iterable[tuple[SourceFile, bytes]], form: str, plan: Plan) -> object:
+    """The first time of files, which tells the clock: a number where they say none, None where they have no events."""
+    there = False
+    for file, head in heads:
+        for part in FORMATS[form].read(BytesIO(head), file, plan):
+            there = there or len(part) > 0 or bool(part.problems)
+            if (found := first_of(part, file.names, file.type)) is not None:
+                return found
+    return 0 if there else None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Files with one header; those of JSON lines have none."""
+
+    lines: DataFrame
+    header: Header | None = None
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """The files of a source, of one form. `first` is a time of theirs."""
+
+    source: SourceFile
+    plan: Plan
+    form: str
+    tables: Sequence[Table]
+    first: object
+    strict: bool = False
+    lasting: bool = True  # whether events of a stream of JSON lines may last for a time
+
+    def sample(self) -> object:
+        return self.first
+
+    def sources(self, clock: Clock) -> list[Source]:
+        """The events as columns of the kinds of the layout."""
+        readers = [LineReader(self.plan, self.source, self.form, clock, self.strict, t.header) for t in self.tables]
+        if self.tables[0].lines.isStreaming:
+            return [self._stream(self.tables[0], readers[0])]
+        passed = [summarised(table.lines, reader) for table, reader in zip(self.tables, readers, strict=True)]
+        all_tables = Summary()
+        for _, summary in passed:
+            all_tables.merge(summary)
+        found: list[Source] = []
+        for reader, (lines, summary) in zip(readers, passed, strict=True):
+            reader = replace(reader, kinds={name: kinds[0] for name, kinds in all_tables.columns.items()})
+            known = [type for type in summary.types if type in self.plan.event_types]
+            kinds = {type: tuple(self._kinds(type, reader, all_tables.kinds(type))) for type in known}
+            rows = Rows(reader, Layout(kinds), summary.points, summary.ids or summary.ops, summary.ops)
+            types = frozenset(name for name, _ in summary.types)
+            found.append(replace(_source(rows, lines), unknown=summary.unknown, types=types))
+        return found
+
+    def _kinds(self, type: Predicate, reader: LineReader, found: Sequence[Sequence[str]]) -> Iterator[str]:
+        """The kinds of the arguments of a type: as declared, else what all cells of a column, or all values, are."""
+        declared = self.plan.declared.get(type[0])
+        if declared is None and reader.heading is not None:
+            yield from (reader.kinds[column] for column, _ in reader.heading.args(type[0], self.plan))
+            return
+        for attribute, kinds in zip(declared or (Attribute(""),) * type[1], found, strict=True):
+            if attribute.type != "any":
+                yield _kind(attribute)
+            else:
+                yield "json" if len(kinds) > 1 else kinds[0] if kinds else "string"
+
+    def _stream(self, table: Table, reader: LineReader) -> Source:
+        plan, names = self.plan, self.source.names
+        derived = {name for name, _ in plan.derived} - plan.declared.keys()
+        if reader.heading is not None:
+            known = reader.known.arities.keys() - derived if self.source.type is None else {self.source.type}
+            self._check_declared(known, reader.heading)
+        kinds: dict[Predicate, tuple[str, ...]] = {}
+        for name, arity in plan.event_types:
+            if name in plan.declared:
+                kinds[name, len(plan.declared[name])] = tuple(map(_kind, plan.declared[name]))
+            elif name not in derived:
+                kinds[name, arity] = ("json",) * arity
+        said = set(names.all) if table.header is None else set(table.header.names)
+        lasting = self.lasting if table.header is None else bool({names.start, names.end} & said)
+        rows = Rows(reader, Layout(kinds), not lasting, bool({names.id, names.op} & said), names.op in said)
+        refused = {reader.key(type): _DERIVED.format(type[0]) for type in plan.event_types if type[0] in derived}
+        return replace(_source(rows, table.lines), refused=refused)
+
+    def _check_declared(self, types: Iterable[str], heading: EventHeading) -> None:
+        """Refuses a stream of cells of text whose types nobody has said."""
+        name = min((type for type in types if type not in self.plan.declared), default=None)
+        if name is not None:
+            columns = ", ".join(f"{column}: …" for column in heading.data)
+            raise DataError(
+                f"the columns of `{name}` have no types, which a stream cannot wait for",
+                self.source.place,
+                f"declare `event {name}({columns}).`",
+            )
+
+
+def summarised(lines: DataFrame, reader: LineReader) -> tuple[DataFrame, Summary]:
+    """What one pass tells of lines; where Spark has cut a file inside of quotes, of those of each file in one task."""
+    found = Summary()
+    for row in lines.mapInArrow(partial(summarise, reader), "summary string").collect():
+        found.merge(Summary(**json.loads(row["summary"])))
+    return summarised(_in_order(lines), reader) if found.broken else (lines, found)
+
+
+def _source(rows: Rows, given: DataFrame) -> Source:
+    parts = tuple(
+        Part(type, rows.layout.slots[type], kinds, rows.reader.key(type))
+        for type, kinds in sorted(rows.layout.kinds.items())
+    )
+    return Source(given.mapInArrow(rows, rows.sql), parts, NAMES, True)
+
+
+def _kind(attribute: Attribute) -> str:
+    """The kind of a declared argument: numbers stay what they are."""
+    return "json" if attribute.type == "number" else declared_kind(attribute.type)
+
+
+def _in_order(given: DataFrame) -> DataFrame:
+    """The lines of each file in one task, in their order."""
+    numbered = given.withColumn("number", F.monotonically_increasing_id()).repartition(PATH)
+    return numbered.sortWithinPartitions(PATH, START, "number").select(LINE, PATH, F.lit(0).cast("bigint").alias(START))
