@@ -33,8 +33,8 @@ from augury.model import Event, HistoryItem, Iri, Revocation, Term
 from augury.program import Program
 from augury.sources import Reader, SourceFile, csv, jsonl, read_history
 from augury.sources import sheet as sheets_of_sources
-from augury.sources.cells import kind_of_text
 from augury.sources.objects import Irregular
+from augury.sources.text_cells import kind_of_text
 from augury.sources.types import kind_of
 from augury.testing import Case, compare_answers
 from tests.forms import FORMS, ROLES, Cannot, Written

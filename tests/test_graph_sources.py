@@ -20,8 +20,8 @@ from augury.errors import DataError
 from augury.jit import Kernel
 from augury.model import Event, Iri, Revocation
 from augury.sources import Skipped, SourceFile
-from augury.sources.cells import PlainCells
 from augury.sources.graph_events import GraphColumns
+from augury.sources.python_cells import PlainCells
 from augury.sources.reader import Reader
 
 STREAM = "<http://e/s>"

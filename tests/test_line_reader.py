@@ -26,7 +26,7 @@ from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.model import Iri, Value
 from augury.sources import SourceFile
-from augury.sources.cells import kinds_of_text
+from augury.sources.text_cells import kinds_of_text
 from augury.sources.types import KINDS, TYPES, convert, fits, from_text
 from augury.spark.inputs import PATH, PROBLEM, ROW
 from augury.spark.layout import Layout

@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from augury.errors import DataError, RunError, nearest
-from augury.sources.cells import Cells, PlainCells
+from augury.sources.cells import Cells
 from augury.sources.parquet import sheet_of
+from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Sheet
 
 _FILE = re.compile(r"(?P<path>.*?\.(duckdb|sqlite3?|db))(:(?P<query>.*))?", re.DOTALL | re.IGNORECASE)

@@ -17,9 +17,10 @@ from augury.knowledge.timeline import Statement, StatementTable, settled, statem
 from augury.language.rules.read import KNOWN_PREFIXES
 from augury.model import Fact
 from augury.sources import FORMATS, Skipped, SourceFile
-from augury.sources.cells import PlainCells, time_of
+from augury.sources.cells import time_of
 from augury.sources.heading import FACT_ROLES
 from augury.sources.objects import argument
+from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Items, Sheet
 from augury.sources.tables import is_table, sheets
 from augury.sources.types import convert

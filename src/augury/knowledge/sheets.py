@@ -12,10 +12,11 @@ from augury.columns.column import Array, coded
 from augury.errors import DataError
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.knowledge.timeline import Statement, StatementTable, statement, statement_tables
-from augury.sources.cells import MISSING, Cells, TextCells, time_of
+from augury.sources.cells import MISSING, Cells, time_of
 from augury.sources.heading import FactHeading
 from augury.sources.problems import OnError, Problem, Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
+from augury.sources.text_cells import TextCells
 
 
 def facts_of_sheets(

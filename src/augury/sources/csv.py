@@ -16,9 +16,10 @@ import pyarrow.csv
 
 from augury.errors import DataError
 from augury.sources.blocks import Block, Stream, blocks, text_lines
-from augury.sources.cells import Cells, TextCells
+from augury.sources.cells import Cells
 from augury.sources.problems import Problem
 from augury.sources.sheet import Sheet
+from augury.sources.text_cells import TextCells
 
 Header = Callable[[Sequence[str], str], Sequence[str] | None]  # the names of the columns, where the cells are not these
 _SEPARATORS = (",", ";", "\t")

@@ -24,8 +24,10 @@ from augury.graphs.oxigraph import oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, n_triples, term_of
 from augury.language.spaseq.sparql_parser import read_pattern
 from augury.model import Iri
-from augury.sources.cells import ArrowCells, Cells, ColumnCells, is_text
+from augury.sources.arrow_cells import ArrowCells, is_text
+from augury.sources.cells import Cells
 from augury.sources.heading import Names
+from augury.sources.python_cells import ColumnCells
 from augury.sources.types import value_of
 
 _MANY = 1 << 18  # different terms that are kept from one part to the next

@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from augury.jit import Array, Kernel
-from augury.sources.cells import ArrowCells, Cells, ColumnCells
+from augury.sources.arrow_cells import ArrowCells
+from augury.sources.cells import Cells
+from augury.sources.python_cells import ColumnCells
 
 MAKES_NO_ARRAYS = True
 _TOKEN = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9][0-9.eE+-]*|[\[\]{},:]')

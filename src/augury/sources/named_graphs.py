@@ -19,9 +19,10 @@ from augury.algebra.sparql_algebra import Literal
 from augury.errors import DataError
 from augury.graphs.lexical import number_of
 from augury.graphs.oxigraph import is_made_up, oxigraph, said_by_parser
+from augury.sources.arrow_cells import ArrowCells
 from augury.sources.blocks import Stream
-from augury.sources.cells import ArrowCells, PlainCells
 from augury.sources.problems import Problem
+from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Sheet
 
 _SIZE = 1 << 14  # events of a sheet

@@ -18,10 +18,11 @@ from augury.clock import Clock
 from augury.columns.column import Array
 from augury.errors import DataError, brief, nearest
 from augury.model import Event, HistoryItem, Revocation, Value
-from augury.sources.cells import MISSING, Cells, PlainCells, declared, time_of
+from augury.sources.cells import MISSING, Cells, declared, time_of
 from augury.sources.graph_events import as_plain, check_graph, graph_columns, is_graph_event, is_stream
 from augury.sources.heading import NAMES, EventHeading, Names
 from augury.sources.history import History
+from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Items, Sheet
 from augury.sources.types import convert, text_of, value_of
 

@@ -23,15 +23,17 @@ from augury.columns.column import Array, coded
 from augury.errors import DataError, RunError, brief, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
 from augury.sources.blocks import uncollected
-from augury.sources.cells import MISSING, ColumnCells, TextCells
+from augury.sources.cells import MISSING
 from augury.sources.files import SourceFile
 from augury.sources.graph_events import GraphColumns, is_stream
 from augury.sources.heading import NAMES, EventHeading, Names, declares_type
 from augury.sources.history import Batch, History
 from augury.sources.objects import FORM, Irregular, by_shape, interval, item_from, of_events
 from augury.sources.problems import Problem, Skipped
+from augury.sources.python_cells import ColumnCells
 from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.tables import is_table, sheets
+from augury.sources.text_cells import TextCells
 from augury.sources.types import from_numpy, is_null
 
 _NO_KEY = " type"  # which no object of JSON has: its type is given, and `type` is an attribute

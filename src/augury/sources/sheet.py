@@ -12,9 +12,10 @@ from typing import Any
 from augury.algebra.plan import Attribute
 from augury.errors import DataError
 from augury.model import Value
-from augury.sources.cells import Cells, TextCells, kind_of_text
+from augury.sources.cells import Cells
 from augury.sources.lines import Columns
 from augury.sources.problems import Problem
+from augury.sources.text_cells import TextCells, kind_of_text
 from augury.sources.types import Prefixes
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from augury.errors import DataError
-from augury.sources.cells import Cells, PlainCells
+from augury.sources.cells import Cells
 from augury.sources.heading import no_columns_twice
 from augury.sources.parquet import sheet_of, sheets_of
+from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Sheet
 
 

@@ -24,7 +24,8 @@ from augury.algebra.plan import Attribute
 from augury.clock import Clock, Duration, Timestamp
 from augury.engine.decoding import tagged
 from augury.errors import DataError
-from augury.sources.cells import MISSING, read_time, text_times
+from augury.sources.arrow_cells import text_times
+from augury.sources.cells import MISSING, read_time
 from augury.sources.types import convert, from_text
 
 Prefixes = Mapping[str, str]

@@ -27,10 +27,10 @@ from augury.engine.decoding import tagged
 from augury.errors import DataError
 from augury.model import Iri, Value
 from augury.sources import FORMATS, Batch, EventHeading, EventTypes, History, Reader, Skipped, SourceFile
-from augury.sources.cells import TextCells, kinds_of_text
 from augury.sources.heading import NAMES
 from augury.sources.problems import Problem
 from augury.sources.sheet import Items, Sheet
+from augury.sources.text_cells import TextCells, kinds_of_text
 from augury.sources.types import KINDS
 from augury.spark.inputs import PATH, PROBLEM, ROW
 from augury.spark.layout import FAMILY, Layout, value_kind

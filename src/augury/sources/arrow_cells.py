@@ -1,0 +1,305 @@
+"""Cells of Arrow, by their types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.clock import Clock, Duration, Timestamp
+from augury.columns.column import Array, Coded, Column, column_of, spread, values_of
+from augury.errors import DataError
+from augury.sources.cells import MISSING, Cells
+from augury.sources.types import (
+    value_of,
+)
+
+
+def is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+class ArrayCells(Cells):
+    """Cells that are an array of Arrow."""
+
+    array: Any
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def _rows(self) -> Iterable[int]:
+        if not self.array.null_count:
+            return range(len(self.array))
+        return np.flatnonzero(as_array(self.array.is_valid(), bool)).tolist()
+
+
+class ArrowCells(ArrayCells):
+    """A column of an Arrow table; a date is its midnight, what has no zone is UTC."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = _without_views(array)
+
+    def some(self, rows: Array) -> ArrowCells:
+        return ArrowCells(self.array.take(pa.array(rows)))
+
+    def cell(self, row: int) -> Any:
+        found = self.array[row]
+        try:
+            return next(values_of(arrow_column(self.array[row : row + 1])))
+        except DataError as error:
+            try:
+                return found.as_py()
+            except (ValueError, OverflowError):  # a time that Python does not have
+                raise error from None
+
+    def plain(self) -> Column:
+        return arrow_column(self.array)
+
+    def arrow(self) -> Any:
+        return self.array
+
+    def refused(self) -> tuple[str, str] | None:
+        kind, t = self.array.type, pa.types
+        while t.is_dictionary(kind) or is_list(kind):
+            kind = kind.value_type
+        known = (
+            t.is_null,
+            t.is_boolean,
+            t.is_integer,
+            t.is_floating,
+            is_text,
+            t.is_timestamp,
+            t.is_date,
+            t.is_duration,
+        )
+        if any(is_kind(kind) for is_kind in known) or _is_term(kind):
+            return None
+        nested, number = t.is_struct(kind) or t.is_map(kind), t.is_decimal(kind)
+        return str(self.array.type), "make it a double" if number else "select its fields" if nested else "make it text"
+
+    def times(self, clock: Clock) -> Array:
+        kind = self.array.type
+        if is_text(kind):
+            found = text_times(self.array, clock)
+            if found is not None:
+                return found
+        elif clock.kind == "timestamp" and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            return _numbers_of(_microseconds(self.array).cast(pa.int64()), MISSING)
+        elif pa.types.is_integer(kind) and not (clock.kind == "timestamp" and clock.guessed):
+            try:
+                return _numbers_of(self.array.cast(pa.int64()), MISSING)
+            except pa.ArrowInvalid:
+                raise DataError("a time beyond 64 bits") from None
+        return super().times(clock)
+
+    def texts(self) -> list[str | None]:
+        if is_text(self.array.type):
+            return [t or None for t in _listed(self.array)]
+        return super().texts()
+
+
+def _is_term(kind: Any) -> bool:
+    """Whether a struct is a nested term: its functor and its arguments."""
+    if not pa.types.is_struct(kind) or sorted(f.name for f in kind) != ["args", "functor"]:
+        return False
+    return is_text(kind.field("functor").type)
+
+
+def _without_views(array: Any) -> Any:
+    """Text that is a view, as Polars has it, as plain text: most functions of Arrow do not know views."""
+    kind = _viewless(array.type)
+    return array if kind == array.type else array.cast(kind)
+
+
+def _viewless(kind: Any) -> Any:
+    """A type of Arrow with plain text in place of views, at any depth."""
+    t = pa.types
+    if t.is_string_view(kind):
+        return pa.large_string()
+    if t.is_dictionary(kind) and t.is_string_view(kind.value_type):
+        return pa.large_string()
+    if t.is_struct(kind):
+        return pa.struct([field.with_type(_viewless(field.type)) for field in kind])
+    if is_list(kind):
+        item = kind.value_field.with_type(_viewless(kind.value_type))
+        if t.is_fixed_size_list(kind):
+            return pa.list_(item, kind.list_size)
+        return pa.large_list(item) if t.is_large_list(kind) else pa.list_(item)
+    return kind
+
+
+def arrow_column(array: Any) -> Column:
+    """A column of an Arrow table as values."""
+    t, kind = pa.types, array.type
+    if t.is_dictionary(kind):
+        return _dictionary(array)
+    if is_text(kind):
+        return Coded(*encoded(_without_views(array)))
+    if t.is_integer(kind):
+        try:
+            whole = array.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise DataError("an integer beyond 64 bits") from None
+        return as_array(whole, np.int64) if not whole.null_count else _spread(whole)
+    if t.is_floating(kind):
+        return _floats(array)
+    if t.is_boolean(kind) and not array.null_count:
+        return as_array(array, bool)
+    if t.is_timestamp(kind) or t.is_date(kind):
+        return _moments(_microseconds(array), Timestamp)
+    if t.is_duration(kind):
+        return _moments(_in_microseconds(array, pa.duration("us")), Duration)
+    if t.is_null(kind):
+        return Coded([], np.full(len(array), -1, np.int64))
+    return column_of([value_of(_as_json(v)) for v in _listed(array)])
+
+
+def _listed(array: Any) -> list[Any]:
+    """An array as values of Python. Not every one that Arrow has can be one."""
+    try:
+        return array.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        raise DataError("is not UTF-8 text") from None
+    except (ValueError, OverflowError):
+        raise DataError("a time beyond those of the calendar") from None
+
+
+def _as_json(value: Any) -> Any:
+    """What Arrow has inside lists and structs, in the JSON form: a struct `args` is the arguments in order."""
+    match value:
+        case {"functor": functor, "args": args}:
+            return {
+                "functor": functor,
+                "args": _as_json(list(args.values()) if isinstance(args, dict) else list(args or ())),
+            }
+        case list():
+            return [_as_json(v) for v in value]
+    return value
+
+
+def as_array(array: Any, kind: Any) -> Array:
+    return np.array(array.to_numpy(zero_copy_only=False) if isinstance(array, pa.Array) else array.to_numpy(), kind)
+
+
+def _microseconds(array: Any) -> Any:
+    kind = array.type
+    return _in_microseconds(array, pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None))
+
+
+def _in_microseconds(array: Any, kind: Any) -> Any:
+    """Times or lengths in microseconds; what is finer is rounded down."""
+    if getattr(array.type, "unit", "") == "ns":
+        found = array.cast(kind, safe=False)  # rounds to zero
+        if not len(array) or not (least := pc.min(array.cast(pa.int64())).as_py()) or least >= 0:
+            return found
+        whole = found.cast(pa.int64())
+        over = pc.greater(pc.multiply(whole, 1000), array.cast(pa.int64()))
+        return pc.subtract(whole, over.cast(pa.int64())).cast(kind)
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid:
+        raise DataError("a time beyond 64 bits") from None
+
+
+def _numbers_of(array: Any, null: int) -> Array:
+    return as_array(pc.fill_null(array, null) if array.null_count else array, np.int64)
+
+
+def encoded(array: Any) -> tuple[list[Any], Array]:
+    """The different values of a column, and their numbers; null is -1."""
+    found = array.dictionary_encode()
+    if isinstance(found, pa.ChunkedArray):
+        found = (
+            found.unify_dictionaries().combine_chunks()
+            if found.num_chunks
+            else pa.array([], array.type).dictionary_encode()
+        )
+        if isinstance(found, pa.ChunkedArray):
+            found = found.chunk(0) if found.num_chunks else pa.array([], array.type).dictionary_encode()
+    return _listed(found.dictionary), _numbers_of(found.indices.cast(pa.int64()), -1)
+
+
+def _spread(array: Any) -> Column:
+    values, index = encoded(array)
+    return spread(index, values)
+
+
+def _dictionary(array: Any) -> Column:
+    """A column that is encoded already."""
+    if not is_text(array.type.value_type):
+        return arrow_column(array.cast(array.type.value_type))
+    found = array.unify_dictionaries().combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(found, pa.ChunkedArray):
+        return arrow_column(array.cast(array.type.value_type))
+    return spread(_numbers_of(found.indices.cast(pa.int64()), -1), _listed(found.dictionary))
+
+
+def _floats(array: Any) -> Column:
+    found = as_array(array.cast(pa.float64()), np.float64) + 0.0
+    if np.isinf(found).any():
+        raise DataError("an infinite number")
+    return found
+
+
+def _moments(array: Any, make: type[Timestamp] | type[Duration]) -> Column:
+    values, index = encoded(array.cast(pa.int64()))
+    return Coded([make(v) for v in values], index)
+
+
+def text_times(texts: Any, clock: Clock) -> Array | None:
+    """Times as text, where all are plain: numbers on a logical clock, else ISO times, with a zone or without."""
+    try:
+        if clock.kind == "logical":
+            whole = whole_numbers(texts)
+            if whole is None and all_match(texts, r"^-?[0-9]{1,18}$"):
+                whole = texts.cast(pa.int64())
+            return None if whole is None else _numbers_of(whole, MISSING)
+        if all_match(
+            texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"
+        ):
+            return _numbers_of(texts.cast(pa.timestamp("us")).cast(pa.int64()), MISSING)
+        if all_match(
+            texts,
+            r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?(Z|[+-][0-9]{2}:[0-9]{2})$",
+        ):
+            return _numbers_of(texts.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), MISSING)
+    except pa.ArrowInvalid:
+        pass
+    return None
+
+
+def all_match(texts: Any, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
+
+
+def whole_numbers(cells: Any) -> Any:
+    """Text as integers, where writing these gives the text again; else None.
+
+    Whatever else Arrow takes for an integer, such as 007, is longer than that integer is written.
+    """
+    try:
+        whole = cells.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    characters = pc.sum(pc.binary_length(cells)).as_py() or 0
+    return whole if characters == _digits(as_array(whole.drop_null(), np.int64)) else None
+
+
+def _digits(numbers: Array) -> int:
+    """How many characters it takes to write integers."""
+    if not len(numbers):
+        return 0
+    least, greatest = int(numbers.min()), int(numbers.max())
+    found, ten = len(numbers), 10
+    while ten <= greatest or ten <= -least:
+        found += int(np.count_nonzero(numbers >= ten)) if ten <= greatest else 0
+        found += int(np.count_nonzero(numbers <= -ten)) if ten <= -least else 0
+        ten *= 10
+    return found + (int(np.count_nonzero(numbers < 0)) if least < 0 else 0)
