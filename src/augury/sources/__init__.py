@@ -1,8 +1,9 @@
 """Events and facts from files, standard input and Python objects: one reader for all of them.
 
 `files.py` finds files and says their form, `csv.py`, `jsonl.py` and `parquet.py` read one each, `tables.py` reads tables of
-Python. They give `Sheet`s and `Items` (`sheet.py`), whose columns are `Cells` (`cells.py` and those named after it). `heading.py` says which column is what,
-`types.py` how a value of each type is read, and `reader.py` makes a `History` (`history.py`) of it all.
+Python. They give `Sheet`s and `Items` (`sheet.py`), whose columns are `Cells` (`cells.py` and those named after it).
+`heading.py` says which column is what, `types.py` how a value of each type is read, and `reader.py` makes a `History`
+(`history.py`) of it all.
 """
 
 from augury.columns.column import Coded, Column
