@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import numba
+import pytest
+
+from augury import jit
 
 READ = """
 from augury import jit
@@ -31,3 +34,17 @@ def test_what_another_version_has_left_in_the_cache_is_made_anew(tmp_path: Path)
     for path in kept:  # it names a module that there is no longer
         path.write_bytes(pickle.dumps(numba.__version__) + b"caugury.no_such_module\nX\n.")
     assert read() == "[7]\n"
+
+
+def test_compiled_code_rests_on_helpers_of_other_folders_and_on_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from augury.columns.kernels import hashing, pairs
+    from augury.knowledge.reachability import edges
+
+    functions = [kernel.python for kernel in jit.Kernel.all] + [getattr(h, "py_func", h) for h in jit._HELPERS]
+    folder = os.path.dirname(edges.__file__)
+    before = jit._stamps(functions)[folder]
+    assert before == jit._stamps(functions)[folder]
+    stat = os.stat(hashing.__file__)
+    assert (stat.st_mtime, stat.st_size) in before
+    monkeypatch.setattr(pairs, "END", 99)
+    assert jit._stamps(functions)[folder] != before

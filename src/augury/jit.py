@@ -7,7 +7,7 @@ Small inputs never wait for a compilation: a kernel runs as it is written until 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -75,7 +75,7 @@ def compile_all() -> None:
 
     functions = [*(getattr(one, "py_func", one) for one in _HELPERS), *(kernel.python for kernel in Kernel.all)]
     spaces = {python.__module__: python.__globals__ for python in functions}
-    files = {python.__code__.co_filename for python in functions}
+    stamps = _stamps(functions)
 
     def compiled(python: Callable[..., Any]) -> Any:
         try:
@@ -83,7 +83,7 @@ def compile_all() -> None:
         except RuntimeError:  # neither the package nor the home folder can be written to
             return njit(python)
         with suppress(AttributeError):  # Numba looks for changes in one file: helpers of others may have changed, too
-            found._cache._cache_file._source_stamp = _stamp(python.__code__.co_filename, files)
+            found._cache._cache_file._source_stamp = stamps[_folder(python)]
             _forgive(found._cache._cache_file)
             _load_leanly(found._cache)
         return found
@@ -143,9 +143,29 @@ def _load_leanly(cache: Any) -> None:
     cache.load_overload = load
 
 
-def _stamp(file: str, files: set[str]) -> list[tuple[float, int]]:
-    """When a file, and those of `files` in its folder, were changed last, and how large they are."""
-    beside = sorted(
-        other for other in files if os.path.dirname(other) == os.path.dirname(file) and os.path.exists(other)
-    )
-    return [(stat.st_mtime, stat.st_size) for stat in map(os.stat, beside)]
+def _folder(python: Callable[..., Any]) -> str:
+    return os.path.dirname(python.__code__.co_filename)
+
+
+def _stamps(functions: Iterable[Callable[..., Any]]) -> dict[str, list[Any]]:
+    """For each folder of kernels, what its compiled code rests on: when the files of it, and of the folders whose helpers
+    they call, were changed last, how large they are, and the numbers that these files import, which are compiled in.
+    """
+    home = {id(python): _folder(python) for python in functions}
+    spaces = {python.__code__.co_filename: python.__globals__ for python in functions}
+    calls: dict[str, set[str]] = {folder: set() for folder in home.values()}
+    for file, names in spaces.items():
+        used = (home.get(id(getattr(value, "py_func", value))) for value in names.values())
+        calls[os.path.dirname(file)] |= {folder for folder in used if folder is not None}
+    found: dict[str, list[Any]] = {}
+    for folder in calls:
+        below, open_folders = {folder}, [folder]
+        while open_folders:
+            new = calls[open_folders.pop()] - below
+            below |= new
+            open_folders += new
+        files = sorted(file for file in spaces if os.path.dirname(file) in below and os.path.exists(file))
+        changed = [(stat.st_mtime, stat.st_size) for stat in map(os.stat, files)]
+        numbers = [(k, v) for file in files for k, v in sorted(spaces[file].items()) if type(v) in (int, float)]
+        found[folder] = [*changed, *numbers]
+    return found
