@@ -96,8 +96,8 @@ class Job:
             rest = (self.clock, self.all_facts(engine), *times, settings.retention)
             if engine == "embedded":
                 return batch.evaluate(self.task.program, items, *rest, limits=settings.limits)
-            told = items.items() if isinstance(items, History) else items
-            return evaluate(self._asked, told, *rest, static_graphs(self.graphs, self.plan))
+            listed = items.items() if isinstance(items, History) else items
+            return evaluate(self._asked, listed, *rest, static_graphs(self.graphs, self.plan))
 
     def replay(self, until: str | None, engine: str = "reference") -> Replay:
         settings = self.settings

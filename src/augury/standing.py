@@ -73,8 +73,8 @@ class Gate:
 def admitted(history: Iterable[HistoryItem], lateness: int | None) -> tuple[list[HistoryItem], list[HistoryItem]]:
     """What of a history, in the order of arrival, is in time, and what is too late."""
     gate = Gate(lateness)
-    told: list[HistoryItem] = []
+    in_time: list[HistoryItem] = []
     late: list[HistoryItem] = []
     for item in give_ids(history):
-        (told if gate.admits(item) else late).append(item)
-    return told, late
+        (in_time if gate.admits(item) else late).append(item)
+    return in_time, late
