@@ -60,6 +60,7 @@ class Collect(Windowed):
         self.collect = collect
         super().__init__(circuit, rows, collected, out, rule.label, collect.window or UNTIL, keys, shared, back)
         self.others = sorted(v for v in later_variables(rule, number) if v in rows.vars or v in collect.by)
+        self.one_group = rows.vars.keys() >= set(self.others)  # whether all that a row collects is one group
         self.totals = Totals(circuit, collect, rule.label)
         # What a row says by itself: all rows of a group say it alike.
         self.own = set() if several else set(rows.vars) - set(self.open)
@@ -128,7 +129,7 @@ class Collect(Windowed):
         """The rows whose window has an occurrence inside; an occurrence may be one that has just died."""
         rows, collected = self.inputs
         q = q[collected.table.data[END, q] <= self.latest.before(self.seen[0])]
-        if self.of_last is not None and len(q):
+        if self.of_last is not None and self.one_group and len(q):
             return self.rows_with_last(q)
         low, high = rows.labels[self.window]
         bounds = np.array([(0, END, 1, high, 0), (1, low, 0, START, 0)], np.int64)
@@ -176,8 +177,8 @@ class Collect(Windowed):
 
     def gathered(self, rows: Array) -> Frame:
         """What rows collect, row by row."""
-        last, mine = self.collect.last, self.inputs[0].vars
-        if last is None or self.several or not mine.keys() >= set(self.others):
+        last = self.collect.last
+        if last is None or self.several or not self.one_group:
             return self.selected(self.in_window(rows))
         if self.of_last is not None:
             if self.room.shape[1] < len(rows) * (last + 1):
