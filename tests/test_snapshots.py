@@ -185,6 +185,17 @@ def test_every_kind_of_session_goes_on_where_it_was(kind: str) -> None:
     assert sorted(map(str, one.events())) == sorted(map(str, other.events()))
 
 
+@pytest.mark.parametrize("lateness", [None, "5s"])
+@pytest.mark.parametrize("how", ["last 2", "exactly 1"])
+def test_after_a_restore_revoking_what_was_collected_retracts_the_answer(how: str, lateness: str | None) -> None:
+    program = augury.compile(f"p(count(V)) <- o: d(1), {how}: collect c(V).")
+    session = program.session(clock="logical", lateness=lateness)
+    session.push(event("c", 7, "x", id="c1"))
+    assert len(session.push(Event("d", (1,), 4, 9))) == 1
+    session = program.restore(session.snapshot())
+    assert [(c.op, c.event.args) for c in session.revoke("c1")] == [("retract", (1,))]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_snapshot_holds_nothing_that_was_in_memory_before(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays that nobody has written to have something in them, and a snapshot does not depend on what."""

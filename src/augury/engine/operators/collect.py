@@ -147,7 +147,8 @@ class Collect(Windowed):
         own.extend()
         rows.extend()
         (okeys, keys), found, room, first = self.fields, [NONE], np.empty(64 + 8 * len(q), np.int64), 0
-        while first < len(q) and rows.count and own.count:
+        # An occurrence that was revoked may have left its index empty, and still be among the last n of a row.
+        while first < len(q) and rows.count:
             came, count, touched = rows_with_last(
                 q, first, theirs.table.data, keys, theirs.table.alive, own.buckets, own.groups, own.prev, own.after,
                 mine.table.data, okeys, mine.table.alive, rows.order, rows.buckets, rows.groups, rows.prev,
