@@ -103,13 +103,14 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         count: Token,
         by: s.Node,
         order: Token | None,
+        ties: Token | None,
         per: tuple[Var, ...] | None,
         place: Token | None,
     ) -> s.Top:
         first = None if count.type == "ALL" else self._integer(count)
         ascending = order is not None and order.type == "ASC"
         at = None if place is None else Var(str(place), self._token(place))
-        return s.Top(first, by, ascending, per or (), at, self._span(meta))
+        return s.Top(first, by, ascending, ties is not None, per or (), at, self._span(meta))
 
     def _choice(
         self, per: tuple[Var, ...] | None, which: Token | None, skip: Token | None, rule: Span
