@@ -383,7 +383,8 @@ class Expressions:
             return [AnyOf(outside, node.span)]
         if isinstance(inner, s.Chain) and len(inner.ops) == 1:
             return [_negated(c) for c in self._chain(inner) if isinstance(c, Compare)]
-        return self._no_condition("E213", f"`{show_node(node)}` is not a condition", node.span)
+        advice = "give what is negated a static rule of its own" if isinstance(inner, s.Group | s.Binary) else None
+        return self._no_condition("E213", f"`{show_node(node)}` is not a condition", node.span, advice)
 
     def _was(self, node: s.Was) -> list[Condition]:
         """`was p(X)`: the facts of the time point before."""

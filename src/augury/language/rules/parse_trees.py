@@ -236,6 +236,23 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
             return s.Group(inner, self._span(meta))
         return replace(inner[0], parens=True) if isinstance(inner[0], s.Binary) else inner[0]
 
+    def implication(
+        self, meta: Meta, condition: tuple[s.Node, ...], then: tuple[s.Node, ...]
+    ) -> tuple[tuple[s.Node, ...], tuple[s.Node, ...]]:
+        return condition, then
+
+    def alternatives(self, meta: Meta, *options: Any) -> s.Node:
+        """`(a ; b)` is `(a or b)`, and `(c -> a ; b)` is `((c, a) or (not c, b))`."""
+        *others, last = options
+        node = self.group(meta, last[0] + last[1] if isinstance(last[0], tuple) else last)
+        for option in reversed(others):
+            if isinstance(option[0], tuple):
+                condition = self.group(meta, option[0])
+                option = option[0] + option[1]
+                node = s.Group((s.Not(condition, span=condition.span), node), self._span(meta))
+            node = s.Binary("OR", self.group(meta, option), node, None, parens=True, span=self._span(meta))
+        return node
+
     def braces(self, meta: Meta, inner: tuple[s.Node, ...]) -> s.Group:
         return s.Group(inner, self._span(meta))
 
