@@ -202,13 +202,14 @@ class Context:
             return self._previous(condition, frame)
         start, end = frame.labels[condition.anchor]
         length = self.scalars.clock.exact_length(condition.length)
-        if length > LONGEST:
-            raise RunError(f"the window `{condition.label}` is too long")
         at = {"start": start, "end": end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
         new = (at[first] + back * length, at[second] + forth * length)
+        near = (new[0] > -LONGEST) & (new[1] < LONGEST)
+        for _ in range(int(np.count_nonzero(~near))):
+            self.report(self.scalars.rule, "a time beyond 60 bits", {})
         frame = replace(frame, labels={**frame.labels, condition.label: new})
-        return frame.where(new[0] <= new[1])
+        return frame.where(near & (new[0] <= new[1]))
 
     def _previous(self, condition: Relative, frame: Frame) -> Frame:
         """The window before each window by the clock."""
