@@ -378,10 +378,19 @@ _COMPARISONS = {
     ">": ">", ">=": ">=", "≥": ">=",
 }  # fmt: skip
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 
 
 def _unquote(token: str) -> str:
-    return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), token[1:-1], flags=re.DOTALL)
+    return _ESCAPE.sub(_unescaped, token[1:-1])
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """What an escape stands for: `\\u001b` is the character of that number, unless that is none."""
+    if escape[1] is None:
+        return _ESCAPES.get(escape[2], escape[2])
+    number = int(escape[1], 16)
+    return escape[0][1:] if 0xD800 <= number < 0xE000 else chr(number)
 
 
 def _label(token: str) -> str:
