@@ -222,7 +222,7 @@ class Context:
         """The length of the window of each row, in time points, and for which rows it could be computed."""
         clock, ends = self.scalars.clock, frame.labels[window.anchor][1]
         codes, ok = self.values(length, frame, self.scalars.rule)
-        values, which = np.unique(codes, return_inverse=True)
+        values, which = unique_inverse(codes)
         measures = [self._measure(window, int(code)) for code in values.tolist()]
         lengths = np.array([0 if m is None else m for m in measures], np.int64)[which]
         fits = np.array([m is not None for m in measures], bool)[which]

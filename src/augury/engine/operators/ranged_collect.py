@@ -9,6 +9,7 @@ import numpy as np
 from augury.algebra import nodes
 from augury.columns.frame import View
 from augury.columns.table import LEFT, NONE
+from augury.columns.unique import unique, unique_inverse
 from augury.engine.operators.base import Operator
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.range_totals import RangeTotals, adds_up
@@ -76,7 +77,7 @@ class RangedCollect(Collect):
         known = self.held.knows(rows)
         if known.all():
             return self.held.of(rows)
-        sources, place = np.unique(self.out.table.data[LEFT, rows], return_inverse=True)
+        sources, place = unique_inverse(self.out.table.data[LEFT, rows])
         pairs = self.in_window(sources, alive=np.ones(self.inputs[0].table.n, np.uint8))
         cuts = np.r_[np.searchsorted(pairs[0], sources), pairs.shape[1]]
         listed = [
@@ -97,7 +98,7 @@ class RangedCollect(Collect):
         if self.ranges.usable:
             mine[self.ranges.running.inside(sources, view.table, self.fields[0], *view.labels[self.window])] = True
         else:
-            mine[self.in_window(np.unique(sources))[1]] = True
+            mine[self.in_window(unique(sources))[1]] = True
 
     def rebuild(self) -> None:
         super().rebuild()
