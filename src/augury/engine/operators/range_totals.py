@@ -19,7 +19,7 @@ from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Build, Expr, is_pair, labels, variables, walk
 from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View, frame_of
-from augury.columns.ranges import RunningTotals, Within
+from augury.columns.running_totals import RunningTotals, Within
 from augury.columns.table import RANK, Index, Table
 from augury.columns.unique import unique, unique_inverse
 from augury.engine.operators.column_totals import Values, times_as_codes, to_even
