@@ -42,6 +42,7 @@ class Collect(Windowed):
     """
 
     kind = "collect"
+    altered = ("held",)
 
     def __init__(
         self,
