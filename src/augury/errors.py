@@ -108,6 +108,9 @@ class Diagnostic:
 
     def render(self) -> str:
         """The finding as text: header, source line with a caret, notes, hint."""
+        return visible("\n".join(self._lines()))
+
+    def _lines(self) -> list[str]:
         lines = [f"{self.severity}[{self.code}]: {self.message}", *_excerpt(self.span)]
         shown = {self.span}
         for note in self.notes:
@@ -117,7 +120,7 @@ class Diagnostic:
                 shown.add(note.span)
         if self.hint:
             lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+        return lines
 
     def _repr_html_(self) -> str:
         return f'<pre style="{_LETTERS}">{_coloured(self.render(), self.severity)}</pre>'
@@ -136,6 +139,23 @@ def _coloured(text: str, severity: Severity) -> str:
     rest = [re.sub(r"\^+$", lambda found: colour.format(found[0]), line) for line in rest]
     rest = [re.sub(r"^(  (?:hint|note):)", r"<b>\1</b>", line) for line in rest]
     return "\n".join([f"<b>{colour.format(code)}: {message}</b>", *rest])
+
+
+# Controls but tab and line feed; what turns the direction of text; what is no character.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""A text that a terminal, a page and XML show as it is: controls and marks of direction are written as JSON has them.
+
+    >>> print(visible("red \x1b[31m"))
+    red \u001b[31m
+    """
+    if text.isprintable():
+        return text
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _printable(text: str) -> str:
@@ -187,7 +207,7 @@ class DataError(AuguryError):
 
     def __init__(self, message: str, place: str = "", hint: str = "") -> None:
         self.message, self.place, self.hint = message, place, hint
-        super().__init__((f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else ""))
+        super().__init__(visible((f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else "")))
 
     def of(self, column: str) -> DataError:
         """The same mistake with the name of its column ahead, unless it begins with that."""
@@ -200,7 +220,7 @@ class RunError(AuguryError):
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message, self.hint = message, hint
-        super().__init__(message + (f"\n  hint: {hint}" if hint else ""))
+        super().__init__(visible(message + (f"\n  hint: {hint}" if hint else "")))
 
 
 class SnapshotError(RunError):

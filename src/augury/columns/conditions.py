@@ -36,6 +36,7 @@ from augury.clock import Duration, Timestamp
 from augury.columns.dictionary import OPEN, Dictionary, exact
 from augury.columns.frame import LONGEST, Frame, joined_frames
 from augury.columns.rows import firsts
+from augury.columns.unique import unique, unique_inverse
 from augury.errors import DataError, RunError
 from augury.jit import Array
 from augury.model import Value, from_json
@@ -132,7 +133,7 @@ class Context:
             return self._solved(condition, frame)
         kinds = sum((frame.vars[v] == OPEN).astype(np.int64) << i for i, v in enumerate(left_open))
         parts: list[Frame] = []
-        for kind in np.unique(kinds).tolist():
+        for kind in unique(kinds).tolist():
             part = frame.take(np.flatnonzero(kinds == kind))
             for i, v in enumerate(left_open):
                 if kind >> i & 1:
@@ -202,20 +203,21 @@ class Context:
             return self._previous(condition, frame)
         start, end = frame.labels[condition.anchor]
         length = self.scalars.clock.exact_length(condition.length)
-        if length > LONGEST:
-            raise RunError(f"the window `{condition.label}` is too long")
         at = {"start": start, "end": end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
         new = (at[first] + back * length, at[second] + forth * length)
+        near = (new[0] > -LONGEST) & (new[1] < LONGEST)
+        for _ in range(int(np.count_nonzero(~near))):
+            self.report(self.scalars.rule, "a time beyond 60 bits", {})
         frame = replace(frame, labels={**frame.labels, condition.label: new})
-        return frame.where(new[0] <= new[1])
+        return frame.where(near & (new[0] <= new[1]))
 
     def _previous(self, condition: Relative, frame: Frame) -> Frame:
         """The window before each window by the clock."""
         assert condition.windows is not None
         line = Line(condition.windows, self.scalars.clock)
         start, _ = frame.labels[condition.anchor]
-        begins, place = np.unique(start, return_inverse=True)
+        begins, place = unique_inverse(start)
         before = [line.last_begun(begin) - 1 for begin in begins.tolist()]
         new = tuple(np.array([at(number) for number in before], np.int64)[place] for at in (line.begin, line.end))
         labels = {**frame.labels, condition.label: (new[0], new[1])}

@@ -201,7 +201,7 @@ class World:
         (first, back), (second, forth) = RELATIVE[condition.kind]
         start, end = at[first] + back * length, at[second] + forth * length
         if not (start >= MIN_TIME and end <= MAX_TIME):
-            self.report(self.scalars.rule, "a time beyond 64 bits", {})
+            self.report(self.scalars.rule, "a time beyond 60 bits", {})
             return None
         return Named(start, end) if start <= end else None
 

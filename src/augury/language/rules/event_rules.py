@@ -126,7 +126,8 @@ class EventRule:
         if top.count == 0:
             self.findings.add("E225", "the first 0 are none", top.span.part(r"\d+"), hint="take at least one")
         place = top.place.name if top.place else None
-        return n.Top(top.count, by, top.ascending, tuple(v.name for v in top.per), place, top.span)
+        per = tuple(v.name for v in top.per)
+        return n.Top(top.count, by, top.ascending, top.ties, per, place, top.span)
 
     def _run(self, statement: s.EventRule) -> Runs | None:
         """The run of the rule, its parts read."""
