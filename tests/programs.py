@@ -517,7 +517,7 @@ class Writer(Choices):
     def _top(self, numbers: Sequence[str], names: Iterable[str]) -> tuple[str, str]:
         """A ranking, and the variable of its place."""
         by = self.pick(["count()", f"sum({self.pick(numbers)})", f"max({self.pick(numbers)})"])
-        how = self.pick([" ASC", "", ""])
+        how = self.pick([" ASC", "", "", " WITH TIES", " ASC WITH TIES"])
         plain = sorted(v for v in names if kind_of(v) in ("n", "s"))
         per = f" PER ({self.pick(plain)})" if plain and self.chance(30) else ""
         place = "R9" if self.chance(60) else ""

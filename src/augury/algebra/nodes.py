@@ -414,12 +414,14 @@ class Collect:
 class Top:
     """`TOP n BY e PER (V) AS R`: of rows with one cover and one value of `per`, the n greatest (`ascending`: least).
 
-    Without `count` all have a place. `place` is the variable that is bound to it, from 1.
+    Without `count` all have a place. `place` is the variable that is bound to it, from 1. With `ties`, rows whose value
+    equals that of the n-th follow, in the places after it; null equals nothing.
     """
 
     count: int | None
     by: Expr
     ascending: bool = False
+    ties: bool = False
     per: tuple[str, ...] = ()
     place: str | None = None
     span: Span = _SPAN

@@ -36,6 +36,7 @@ from augury.clock import Duration, Timestamp
 from augury.columns.dictionary import OPEN, Dictionary, exact
 from augury.columns.frame import LONGEST, Frame, joined_frames
 from augury.columns.rows import firsts
+from augury.columns.unique import unique, unique_inverse
 from augury.errors import DataError, RunError
 from augury.jit import Array
 from augury.model import Value, from_json
@@ -132,7 +133,7 @@ class Context:
             return self._solved(condition, frame)
         kinds = sum((frame.vars[v] == OPEN).astype(np.int64) << i for i, v in enumerate(left_open))
         parts: list[Frame] = []
-        for kind in np.unique(kinds).tolist():
+        for kind in unique(kinds).tolist():
             part = frame.take(np.flatnonzero(kinds == kind))
             for i, v in enumerate(left_open):
                 if kind >> i & 1:
@@ -216,7 +217,7 @@ class Context:
         assert condition.windows is not None
         line = Line(condition.windows, self.scalars.clock)
         start, _ = frame.labels[condition.anchor]
-        begins, place = np.unique(start, return_inverse=True)
+        begins, place = unique_inverse(start)
         before = [line.last_begun(begin) - 1 for begin in begins.tolist()]
         new = tuple(np.array([at(number) for number in before], np.int64)[place] for at in (line.begin, line.end))
         labels = {**frame.labels, condition.label: (new[0], new[1])}

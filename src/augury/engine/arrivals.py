@@ -11,6 +11,7 @@ import numpy as np
 from augury.algebra.plan import Plan, Predicate
 from augury.columns.frame import LONGEST
 from augury.columns.table import END
+from augury.columns.unique import difference, unique
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.errors import DataError, RunError
@@ -82,11 +83,11 @@ class Arrived:
             if type in circuit.inputs:
                 circuit.inputs[type].out.table.room(len(batch.end))
         if circuit.in_order:
-            bounds = np.unique(np.concatenate([b.end for b in self.batches.values()]))
+            bounds = unique(np.concatenate([b.end for b in self.batches.values()]))
         else:
             some = np.sort(np.concatenate([b.end[::_APART] for b in self.batches.values()]))
             last = max(b.end.max() for b in self.batches.values())
-            bounds = np.unique(np.append(some[_PORTION // _APART :: _PORTION // _APART], last))
+            bounds = unique(np.append(some[_PORTION // _APART :: _PORTION // _APART], last))
         return self._until(bounds, circuit, total)
 
     def _until(self, bounds: Array, circuit: Circuit, total: int) -> Iterable[dict[Predicate, Batch]]:
@@ -208,7 +209,7 @@ class Arrivals:
         arrived.tombstones = sorted(tombstones - self.tombstones)
         for type, rows in drop.items():
             batch = arrived.batches[type]
-            arrived.batches[type] = batch.some(np.setdiff1d(np.arange(len(batch)), rows))
+            arrived.batches[type] = batch.some(difference(np.arange(len(batch)), rows))
 
     @staticmethod
     def _check_times(name: str, batch: Batch) -> None:

@@ -13,6 +13,7 @@ from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spe
 from augury.columns.frame import View
 from augury.columns.kernels.sets import first_equals
 from augury.columns.table import END, NONE, START, Table, grown, no_buckets
+from augury.columns.unique import unique
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
@@ -245,7 +246,7 @@ class Events(Operator):
         if len(self.fixed):
             doubtful |= self._fixed(rows) > 0
         if doubtful.any():
-            numbers[doubtful] = self._counted(rows[doubtful], np.unique(firsts[doubtful]))
+            numbers[doubtful] = self._counted(rows[doubtful], unique(firsts[doubtful]))
         return numbers
 
     def _counted(self, rows: Array, groups: Array) -> Array:

@@ -25,6 +25,7 @@ from augury.columns.conditions import Context, Report
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import Frame
 from augury.columns.table import NONE
+from augury.columns.unique import unique
 from augury.jit import Array, count_work
 from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.facts import Facts
@@ -130,7 +131,7 @@ class Knowledge:
         if found is None:
             parts = [r.bounds for p in self.below(predicate) if (r := self.relations.get(p)) is not None]
             parts = [bounds for bounds in parts if len(bounds)]
-            found = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts)) if parts else NONE
+            found = parts[0] if len(parts) == 1 else unique(np.concatenate(parts)) if parts else NONE
             self._bounds[predicate] = found
         return found
 

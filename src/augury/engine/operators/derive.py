@@ -17,6 +17,7 @@ from augury.columns.frame import LONGEST, Frame, View, frame_of
 from augury.columns.kernels.links import fall
 from augury.columns.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
+from augury.columns.unique import unique
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
 from augury.engine.saved.references import check_events
@@ -95,7 +96,7 @@ class Derived(Operator):
             return
         events = self.weakened[0]
         if len(self.weakened) > 1 or len(events) > 1:
-            events = np.unique(np.concatenate(self.weakened))
+            events = unique(np.concatenate(self.weakened))
         self.weakened = []
         table = self.out.table
         events = events[table.alive[events].astype(bool)]

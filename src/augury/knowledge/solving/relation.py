@@ -12,6 +12,7 @@ from augury.columns.dictionary import Dictionary
 from augury.columns.kernels import entries as k
 from augury.columns.rows import Distinct
 from augury.columns.table import capacity, grown
+from augury.columns.unique import difference, unique, unique_first
 from augury.errors import DataError
 from augury.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
@@ -58,7 +59,7 @@ class Relation:
         self._check(since, until)
         first = np.zeros(len(table), bool)
         new = np.flatnonzero(places >= before)
-        first[new[np.unique(places[new], return_index=True)[1]]] = True
+        first[new[unique_first(places[new])[1]]] = True
         self.since[places[first]], self.until[places[first]] = since[first], until[first]
         more = ~first
         if more.any():
@@ -70,7 +71,7 @@ class Relation:
         self._with_times(self.rows.n)
         assert self.since is not None and self.until is not None
         self._check(times, untils)
-        touched, alive = np.unique(rows), self.rows.alive
+        touched, alive = unique(rows), self.rows.alive
         before = int(alive[touched].sum())
         plain = touched[~self.timelines.known(touched) & alive[touched].astype(bool)]
         if len(plain):  # what was known of them was said first
@@ -133,11 +134,11 @@ class Relation:
     def _see(self, *times: Array) -> None:
         if self._bounds is None:
             return  # nobody has asked for them
-        new = np.unique(np.concatenate(times))
+        new = unique(np.concatenate(times))
         new = new[(new != ALWAYS) & (new != EVER)]
         known = self._bounds[: self._bounded]
         if len(known) and len(new) and new[0] <= known[-1]:
-            new = np.setdiff1d(new, known, assume_unique=True)
+            new = difference(new, known)
         total = self._bounded + len(new)
         if total > len(self._bounds):
             self._bounds = grown(self._bounds, capacity(total), self._bounded)
@@ -226,7 +227,7 @@ class Relation:
     def fill(self, columns: Sequence[Array], count: int, state: dict[str, Any]) -> None:
         """As it was when the state was taken."""
         rows = self.places(columns, count)
-        if len(np.unique(rows)) < count:
+        if len(unique(rows)) < count:
             raise ValueError("a fact twice")
         self.timelines.fill(rows, state)
         self.settle(ALWAYS)

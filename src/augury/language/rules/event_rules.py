@@ -75,8 +75,8 @@ class EventRule:
         if not body.patterns or head is None:
             self.findings.unread.add(head[0] if head else "")
             return None
+        groups = self._groups(body, self._join(body.patterns), having)
         node = self._with_windows(body)
-        groups = self._groups(body, node, having)
         where = (*body.relatives, *body.conditions)
         if where:
             node = n.Select(node, where, statement.span)
@@ -126,7 +126,8 @@ class EventRule:
         if top.count == 0:
             self.findings.add("E225", "the first 0 are none", top.span.part(r"\d+"), hint="take at least one")
         place = top.place.name if top.place else None
-        return n.Top(top.count, by, top.ascending, tuple(v.name for v in top.per), place, top.span)
+        per = tuple(v.name for v in top.per)
+        return n.Top(top.count, by, top.ascending, top.ties, per, place, top.span)
 
     def _run(self, statement: s.EventRule) -> Runs | None:
         """The run of the rule, its parts read."""
@@ -240,16 +241,29 @@ class EventRule:
         if not body.windows or not events:
             return self._join(body.patterns)
         node = self._join(events)
-        of_windows = set(body.windows) | {r.label for r in body.relatives}
-        late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
-        named = {v for c in late for v in n.condition_vars(c)} - n.bound_vars(node)
-        first = [c for c in body.conditions if c not in late and not n.condition_vars(c) & named and not body.collects]
+        first = self._on_events(body, n.bound_vars(node))
         if first:
             node = n.Select(node, tuple(first), self.statement.span)
             body.conditions = [c for c in body.conditions if c not in first]
         for window in (p for p in body.patterns if _is_window(p)):
             node = n.Join("AND", node, window, span=self.statement.span)
         return node
+
+    @staticmethod
+    def _on_events(body: Body, bound: set[str]) -> list[n.Condition]:
+        """The conditions that need nothing of a window: no time of one, and no variable that is computed from one."""
+        of_windows = set(body.windows) | {r.label for r in body.relatives}
+        late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
+        first = [c for c in body.conditions if c not in late]
+        while first:
+            equations = [c for c in late if isinstance(c, n.Compare) and c.op == "="]
+            computed = {v for c in equations for v in n.condition_vars(c)} - bound
+            more = [c for c in first if n.condition_vars(c) & computed]
+            if not more:
+                break
+            late += more
+            first = [c for c in first if c not in more]
+        return first
 
     def _join(self, patterns: list[n.Node]) -> n.Node:
         """Literals side by side are an AND: the interval covers them all."""

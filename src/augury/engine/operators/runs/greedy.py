@@ -15,6 +15,7 @@ from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, conditions, w
 from augury.columns.frame import View, store
 from augury.columns.grouping import Slices, spread
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
+from augury.columns.unique import unique
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
@@ -223,7 +224,7 @@ class Greedy(Edges):
         fallen = np.concatenate([fallen[fallen >= 0], gone])
         fallen = fallen[self.out.table.alive[fallen].astype(bool)] if len(fallen) else fallen
         if len(fallen):
-            self.out.table.kill(np.unique(fallen))
+            self.out.table.kill(unique(fallen))
         new = np.arange(before, self.count_paths)
         new = new[self.paths[d.P_STANDS, new] == 1]
         if len(new):
