@@ -38,6 +38,16 @@ FOUND = {
         "shop('q').\nt(K) <- w: every(4s), shop(K), while w: not a(K, _).",
         ([event("b", 2, id="x")], [event("b", 8, id="y")], [Revocation("x")], [event("b", 3, id="z")]),
     ),
+    "an earlier part of a revoked pair, whose own choice is forgotten": Story(
+        "k(X) <- b(X) AND[recent] d.",
+        (
+            [event("b", 19, 2, id="x")],
+            [event("d", 45, id="y")],
+            [event("b", 67, 2, id="z")],
+            "prune",
+            [Revocation("z")],
+        ),
+    ),
 }
 
 
