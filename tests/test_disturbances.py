@@ -48,7 +48,21 @@ FOUND = {
             [Revocation("z")],
         ),
     ),
-}
+    "an absence asks how facts were at the end of an event long ago": Story(
+        "fact on(X) <- c(X).\nfact not on(X) <- d(X).\ne <- NOT(c(_) WHERE on(X)).[a(X), b].",
+        (
+            [event("a", 16, 1, id="a")], [event("c", 17, 1, id="c")], [event("d", 28, 1, id="d")],
+            [event("b", 37, id="x")], "prune", [event("b", 43, id="y")],
+        ),
+    ),
+    "a collect asks how facts were at the end of an event long ago": Story(
+        "fact on(X, Y) <- c(X, Y).\nfact not on(X, Y) <- d(X, Y).\ne(count()) <- i: b(K), last 2: collect a(X), on(X, K).",
+        (
+            [event("c", 16, 1, 1, id="c")], [event("a", 17, 1, id="a")], [event("d", 28, 1, 1, id="d")],
+            [event("b", 37, 2, id="x")], "prune", [event("b", 43, 1, id="y")],
+        ),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FOUND)
