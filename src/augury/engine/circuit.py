@@ -418,6 +418,7 @@ class Circuit:
         found: dict[str, int] = {}
         for operator, names in self.asking:
             floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
+            floor = min([floor, *(view.table.earliest() - 1 for view in operator.asks_again() if view.table.live)])
             floor -= id(operator) in self.looking_back
             if floor < settled:
                 for name in self._below(names):

@@ -72,6 +72,9 @@ class Edges(Operator):
         self.sought = sum(seeking.bits for seeking in self.seeking)
         self._clear()
 
+    def asks_again(self) -> tuple[View, ...]:
+        return self.inputs  # edges between moments that are held are made anew after a compaction
+
     def _searches(self, sought: list[int]) -> list[Seeking]:
         """What looks for the soonest, once for all moves that ask the same of the same events."""
         alike, groups = self.moments.alike, dict[object, list[int]]()
