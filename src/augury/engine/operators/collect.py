@@ -42,6 +42,7 @@ class Collect(Windowed):
     """
 
     kind = "collect"
+    altered = ("held",)
 
     def __init__(
         self,
@@ -95,7 +96,9 @@ class Collect(Windowed):
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
                 touched.append(np.array([*others], np.int64))
-        for q in (self.losses(1), self.stale(1), self.gains(1)):
+        fallen, stale, gained = self.losses(1), self.stale(1), self.gains(1)
+        self.follow(fallen, gained)
+        for q in (fallen, stale, gained):
             if len(q):
                 touched.append(self.rows_around(q))
         rows = self.gains(0)
@@ -114,6 +117,9 @@ class Collect(Windowed):
         portion = len(found) if self.several else _PORTION
         for first in range(0, len(found), max(portion, 1)):
             self.compute(found[first : first + portion], before)
+
+    def follow(self, lost: Array, gained: Array) -> None:
+        """Occurrences have gone and come, before any row is computed."""
 
     def made_of(self, row: int) -> OrderKey:
         """What makes two rows one occurrence: their events, what they have collected aside, and the times of labels."""
@@ -148,7 +154,8 @@ class Collect(Windowed):
         own.extend()
         rows.extend()
         (okeys, keys), found, room, first = self.fields, [NONE], np.empty(64 + 8 * len(q), np.int64), 0
-        while first < len(q) and rows.count and own.count:
+        # An occurrence that was revoked may have left its index empty, and still be among the last n of a row.
+        while first < len(q) and rows.count:
             came, count, touched = rows_with_last(
                 q, first, theirs.table.data, keys, theirs.table.alive, own.buckets, own.groups, own.prev, own.after,
                 mine.table.data, okeys, mine.table.alive, rows.order, rows.buckets, rows.groups, rows.prev,
@@ -161,14 +168,17 @@ class Collect(Windowed):
             first = came
         return np.concatenate(found)
 
-    def in_window(self, rows: Array, most: int = -1) -> Array:
-        """Pairs of a row and an occurrence in its window, row by row; with `most`, that many of each row, the latest."""
+    def in_window(self, rows: Array, most: int = -1, alive: Array | None = None) -> Array:
+        """Pairs of a row and an occurrence in its window, row by row; with `most`, that many of each row, the latest.
+
+        `alive` says which rows to look at, if not just those that stand.
+        """
         mine, collected = self.inputs
         low, high = mine.labels[self.window]
         bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
         if self.collect.window is None:
             low, bounds = -1, bounds[:0]
-        found = self.within(rows, mine, self.fields[0], self.index, low, high, 0, last, bounds, most)
+        found = self.within(rows, mine, self.fields[0], self.index, low, high, 0, last, bounds, most, alive)
         pairs = np.concatenate([np.empty((2, 0), np.int64), *found], axis=1)
         # From the earliest to the latest of each row.
         owner = np.searchsorted(rows, pairs[0])
@@ -329,8 +339,11 @@ class Collect(Windowed):
                 missing.setdefault(key, row)
         return np.array([*missing.values()], np.int64)
 
-    def replace(self, old: Array, given: Array, counts: Array, members: Array) -> None:
-        """Puts rows in the place of those that old rows have given; what is as before stays."""
+    def replace(self, old: Array, given: Array, counts: Array, members: Array, listed: bool = True) -> None:
+        """Puts rows in the place of those that old rows have given; what is as before stays.
+
+        Members that are not `listed` are found by the window when somebody asks for them.
+        """
         links, out, new = self.links[0], self.out.table, np.ones(given.shape[1], bool)
         standing = links.standing(old) if len(old) else NONE
         if len(standing):
@@ -348,7 +361,8 @@ class Collect(Windowed):
             if not new.all():
                 members = members[np.repeat(new, counts)]
                 given, counts = given[:, new], counts[new]
-            self.held.add(out.n, counts, members)
+            if listed:
+                self.held.add(out.n, counts, members)
             out.append(given)
 
     def rebuild(self) -> None:
@@ -364,9 +378,13 @@ class Collect(Windowed):
     def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
         return None
 
+    def members(self, rows: Array) -> tuple[Array, Array]:
+        """What rows of the output have collected, one row after the other, and how much each has."""
+        return self.held.of(rows)
+
     def sources(self, rows: Array) -> Ways:
         ((some, given),) = super().sources(rows)
-        members, counts = self.held.of(rows)
+        members, counts = self.members(rows)
         return [(some, [*given, (self.inputs[1].table, members, np.repeat(np.arange(len(rows)), counts))])]
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
@@ -398,7 +416,7 @@ class Collect(Windowed):
 
     def parts(self, row: int) -> tuple[Part, ...]:
         found = dict.fromkeys(self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))
-        for member in self.held.one(row).tolist():
+        for member in self.members(np.array([row]))[0].tolist():
             found.update(dict.fromkeys(self.circuit.parts(self.inputs[1].table, member)))
         return tuple(found)
 

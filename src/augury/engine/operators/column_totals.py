@@ -303,7 +303,7 @@ def _means(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Ar
     if added is None:
         return np.zeros(len(starts)), np.zeros(len(starts), bool)
     if unit:
-        return _to_even(added, counts), _all(starts)
+        return to_even(added, counts), _all(starts)
     return added / counts, np.abs(added) <= _WHOLE
 
 
@@ -317,7 +317,7 @@ def _added(x: Array, starts: Array, counts: Array) -> Array | None:
     return np.array([int(x[s : s + c].sum()) for s, c in zip(starts.tolist(), counts.tolist(), strict=True)])
 
 
-def _to_even(added: Array, counts: Array) -> Array:
+def to_even(added: Array, counts: Array) -> Array:
     """Quotients of integers, rounded; halves to what is even."""
     low, rest = added // counts, added % counts
     return low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))
@@ -328,7 +328,7 @@ def _medians(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, 
     sort_groups(x, starts, counts)
     both = x[starts + (counts - 1) // 2] + x[starts + counts // 2]
     if unit:
-        return _to_even(both, np.full(len(both), 2)), _all(starts)
+        return to_even(both, np.full(len(both), 2)), _all(starts)
     return both / 2 + 0.0, _all(starts)
 
 

@@ -39,6 +39,7 @@ class Panes(Operator):
     """
 
     kind = "panes"
+    altered = ("held_by",)
     linked = ()
 
     def __init__(

@@ -55,6 +55,7 @@ class Greedy(Edges):
     """
 
     kind = "greedy runs"
+    altered = ("pool", "bounds", "after_closed", "_open")
 
     def __init__(
         self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
@@ -81,6 +82,7 @@ class Greedy(Edges):
         self.closed: Array = NONE
         self.after_closed: dict[int, int] = {}
         self.bounds: dict[tuple[int, ...], int] = {}
+        self._kept: dict[int, Array] | None = None  # the moments of the rows, while all else is made anew
         self._stood: Array = NONE  # the moments that were there when it was last asked what is settled
         self._open: Array | None = None  # the moments that were not settled when it was last asked for
 
@@ -385,8 +387,9 @@ class Greedy(Edges):
 
     def rebuild(self) -> None:
         out, moments = self.out.table, self.moments.out.table
-        rows = out.standing().tolist()
-        kept = {row: self._members(self.of_row[row]) for row in rows}
+        if self._kept is None:  # otherwise a rebuild was broken off, after it had cleared the pool
+            self._kept = {row: self._members(self.of_row[row]) for row in out.standing().tolist()}
+        kept = self._kept
         super().rebuild()
         alive = moments.standing()
         if len(alive):
@@ -398,6 +401,7 @@ class Greedy(Edges):
             self._decide(alive[np.argsort(moments.data[END, alive], kind="stable")])
         self._match_rows(kept)
         assert len(self.of_row) >= out.n
+        self._kept = None
 
     def _match_rows(self, kept: dict[int, Array]) -> None:
         """Gives the rows that there are the paths that were found again; the others are forgotten matches."""
