@@ -108,6 +108,20 @@ def _arguments(total: Total) -> tuple[Expr, Expr]:
     return arg, arg
 
 
+@dataclass(frozen=True)
+class Ranged:
+    """What windows come to: how much lies inside, which totals are sure, and these as codes; the first and the last inside."""
+
+    counts: Array
+    sure: Array
+    codes: dict[str, Array]
+    edges: Array
+
+    def where(self, mask: Array) -> Ranged:
+        codes = {name: column[mask] for name, column in self.codes.items()}
+        return Ranged(self.counts[mask], self.sure[mask], codes, self.edges[:, mask])
+
+
 class RangeTotals:
     """The aggregates of a collect over windows, kept up to date with what is collected."""
 
@@ -203,10 +217,12 @@ class RangeTotals:
 
     # Totals of windows
 
-    def of(self, rows: Array, table: Table, keys: Array, low: int, high: int) -> tuple[Array, Array, dict[str, Array]]:
-        """For windows of rows of a table: how much lies inside, which totals are sure, and these as codes."""
-        within = self.running.within(rows, table, keys, low, high)
-        sure = within.counts < _MANY
+    def of(self, rows: Array, table: Table, keys: Array, low: int, high: int) -> Ranged:
+        """The totals of windows of rows of a table."""
+        within = self.running.within(rows, table, keys, low, high, self.collect.last or 0)
+        sure = (within.counts < _MANY) & ~within.cut
+        if self.collect.last is not None and self.running.longest > 0:
+            sure[:] = False  # which one starts first is not known
         found: dict[str, Array] = {}
         for total in self.collect.totals:
             if not total.aggregate.args:
@@ -218,7 +234,7 @@ class RangeTotals:
         nothing = within.counts == 0
         for total in self.collect.totals if nothing.any() else ():
             found[total.name][nothing] = self.circuit.context.encode(of_nothing(total.aggregate.function))
-        return within.counts, sure | nothing, found
+        return Ranged(within.counts, sure | nothing, found, within.edges)
 
     def _total(self, total: Total, within: Within) -> tuple[Array, Array]:
         function, (value, by) = total.aggregate.function, _arguments(total)
