@@ -10,6 +10,7 @@ import numpy as np
 from augury.algebra.nodes import Condition
 from augury.columns.frame import View, frame_of, store
 from augury.columns.table import END, LEFT, NONE, START, Latest, grown
+from augury.columns.unique import difference, unique, unique_first
 from augury.engine.operators.windows import Windowed, least_open
 from augury.jit import Array
 from augury.optimiser.implied_bounds import Back
@@ -99,7 +100,7 @@ class Absence(Windowed):
             if not len(found):
                 continue
             fallen = pairs[1][found]
-            fallen, first = np.unique(fallen, return_index=True)
+            fallen, first = unique_first(fallen)
             stand = out.alive[fallen].astype(bool)
             fallen, first = fallen[stand], first[stand]
             self.watch(out.data[LEFT, fallen], pairs[0][found][first])
@@ -160,7 +161,7 @@ class Absence(Windowed):
             left_over = np.flatnonzero(mask)
             mask[left_over] = ~self._own(rows[left_over], absent[left_over], label)
         self.circuit.context.name_events = None
-        return np.unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
+        return unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
 
     def _own(self, rows: Array, absent: Array, label: str) -> Array:
         """Whether each occurrence that must be absent is the one that its row has under a label."""
@@ -181,7 +182,7 @@ class Absence(Windowed):
         self.witness, self.watchers = np.full(table.n + 16, -1, np.int64), None
         alive = table.standing()
         standing = out.table.data[LEFT, : out.table.n][out.table.stands()]
-        self.unblocked(np.setdiff1d(alive, standing))
+        self.unblocked(difference(alive, standing))
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """A row whose window reaches beyond what is settled of what must be absent may still fall."""

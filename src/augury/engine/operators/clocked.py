@@ -32,6 +32,7 @@ class ClockWindows(Operator):
     """
 
     kind = "windows"
+    carries = ("least", "numbers")
     linked = ()
 
     def __init__(self, circuit: Circuit, out: View, windows: Windows, rule: str) -> None:

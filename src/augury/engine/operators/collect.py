@@ -15,6 +15,7 @@ from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
 from augury.columns.grouping import Slices, in_groups
 from augury.columns.kernels.pairs import probe_last, rows_with_last
 from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
+from augury.columns.unique import is_in, unique, unique_inverse
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.held import Held
@@ -46,6 +47,7 @@ class Collect(Windowed):
     """
 
     kind = "collect"
+    altered = ("held",)
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class Collect(Windowed):
             low, high = (self.inputs[0].table.data[f, rows] for f in self.inputs[0].labels[self.window])
             self.longest = max(self.longest, int((high - low).max()))
         touched = [some for some in touched if len(some)]
-        found = np.unique(np.concatenate([*touched, rows])) if touched else rows
+        found = unique(np.concatenate([*touched, rows])) if touched else rows
         if self.several or self.copies:
             for row in rows.tolist():
                 self.same.setdefault(self.made_of(row), {})[row] = None
@@ -249,7 +251,7 @@ class Collect(Windowed):
         """The first of the rows that are made of the same events as each row is."""
         if not self.several:
             return rows
-        different, place = np.unique(rows, return_inverse=True)
+        different, place = unique_inverse(rows)
         return np.array([min(self.same[self.made_of(row)]) for row in different.tolist()], np.int64)[place]
 
     def keys_of(self, frame: Frame, rows: Array) -> list[Array]:
@@ -339,7 +341,7 @@ class Collect(Windowed):
     def without_groups(self, rows: Array, frame: Frame, groups: Slices) -> Array:
         """With `or none`, the rows that have a group of nothing; of those that are made of the same events, one."""
         if not self.several and not self.open:
-            return rows[~np.isin(rows, frame.left)]
+            return rows[~is_in(rows, frame.left)]
         members = frame.take(groups.starts)
         known = set(zip(*(key.tolist() for key in self.keys_of(members, members.left)), strict=True))
         keys = zip(*(key.tolist() for key in self.keys_of(frame_of(self.inputs[0], rows), rows)), strict=True)
@@ -360,7 +362,7 @@ class Collect(Windowed):
             fields = [START, END, LEFT, *range(FIELDS, out.width)]
             had, sizes = self.held.of(standing)
             before = dict(zip(_contents(out.data[:, standing], fields, sizes, had), standing.tolist(), strict=True))
-            of_old = np.flatnonzero(np.isin(given[LEFT], old))
+            of_old = np.flatnonzero(is_in(given[LEFT], old))
             every = _contents(given, fields, counts, members)
             for i in of_old.tolist():
                 new[i] = before.pop(every[i], None) is None

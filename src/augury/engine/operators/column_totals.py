@@ -16,6 +16,7 @@ from augury.columns.conditions import Context
 from augury.columns.dictionary import NULL, exact
 from augury.columns.grouping import Slices, in_groups
 from augury.columns.kernels.totals import interpolated, means, sort_groups, sums, variances
+from augury.columns.unique import unique_first_inverse, unique_inverse
 from augury.errors import RunError
 from augury.jit import Array
 from augury.model import Value, order_key
@@ -68,7 +69,7 @@ class Values:
         numbers, _, hard = self.numbers
         if not hard.any():
             return numbers
-        _, first, place = np.unique(self.keys, return_index=True, return_inverse=True)
+        _, first, place = unique_first_inverse(self.keys)
         decode = self.dictionary.decode
         ordered = sorted(range(len(first)), key=lambda i: order_key(decode(int(self.column[first[i]]))))
         rank = np.empty(len(first), np.int64)
@@ -335,7 +336,7 @@ def _percentiles(x: Array, starts: Array, counts: Array, percent: Fraction) -> t
     fits = _floats(x)
     x = x.astype(np.float64)
     sort_groups(x, starts, counts)
-    sizes, place = np.unique(counts, return_inverse=True)
+    sizes, place = unique_inverse(counts)
     at = [percent / 100 * (size - 1) for size in sizes.tolist()]
     shares = [a - int(a) for a in at]
     share = np.array([float(s) for s in shares])

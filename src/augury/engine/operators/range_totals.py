@@ -19,8 +19,9 @@ from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Build, Expr, is_pair, labels, variables, walk
 from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View, frame_of
-from augury.columns.ranges import RunningTotals, Within
+from augury.columns.running_totals import RunningTotals, Within
 from augury.columns.table import RANK, Index, Table
+from augury.columns.unique import unique, unique_inverse
 from augury.engine.operators.column_totals import Values, times_as_codes, to_even
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.limbs import (
@@ -207,7 +208,7 @@ class RangeTotals:
                     keys, fits = ordered(x)
                     hard |= ~fits
                     found[layout.sums + number] = np.where(null, -(2**63), keys if greatest else ~keys)
-                    self.whole |= set(np.unique(floats[~null]).tolist())
+                    self.whole |= set(unique(floats[~null]).tolist())
                     self.mixed = len(self.whole) > 1
             found[at] = null + (floats.astype(np.int64) << _BITS) + ((hard & ~null).astype(np.int64) << 2 * _BITS)
             for some in (layout.limbs.get(expr), layout.squares.get(expr)):
@@ -297,7 +298,7 @@ class RangeTotals:
         rows, codes = rows.copy(), np.full(len(rows), NULL, np.int64)
         tied = np.flatnonzero(shared & (rows >= 0))
         if len(tied):
-            different, place = np.unique(rows[tied], return_inverse=True)
+            different, place = unique_inverse(rows[tied])
             members, counts = self.running.tied(different)
             owner = np.repeat(np.arange(len(different)), counts)
             order = in_order_of_events(

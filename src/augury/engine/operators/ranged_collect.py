@@ -9,6 +9,7 @@ import numpy as np
 from augury.algebra import nodes
 from augury.columns.frame import View
 from augury.columns.table import END, LEFT, NONE, START
+from augury.columns.unique import unique_inverse
 from augury.engine.operators.base import Operator
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.range_totals import RangeTotals, adds_up
@@ -85,7 +86,7 @@ class RangedCollect(Collect):
         known = self.held.knows(rows)
         if known.all():
             return self.held.of(rows)
-        sources, place = np.unique(self.out.table.data[LEFT, rows], return_inverse=True)
+        sources, place = unique_inverse(self.out.table.data[LEFT, rows])
         if self.collect.last is None:
             owner, members = self.in_window(sources, alive=np.ones(self.inputs[0].table.n, np.uint8))
         else:

@@ -19,6 +19,7 @@ from augury.columns.kernels.ranges import (
     totals_within,
 )
 from augury.columns.table import END, START, Index, Table, grown
+from augury.columns.unique import unique_counts
 from augury.jit import Array
 
 _LEAST = 4  # the room of a new segment
@@ -166,7 +167,7 @@ class RunningTotals:
 
     def _make_room(self, group: Array) -> None:
         """Makes room for one more row of each of these groups; a group may stand there several times."""
-        groups, more = np.unique(group, return_counts=True)
+        groups, more = unique_counts(group)
         need = self.spans[groups, SIZE] + more
         full = need > self.spans[groups, ROOM]
         if not full.any():
