@@ -22,7 +22,7 @@ from augury.columns.frame import Frame, View, frame_of
 from augury.columns.running_totals import RunningTotals, Within
 from augury.columns.table import RANK, Index, Table
 from augury.columns.unique import unique, unique_inverse
-from augury.engine.operators.column_totals import Values, times_as_codes, to_even
+from augury.engine.operators.column_totals import Values, to_even
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.limbs import (
     in_limbs,
@@ -272,7 +272,7 @@ class RangeTotals:
         codes = np.full(len(counts), NULL, np.int64)
         if unit:
             result = limbs[0] if function == "sum" else to_even(limbs[0], counts)
-            return times_as_codes(self.circuit.context, result, unit)
+            return self.circuit.context.encode_times(result, unit)
         if function == "sum":
             codes[~floats] = dictionary.encode_column(limbs[0, ~floats])
             codes[floats] = dictionary.encode_column(sum_of_limbs(limbs[:, floats], None))
