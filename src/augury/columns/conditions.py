@@ -361,6 +361,11 @@ class Context:
             self.durations = True
         return self.dictionary.encode(value)
 
+    def encode_times(self, times: Array, unit: str) -> Array:
+        """The codes of points ("t") or lengths ("d") of time in microseconds."""
+        self.durations = self.durations or unit == "d"
+        return self.dictionary.encode_times(times, unit)
+
     def matched(self, args: tuple[Expr, ...], columns: list[Array], frame: Frame) -> Frame:
         """The rows whose arguments match: constants equal, variables that stand twice agree, nested terms open up."""
         dictionary = self.dictionary
@@ -447,12 +452,15 @@ class Context:
         codes = self.codes(expr, frame)
         if codes is not None and not (isinstance(expr, Var) and (codes == OPEN).any()):
             return codes, ok
+        times = self.vector(expr, frame) if self.scalars.clock.kind == "timestamp" else None
+        if times is not None and times[0] != "n":
+            return self.encode_times(times[1], times[0]), ok
         self.scalars.rule = rule
         result = np.zeros(len(frame), np.int64)
         for i in range(len(frame)):
-            binding, times = self.binding(frame, i), named(frame, i)
+            binding, moments = self.binding(frame, i), named(frame, i)
             try:
-                value = self._blamed(frame, i, lambda b=binding, n=times: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
+                value = self._blamed(frame, i, lambda b=binding, n=moments: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
                 result[i] = self.encode(value)
             except RowError as error:
                 self.report(rule, str(error), binding)
@@ -467,7 +475,9 @@ class Context:
             case Var():
                 codes = frame.vars.get(expr.name)
                 numbers = None if codes is None else self.dictionary.numeric(codes)
-                return None if numbers is None else ("n", numbers)
+                if numbers is not None:
+                    return "n", numbers
+                return None if codes is None else self.dictionary.times(codes)
             case Const():
                 value = expr.value
                 if type(value) in (int, float) and abs(value) < LONGEST:  # type: ignore[arg-type]
