@@ -67,12 +67,9 @@ class Horizon:
 
     def longest_of(self, types: Iterable[Predicate]) -> int | None:
         """How long events of some types last at most, in time points; None where nothing says so."""
-        circuit, known = self.circuit, list(types)
-        lengths = circuit.lengths if circuit.lengths is not None else self.lengths
-        if lengths is None or any(lengths.get(type) is None for type in known):
-            return None
-        self.relied = self.relied or circuit.lengths is None
-        return max(circuit.clock.length(lengths[type] or 0) for type in known)
+        longest = self.circuit.longest_of(types)
+        self.relied = self.relied or (longest is not None and self.circuit.lengths is None)
+        return longest
 
     def wanted(self, table: Table) -> Array:
         """The rows that may still vanish, or that an operator may still need."""
