@@ -16,7 +16,9 @@ from augury.errors import DataError, brief
 Kind = Literal["timestamp", "logical"]
 
 SECOND = 1_000_000
-MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
+FARTHEST = 2**60  # times are nearer to the origin than this, so that differences and windows stay within 64 bits
+MIN_TIME, MAX_TIME = 1 - FARTHEST, FARTHEST - 1
+TIME_RANGE = "times lie between -2**60 and 2**60"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {
     **dict.fromkeys(("us", "microsecond", "microseconds"), 1),
@@ -113,6 +115,15 @@ def show_timestamp(us: int) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
+def check_time(time: int) -> int:
+    """A time point; one that is too far from the origin is refused."""
+    if MIN_TIME <= time <= MAX_TIME:
+        return time
+    if not -(2**63) <= time < 2**63:
+        raise DataError(f"a time beyond 64 bits: {brief(time)}", hint=TIME_RANGE)
+    raise DataError(f"a time too far from the origin: {time}", hint=TIME_RANGE)
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """What a time point means, and how it is read and shown. One that was `guessed` takes no numbers for timestamps."""
@@ -155,16 +166,17 @@ class Clock:
             value = int(value)
         if not isinstance(value, int):
             raise DataError(f"not a time: {brief(value)}")
-        if not MIN_TIME <= value <= MAX_TIME:
-            raise DataError(f"a time beyond 64 bits: {value}")
-        return value
+        return check_time(value)
 
     def show(self, time: int) -> int | str:
         return show_timestamp(time) if self.kind == "timestamp" else time
 
     def length(self, us: int) -> int:
-        """A duration in this clock's time points, rounded down: no interval of whole points is between."""
-        return us if self.kind == "timestamp" else us // self.tick
+        """A duration in this clock's time points, rounded down: no interval of whole points is between.
+
+        No two times are 2**61 apart, so that a longer duration is as good as that, and sums stay within 64 bits.
+        """
+        return min(us if self.kind == "timestamp" else us // self.tick, 2 * FARTHEST)
 
     def exact_length(self, us: int) -> int:
         """A duration in this clock's time points; one that is not whole is refused."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from augury.clock import Clock, Duration, Timestamp
 from augury.columns.column import Array, Coded, Column, column_of, spread, values_of
 from augury.errors import DataError
-from augury.sources.cells import MISSING, Cells
+from augury.sources.cells import MISSING, Cells, check_times
 from augury.sources.types import (
     value_of,
 )
@@ -91,10 +91,10 @@ class ArrowCells(ArrayCells):
             if found is not None:
                 return found
         elif clock.kind == "timestamp" and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-            return _numbers_of(_microseconds(self.array).cast(pa.int64()), MISSING)
+            return _time_points(_microseconds(self.array).cast(pa.int64()))
         elif pa.types.is_integer(kind) and not (clock.kind == "timestamp" and clock.guessed):
             try:
-                return _numbers_of(self.array.cast(pa.int64()), MISSING)
+                return _time_points(self.array.cast(pa.int64()))
             except pa.ArrowInvalid:
                 raise DataError("a time beyond 64 bits") from None
         return super().times(clock)
@@ -212,6 +212,14 @@ def _numbers_of(array: Any, null: int) -> Array:
     return as_array(pc.fill_null(array, null) if array.null_count else array, np.int64)
 
 
+def _time_points(array: Any) -> Array:
+    """Integers as time points, MISSING where one is null; refuses those that are too far from the origin."""
+    if array.null_count:
+        check_times(as_array(array.drop_null(), np.int64))
+        return _numbers_of(array, MISSING)
+    return check_times(as_array(array, np.int64))
+
+
 def encoded(array: Any) -> tuple[list[Any], Array]:
     """The different values of a column, and their numbers; null is -1."""
     found = array.dictionary_encode()
@@ -260,7 +268,7 @@ def text_times(texts: Any, clock: Clock) -> Array | None:
             whole = whole_numbers(texts)
             if whole is None and all_match(texts, r"^-?[0-9]{1,18}$"):
                 whole = texts.cast(pa.int64())
-            return None if whole is None else _numbers_of(whole, MISSING)
+            return None if whole is None else _time_points(whole)
         if all_match(
             texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"
         ):
@@ -270,7 +278,7 @@ def text_times(texts: Any, clock: Clock) -> Array | None:
             r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?(Z|[+-][0-9]{2}:[0-9]{2})$",
         ):
             return _numbers_of(texts.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), MISSING)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, DataError):  # the caller reads them one by one, and names the wrong one
         pass
     return None
 

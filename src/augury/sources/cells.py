@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Attribute
-from augury.clock import Clock, Timestamp
+from augury.clock import MAX_TIME, MIN_TIME, TIME_RANGE, Clock, Timestamp, check_time
 from augury.columns.column import Array, Column, coded, spread, values_of
-from augury.errors import DataError, brief
-from augury.model import MAX_INT, MIN_INT, Value
+from augury.errors import DataError
+from augury.model import MIN_INT, Value
 from augury.sources.types import (
     TYPES,
     Prefixes,
@@ -100,10 +100,10 @@ def read_time(value: Any, clock: Clock) -> int | None:
         value = from_numpy(value)
     if is_null(value) or (isinstance(value, str) and not value):
         return None
-    if type(value) is int and not MIN_INT <= value <= MAX_INT:
-        raise DataError(f"a time beyond 64 bits: {brief(value)}")
+    if type(value) is int:
+        check_time(value)  # before the clock shows it: a number may have more digits than Python writes
     if isinstance(value, Timestamp):  # a calendar time, even where the clock takes no numbers for one
-        return value.us if clock.kind == "timestamp" else clock.read(str(value))
+        return check_time(value.us) if clock.kind == "timestamp" else clock.read(str(value))
     if type(value) is date:
         value = datetime.combine(value, time())
     return clock.read(value)
@@ -124,12 +124,19 @@ def time_points(column: Column, clock: Clock) -> Array:
         and column.dtype.kind == "i"
         and not (clock.kind == "timestamp" and clock.guessed)
     ):
-        return column
+        return check_times(column)
     if len(column) == 0:
         return np.empty(0, np.int64)
     found = coded(column)
     read = [read_time(v, clock) for v in found.values]
     return np.array([*(MISSING if t is None else t for t in read), MISSING], np.int64)[found.index]
+
+
+def check_times(times: Array) -> Array:
+    """Time points of which none is missing; refuses those that are too far from the origin."""
+    if len(times) and not (int(times.min()) >= MIN_TIME and int(times.max()) <= MAX_TIME):
+        raise DataError("a time too far from the origin", hint=TIME_RANGE)
+    return times
 
 
 def declared(column: Column, attribute: Attribute, prefixes: Prefixes) -> Column:

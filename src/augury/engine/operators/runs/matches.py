@@ -14,6 +14,7 @@ from augury.algebra.run_terms import run_variables
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View
 from augury.columns.table import END, LEFT, RANK, RIGHT, START
+from augury.columns.unique import unique
 from augury.engine.operators.base import Part
 from augury.engine.operators.choose import Chooser, Occurrence
 from augury.engine.operators.map import Map
@@ -308,7 +309,7 @@ class Longest(Chooser):
         moments, ends = partials.moments.out.table, self.inputs[0].table.data[END]
         least, rows_from = since[id(moments)], since[id(self.inputs[0].table)]
         going = partials.ongoing.of(least, begins).open
-        firsts = np.unique(partials.out.table.data[k.FIRST, : partials.out.table.n][going]).tolist()
+        firsts = unique(partials.out.table.data[k.FIRST, : partials.out.table.n][going]).tolist()
 
         def is_open(start: _Start) -> bool:
             return start.end >= least or any(ends[row] >= rows_from for row in start.rows)
