@@ -245,6 +245,14 @@ class Answers:
         n = min(table.n, len(self.shown))
         return np.flatnonzero(self.shown[:n] & table.alive[:n])
 
+    def unshown(self) -> Array:
+        """The rows that stand and have not been given yet."""
+        table = self.events.out.table
+        stands = table.stands()
+        n = min(table.n, len(self.shown))
+        stands[:n] &= self.shown[:n] == 0
+        return np.flatnonzero(stands)
+
     def moved(self, place: Array) -> None:
         """After a compaction."""
         table = self.events.out.table
@@ -262,8 +270,7 @@ class Answers:
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
         self.shown[table.n :] = 0
-        rows = np.flatnonzero(table.stands() & (self.shown[: table.n] == 0))
-        self._wait(rows, table.data[END])
+        self._wait(self.unshown(), table.data[END])
 
     def _wait(self, rows: Array, due: Array) -> None:
         """Just these wait, each for its time."""

@@ -150,6 +150,14 @@ class Circuit:
         begins = frontier - self.longest_seen
         self.begins = begins if self.begins is None else max(begins, self.begins)
 
+    def longest_of(self, types: Iterable[Predicate]) -> int | None:
+        """How long events of some types last at most, in time points; None where nothing says so."""
+        lengths = self.lengths
+        if lengths is None and self.learns:
+            lengths = event_lengths(self.plan, self.duration(self.longest_seen))
+        bounds = [None if lengths is None else lengths.get(type) for type in types]
+        return None if None in bounds else max(self.clock.length(bound or 0) for bound in bounds)
+
     def duration(self, length: int) -> int:
         """A length in time points as microseconds."""
         return length * (self.clock.tick if self.clock.kind == "logical" else 1)
