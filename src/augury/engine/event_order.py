@@ -195,6 +195,8 @@ def _by_holder(holder: Array) -> Iterable[tuple[int, Array]]:
 
 def _argument_ranks(columns: Sequence[tuple[Holder, Array]], position: int, several: bool) -> list[Array]:
     """Ranks of one argument of events of one name; where these have several arities, from zero on and comparable."""
+    if not columns:
+        return []
     codes = [_codes(holder, position, rows) for holder, rows in columns]
     if not several:
         ((holder, rows),) = columns
