@@ -28,6 +28,7 @@ from augury.sources.types import (
     text_of,
     value_of,
 )
+from augury.time_units import PER_SECOND, TIME_UNITS, likely_range
 
 MISSING = MIN_INT  # the time of a row that says none
 
@@ -85,6 +86,10 @@ class Cells(ABC):
         """The cells as time points, MISSING where one is empty."""
         return time_points(self.plain(), clock)
 
+    def time_cell(self, row: int, clock: Clock) -> Any:
+        """A cell that says a time, for the clock to read."""
+        return self.cell(row)
+
     def texts(self) -> list[str | None]:
         """The cells as text: ids, names of types, what is done."""
         return [(v or None) if type(v) is str else text_of(v) for v in values_of(self.plain())]
@@ -119,17 +124,41 @@ def time_of(value: Any, column: str, clock: Clock) -> int | None:
 
 def time_points(column: Column, clock: Clock) -> Array:
     """A column as time points."""
-    if (
-        isinstance(column, np.ndarray)
-        and column.dtype.kind == "i"
-        and not (clock.kind == "timestamp" and clock.guessed)
-    ):
-        return column
+    if isinstance(column, np.ndarray) and column.dtype.kind == "i" and not clock.takes_no_numbers:
+        return times_of_numbers(column, clock)
     if len(column) == 0:
         return np.empty(0, np.int64)
     found = coded(column)
     read = [read_time(v, clock) for v in found.values]
     return np.array([*(MISSING if t is None else t for t in read), MISSING], np.int64)[found.index]
+
+
+def times_of_numbers(numbers: Array, clock: Clock) -> Array:
+    """Integers as time points, MISSING where one is. Where one may be of another unit, the rows are read one by one."""
+    if clock.unit is None and not (clock.kind == "logical" and clock.guessed):
+        return numbers
+    there = numbers[numbers != MISSING]
+    if not len(there):
+        return numbers
+    least, greatest = int(there.min()), int(there.max())
+    if clock.guessed or clock.unit_guessed:
+        for unit in TIME_UNITS:
+            first, beyond = likely_range(unit)
+            if (
+                unit != clock.unit
+                and least < beyond
+                and greatest >= first
+                and ((there >= first) & (there < beyond)).any()
+            ):
+                raise DataError("a time that may be in another unit")
+    if clock.unit is None or clock.unit == "us":
+        return numbers
+    if clock.unit == "ns":
+        return np.where(numbers == MISSING, MISSING, numbers // 1000)
+    factor = 10**6 // PER_SECOND[clock.unit]
+    if least < MIN_INT // factor or greatest > MAX_INT // factor:
+        raise DataError("a time beyond 64 bits")
+    return np.where(numbers == MISSING, MISSING, numbers * factor)
 
 
 def declared(column: Column, attribute: Attribute, prefixes: Prefixes) -> Column:

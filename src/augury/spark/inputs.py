@@ -255,7 +255,7 @@ def _mixed(name: str, frame: DataFrame, plan: Plan, names: Names) -> list[Part]:
     """The events of one type in a DataFrame of many; a derived type is there only if its attributes are."""
     if any(rule.type == name for rule in plan.rules):
         declared = plan.declared.get(name)
-        if declared is None or any(a.name not in frame.columns for a in declared):
+        if declared is None or any(names.column(name, a.name) not in frame.columns for a in declared):
             return []
     return [_part(EventHeading(tuple(frame.columns), names), name, frame, plan)]
 
