@@ -312,6 +312,9 @@ def run_on_spark(task: Task, cluster: Cluster, partitions: int | None, until: st
             answers = found.answers(task.plan, job.clock)
             output.show(answers, lambda: unread(task.plan, job.types()), lambda: not job.types() and not job.unknown)
             output.draw(lambda: timeline(Scene(tuple(lanes_of("detected", answers.events())), job.clock)))
+        elif job.empty:
+            types = job.types()
+            say_nothing("no detections", unread(task.plan, types), not types and not job.unknown)
         LeftOut(task.plan, job.skipped, job.facts, job.graphs).report(errors, unknown=job.unknown)
 
 

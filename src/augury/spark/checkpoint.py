@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.clock import Kind, read_duration, show_duration
+from augury.clock import Clock, read_duration, show_duration
 from augury.engine.saved import write_file
 from augury.errors import DataError, RunError
 from augury.settings import Task
@@ -87,11 +87,14 @@ class StreamOptions:
             "emission": settings.emit,
             **{name: us and show_duration(us) for name, us in lengths.items()},
             "clock": settings.clock,
+            "time_unit": settings.time_unit,
+            "zone": settings.zone,
         }
 
-    def save(self, clock: Kind) -> None:
+    def save(self, clock: Clock) -> None:
         """Says in the checkpoint of what it is one."""
-        text = json.dumps({**self.fingerprint, "clock": clock}, indent=2, ensure_ascii=False)
+        decided = {"clock": clock.kind, "time_unit": clock.unit}
+        text = json.dumps({**self.fingerprint, **decided}, indent=2, ensure_ascii=False)
         write_file(self.checkpoint / "augury.json", [text.encode() + b"\n"])
 
     def ready(self) -> StreamOptions:
@@ -123,9 +126,10 @@ class StreamOptions:
         """Refuses the checkpoint of another program or other settings, and says what has changed."""
         if self.saved:
             new = self.fingerprint
-            if self.task.settings.clock is None:
-                new["clock"] = self.saved.get("clock")
-            check_program(self.saved, new)
+            for name in ("clock", "time_unit"):  # what was not said is as the checkpoint has it
+                if getattr(self.task.settings, name) is None:
+                    new[name] = self.saved.get(name)
+            check_program({"time_unit": None, "zone": None, **self.saved}, new)
 
     def _check_folder(self, path: Path) -> None:
         """Refuses a folder that holds anything but batches, or the batches of another stream."""
