@@ -43,6 +43,15 @@ def test_a_step_beyond_a_limit_is_undone(limit: str) -> None:
         assert len(session.push(events(2, 20))) == 42  # it goes on
 
 
+def test_windows_of_a_step_that_was_undone_come_with_the_next() -> None:
+    program = augury.compile("calm <- w: every(4s), while w: not a(_).")
+    session = program.session(clock="logical", limits={"rows": 100})
+    session.push(Event("b", (), 2))
+    with pytest.raises(RunError, match="more than 100 rows"):
+        session.push(Event("b", (), 1000))
+    assert [(c.event.start, c.event.end) for c in session.push(Event("b", (), 8))] == [(0, 3), (4, 7)]
+
+
 def test_a_restored_session_has_the_limits_that_it_is_given() -> None:
     program = augury.compile(PROGRAM)
     session = program.session(clock="logical", limits={"pairs": 50})

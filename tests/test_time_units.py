@@ -232,4 +232,4 @@ def test_no_number_is_likely_in_two_units(number: int, unit: Any) -> None:
 
 def _span(number: int, unit: Any) -> timedelta:
     seconds = number / PER_SECOND[unit]
-    return timedelta(seconds=min(max(seconds, -(10**9)), 10**11))
+    return timedelta(seconds=min(max(seconds, -(10**9)), 10**10))

@@ -23,7 +23,9 @@ from augury.time_units import NAMES, TimeUnit, likely_unit, other_unit, to_micro
 Kind = Literal["timestamp", "logical"]
 
 SECOND = 1_000_000
-MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
+FARTHEST = 2**60  # times are nearer to the origin than this, so that differences and windows stay within 64 bits
+MIN_TIME, MAX_TIME = 1 - FARTHEST, FARTHEST - 1
+TIME_RANGE = "times lie between -2**60 and 2**60"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {
     **dict.fromkeys(("us", "microsecond", "microseconds"), 1),
@@ -132,6 +134,15 @@ def show_timestamp(us: int) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
+def check_time(time: int) -> int:
+    """A time point; one that is too far from the origin is refused."""
+    if MIN_TIME <= time <= MAX_TIME:
+        return time
+    if not -(2**63) <= time < 2**63:
+        raise DataError(f"a time beyond 64 bits: {brief(time)}", hint=TIME_RANGE)
+    raise DataError(f"a time too far from the origin: {time}", hint=TIME_RANGE)
+
+
 class TimePoint(int):
     """The time of an `Event` of Python: a point of the clock already, and no number to be read in some unit."""
 
@@ -159,7 +170,7 @@ class Clock:
             long = _DIGITS.fullmatch(value)
             raise DataError(f"a time beyond 64 bits: {value[:40]}…" if long else f"not a time: {brief(value)}")
         if isinstance(value, Timestamp):
-            return _checked(value.us)
+            return check_time(value.us)
         if isinstance(value, datetime):
             value = value.isoformat()
         number = number_of(value)
@@ -185,14 +196,14 @@ class Clock:
             if self.unit_guessed and (likely := likely_unit(float(number))) not in (None, self.unit):
                 assert likely is not None
                 raise other_unit(float(number) if isinstance(number, Decimal) else number, self.unit, likely)
-            return _checked(to_microseconds(number, self.unit))
+            return check_time(to_microseconds(number, self.unit))
         if isinstance(number, Decimal) and self.kind == "logical":
             raise _no_tick(str(number))
         if isinstance(number, Decimal) or number != int(number):
             raise DataError(f"not a time: {number}")
         if self.kind == "logical" and self.guessed and (likely := likely_unit(float(number))) is not None:
             raise other_unit(int(number), None, likely)
-        return _checked(int(number))
+        return check_time(int(number))
 
     @property
     def takes_no_numbers(self) -> bool:
@@ -238,8 +249,11 @@ class Clock:
         return show_timestamp(time) if self.kind == "timestamp" else time
 
     def length(self, us: int) -> int:
-        """A duration in this clock's time points, rounded down: no interval of whole points is between."""
-        return us if self.kind == "timestamp" else us // self.tick
+        """A duration in this clock's time points, rounded down: no interval of whole points is between.
+
+        No two times are 2**61 apart, so that a longer duration is as good as that, and sums stay within 64 bits.
+        """
+        return min(us if self.kind == "timestamp" else us // self.tick, 2 * FARTHEST)
 
     def exact_length(self, us: int) -> int:
         """A duration in this clock's time points; one that is not whole is refused."""
@@ -277,9 +291,3 @@ def _no_tick(text: str) -> DataError:
         f"not a tick: {text!r}; on the logical clock a time is a whole number",
         hint='use --clock timestamp (clock="timestamp") for calendar times',
     )
-
-
-def _checked(time: int) -> int:
-    if not MIN_TIME <= time <= MAX_TIME:
-        raise DataError(f"a time beyond 64 bits: {time}")
-    return time

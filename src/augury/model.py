@@ -18,7 +18,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from augury.clock import Duration, Timestamp, read_timestamp
-from augury.errors import DataError, brief
+from augury.errors import DataError, brief, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +118,15 @@ def show_value(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f"'{value.translate(_ESCAPED)}'"
+            return f"'{visible(value.translate(_ESCAPED))}'"
         case Timestamp():
             return f"@'{value}'"
         case float():
             return repr(value)
         case tuple():
             return "[" + ", ".join(show_value(v) for v in value) + "]"
+        case Iri() | Term():
+            return visible(str(value))
     return str(value)
 
 

@@ -12,12 +12,14 @@ from typing import Any, Literal, get_args
 from augury.algebra.plan import Plan
 from augury.clock import SECOND, Clock, Kind, TimePoint, number_of, read_duration, time_zone
 from augury.compiled import Compiled
-from augury.errors import DataError, RunError
+from augury.errors import DataError, RunError, brief
 from augury.knowledge.graphs import Graph
 from augury.limits import NO_LIMITS, Limits
+from augury.model import MAX_INT
 from augury.sources import OnError, SourceFile
 from augury.time_units import NAMES, TIME_UNITS, UNCLEAR, TimeUnit, likely_unit
 
+_LONGEST_TEXT = 1000  # characters of a duration
 Emit = Literal["early", "final"]
 
 
@@ -127,13 +129,16 @@ def length(duration: str | None, tick: int | None = None) -> int | None:
     if duration is None:
         return None
     if not isinstance(duration, str):
-        raise RunError(f"not a duration: {duration!r}", hint='write it as text, such as "1h"')
-    if duration.strip().isdigit():
-        return int(duration) * (tick or SECOND)
+        raise RunError(f"not a duration: {brief(duration)}", hint='write it as text, such as "1h"')
+    if len(duration) > _LONGEST_TEXT:
+        raise RunError(f"not a duration: {brief(duration)}", hint="write a number and a unit, such as 90s")
     try:
-        return read_duration(duration)
+        us = int(duration) * (tick or SECOND) if duration.strip().isdigit() else read_duration(duration)
     except ValueError as error:
         raise RunError(str(error)) from None
+    if us > MAX_INT:
+        raise RunError(f"a duration beyond 64 bits of microseconds: {brief(duration)}")
+    return us
 
 
 def _age(revisable: Any, tick: int | None) -> bool | int:

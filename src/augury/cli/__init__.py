@@ -56,10 +56,10 @@ def main() -> None:
         say(counted(wrong, "error"))
         sys.exit(1)
     except AuguryError as error:
-        click.echo(coloured("error", "red") + f": {error}", err=True)
+        say(f": {error}", coloured("error", "red"))
         sys.exit(1)
     except RecursionError:
-        click.echo(coloured("error", "red") + f": {too_deep()}", err=True)
+        say(f": {too_deep()}", coloured("error", "red"))
         sys.exit(1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -18,6 +18,7 @@ from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as
 from augury.job import Job
 from augury.model import Event
 from augury.notation import read_atom, read_event, show_event
+from augury.terminal import say, show
 
 
 @click.command()
@@ -46,15 +47,15 @@ def why(given: Given, until: str | None, as_of: str | None, wanted: str, every: 
         missing = _not_detected(wanted, model, job)
         if isinstance(model, Answer):
             with suppress(AuguryError):  # the error below says what is wrong with the question
-                click.echo(f"What came nearest:\n\n{model.session.why_not(wanted)}\n", err=True)
+                say(f"What came nearest:\n\n{model.session.why_not(wanted)}\n")
         raise missing
     trees = [derivation_tree(model, event, every) for event in found]
     if format_ == "json":
-        click.echo(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
+        show(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
     elif format_ == "mermaid":
-        click.echo("\n".join(tree_as_mermaid(t, job.clock, compiled.plan.prefixes) for t in trees), nl=False)
+        show("\n".join(tree_as_mermaid(t, job.clock, compiled.plan.prefixes) for t in trees), newline=False)
     else:
-        click.echo("\n\n".join(show_tree(t, job.clock, compiled.plan.prefixes) for t in trees))
+        show("\n\n".join(show_tree(t, job.clock, compiled.plan.prefixes) for t in trees))
     job.report(model)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from augury.algebra.plan import Plan, Predicate
 from augury.columns.frame import LONGEST
 from augury.columns.table import END
+from augury.columns.unique import difference, unique
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.errors import DataError, RunError
@@ -47,6 +48,7 @@ class Arrived:
     arrivals: Arrivals
     count: int = 0
     greatest: int | None = None
+    frontier: int | None = None  # up to when nothing more ends, where that was said
     batches: dict[Predicate, Batch] = field(default_factory=dict)
     killed: list[InputRow] = field(default_factory=list)
     tombstones: list[str] = field(default_factory=list)
@@ -54,6 +56,7 @@ class Arrived:
     late: list[HistoryItem] = field(default_factory=list)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
     new_ids: list[str] = field(default_factory=list)
+    forgotten: list[tuple[str, InputRow, dict[Copy, InputRow] | None]] = field(default_factory=list)
     unnamed: bool = False  # whether there were events without an id before
 
     def apply(self, circuit: Circuit) -> None:
@@ -66,6 +69,9 @@ class Arrived:
             alive = [r for r in dict.fromkeys(rows) if events.out.table.alive[r]]
             events.out.table.kill(np.array(alive, np.int64)) if alive else None
         for name in self.withdrawn:
+            known = self.arrivals.by_id.get(name)
+            if known is not None:
+                self.forgotten.append((name, known, self.arrivals.copies.get(name)))
             self.arrivals.forget(name)
         for part in self._portions(circuit):
             for type, batch in part.items():
@@ -82,11 +88,11 @@ class Arrived:
             if type in circuit.inputs:
                 circuit.inputs[type].out.table.room(len(batch.end))
         if circuit.in_order:
-            bounds = np.unique(np.concatenate([b.end for b in self.batches.values()]))
+            bounds = unique(np.concatenate([b.end for b in self.batches.values()]))
         else:
             some = np.sort(np.concatenate([b.end[::_APART] for b in self.batches.values()]))
             last = max(b.end.max() for b in self.batches.values())
-            bounds = np.unique(np.append(some[_PORTION // _APART :: _PORTION // _APART], last))
+            bounds = unique(np.append(some[_PORTION // _APART :: _PORTION // _APART], last))
         return self._until(bounds, circuit, total)
 
     def _until(self, bounds: Array, circuit: Circuit, total: int) -> Iterable[dict[Predicate, Batch]]:
@@ -208,7 +214,7 @@ class Arrivals:
         arrived.tombstones = sorted(tombstones - self.tombstones)
         for type, rows in drop.items():
             batch = arrived.batches[type]
-            arrived.batches[type] = batch.some(np.setdiff1d(np.arange(len(batch)), rows))
+            arrived.batches[type] = batch.some(difference(np.arange(len(batch)), rows))
 
     @staticmethod
     def _check_times(name: str, batch: Batch) -> None:
@@ -457,13 +463,18 @@ class Arrivals:
 
         before = self.by_id
         self._keep(place)
-        self.tombstones -= before.keys() - self.by_id.keys()
+        self.tombstones = self.tombstones - (before.keys() - self.by_id.keys())
         self.looked_up = {id(e): e.out.table.n for e in self.circuit.inputs.values() if id(e) in self.looked_up}
 
     def undo(self, arrived: Arrived) -> None:
+        """Restores which ids are known. It may be broken off and called again."""
         self.unnamed = arrived.unnamed
         for name in arrived.new_ids:
             self.forget(name)
+        for name, known, copies in arrived.forgotten:
+            self.by_id[name] = known
+            if copies is not None:
+                self.copies[name] = copies
         self.tombstones.difference_update(arrived.tombstones)
         self.looked_up.clear()
         rows = {id(e): e.out.table.n for e in self.circuit.inputs.values()}

@@ -153,10 +153,14 @@ class Answers:
         self.events = events
         self.shown = np.zeros(16, np.uint8)
         self.waiting: list[tuple[int, int]] = []
+        self._shows = self._hides = NONE  # what the step gives, and what it takes back
         self.rebuild()
 
     def step(self, until: int | None, held: Array | None = None) -> tuple[Array, Array]:
-        """The rows that are taken back, and the rows that are given, with ends up to `until`, but for those held back."""
+        """The rows that are taken back, and the rows that are given, with ends up to `until`, but for those held back.
+
+        They are not yet taken for given: `show` does that, once the step counts.
+        """
         table = self.events.out.table
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
@@ -176,24 +180,23 @@ class Answers:
                 for end, row in zip(ends[~ready].tolist(), new[~ready].tolist(), strict=True):
                     heapq.heappush(self.waiting, (end, row))
                 new = new[ready]
-            self.shown[new] = 1
-        due: list[int] = []
+        due: dict[int, None] = {}  # one may wait twice, where rules were added
         not_yet: list[tuple[int, int]] = []
         while self.waiting and until is not None and self.waiting[0][0] <= until:
             end, row = heapq.heappop(self.waiting)
             if held is not None and held[row]:
                 not_yet.append((end, row))
             elif table.alive[row] and not self.shown[row]:
-                self.shown[row] = 1  # it may wait twice, where rules were added
-                due.append(row)
+                due[row] = None
         for waits in not_yet:
             heapq.heappush(self.waiting, waits)
         if due:
-            new = np.concatenate([new, np.array(due, np.int64)])
+            more = np.fromiter(due, np.int64, len(due))
+            new = np.concatenate([new, np.setdiff1d(more, new, assume_unique=True)]) if len(new) else more
+        self._shows, self._hides = new, NONE
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
-        self.shown[dead] = 0
-        self.shown[new] = 1
+        self._hides = dead
         return dead, new
 
     def _late_step(self, until: int | None, held: Array | None) -> tuple[Array, Array]:
@@ -206,10 +209,16 @@ class Answers:
         shown = self.shown[: table.n].astype(bool)
         dead, new = np.flatnonzero(shown & ~ready), np.flatnonzero(ready & ~shown)
         self._wait(np.flatnonzero(table.stands() & ~ready), due)
+        self._shows, self._hides = new, dead
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
-        self.shown[: table.n] = ready
         return dead, new
+
+    def show(self) -> None:
+        """The step counts: what it gives is given. It may be broken off and called again."""
+        self.shown[self._hides] = 0
+        self.shown[self._shows] = 1
+        self._shows = self._hides = NONE
 
     def _net(self, dead: Array, new: Array) -> tuple[Array, Array]:
         """An answer that was taken back and given again has not changed."""
@@ -246,7 +255,8 @@ class Answers:
         self.rebuild()
 
     def rebuild(self) -> None:
-        """After an undo or a restore; `shown` is state and has been put right."""
+        """After an undo or a restore; `shown` is state and has been put right. It may be broken off and called again."""
+        self._shows = self._hides = NONE
         table = self.events.out.table
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)

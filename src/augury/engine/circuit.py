@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import sys
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +32,7 @@ from augury.clock import Clock, show_duration
 from augury.columns.conditions import Context
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import LONGEST, View
+from augury.columns.guard import Guard
 from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
@@ -39,7 +44,7 @@ from augury.engine.operators.learn import Learn
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.settled import Settled
 from augury.engine.wiring import Wiring, reads_text_alone
-from augury.errors import RunError
+from augury.errors import RunError, cut
 from augury.explain.proofs import Proofs
 from augury.jit import Array
 from augury.knowledge.facts import Facts
@@ -48,6 +53,20 @@ from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
 from augury.model import Event, Fact
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a circuit was when a step began, as far as nothing else says so."""
+
+    now: int | None
+    longest_seen: int
+    begins: int | None
+    durations: bool
+    carried: list[tuple[Operator, tuple[Any, ...]]]
+    values: tuple[int, int]
+    words: Dictionary
+    known: tuple[int, int]
 
 
 class Circuit:
@@ -83,6 +102,7 @@ class Circuit:
         self.context = Context(scalars, self.bridge, self.tables.dictionary, self.report)
         self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
+        self.reported: dict[tuple[str, str], int] = {}  # how often those of the step had been reported before it
         self.operators: list[Operator] = []
         self.makers: dict[int, Operator] = {}
         self.sources: dict[int, tuple[View, ...]] = {}  # what the rows of each table are made of
@@ -100,6 +120,7 @@ class Circuit:
         self.wiring = Wiring(self)
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
+        self._weighed = 0
         self.values_kept = 0  # how many values there were after the last compaction
         self.rules: dict[str, Rule] = {}  # with their conditions placed
         self.given: dict[str, Rule] = {}  # as the plan has them
@@ -128,7 +149,10 @@ class Circuit:
         return length * (self.clock.tick if self.clock.kind == "logical" else 1)
 
     def report(self, rule: str, message: str, binding: Mapping[str, object]) -> None:
-        self.errors[rule, message] = self.errors.get((rule, message), 0) + 1
+        key = (rule, cut(message))
+        before = self.errors.get(key, 0)
+        self.reported.setdefault(key, before)
+        self.errors[key] = before + 1
 
     # Running
 
@@ -155,7 +179,15 @@ class Circuit:
             operator.step()
             guard.timely()
             if guard.bytes is not None:
-                guard.held(sum(o.out.table.bytes for o in self.operators))
+                self._weigh(guard, over=not ready)
+
+    def _weigh(self, guard: Guard, over: bool) -> None:
+        """Compares what is held with the limit, once enough has come to be worth adding it all up."""
+        assert guard.bytes is not None
+        about = 64 * self.tables.rows + self.tables.dictionary.held + self.knowledge.words.held
+        if over or about > self._weighed + guard.bytes // 64:
+            self._weighed = about
+            guard.held(self.bytes)
 
     def tick(self, now: int | None) -> None:
         """Time has come to `now`."""
@@ -169,17 +201,64 @@ class Circuit:
     def rows(self) -> int:
         return sum(operator.out.table.n for operator in self.operators)
 
-    def undo(self) -> None:
-        """All tables as they were when the step began."""
+    @property
+    def bytes(self) -> int:
+        """What the state takes: rows and events, facts, and the values of both."""
+        state = sum(operator.bytes for operator in self.operators)
+        return state + self.tables.dictionary.bytes + self.knowledge.bytes
+
+    @property
+    def weight(self) -> int:
+        """How much is held: rows, facts and values."""
+        facts = sum(one.rows.n for one in self.knowledge.relations.values())
+        return self.tables.rows + self.tables.dictionary.n + self.knowledge.words.n + facts
+
+    def begin(self) -> None:
+        """A step begins: limits count."""
+        guard = self.tables.guard
+        guard.begin()
+        if guard.bytes is not None:
+            self.tables.dictionary.most = self.knowledge.words.most = guard.bytes
+
+    def mark(self) -> Mark:
+        """What `undo` needs beside what tables, facts and reports write down themselves."""
+        carried = [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
+        words, dictionary = self.knowledge.words, self.tables.dictionary
+        return Mark(
+            self.now, self.longest_seen, self.begins, self.context.durations, carried,
+            dictionary.mark(), words, words.mark(),
+        )  # fmt: skip
+
+    def undo(self, mark: Mark, shared: bool) -> None:
+        """Restores everything that the step has changed. It may be broken off and called again.
+
+        Values of knowledge that is `shared` with other sessions stay: they may have been told of them.
+        """
         self._ready.clear()
         for operator in self.operators:
             operator.scheduled = False
+        self.now, self.longest_seen, self.begins, self._weighed = mark.now, mark.longest_seen, mark.begins, 0
         for table, field, row, value in reversed(self.journal):
             table.data[field, row] = value
-        for table in self.tables.changed.values():
-            table.undo()
-        self.knowledge.changes.undo()
+        for operator in self.operators:  # a table may have changed before it could say so
+            operator.out.table.undo()
+        self.tables.share = 1.0
+        self.knowledge.undo(mark.words, mark.words.mark() if shared else mark.known)
+        self.tables.dictionary.cut(mark.values)
+        self.bridge.reset()
+        self.context.durations = mark.durations
+        for operator, values in mark.carried:
+            for name, value in zip(operator.carries, values, strict=True):
+                setattr(operator, name, value)
+        for operator in self.operators:
+            with suppress(MemoryError):  # it takes more room for a moment, and does without
+                operator.out.table.shrink()
         self.rebuild()
+        for key, count in self.reported.items():  # those of a rebuild, too
+            if count:
+                self.errors[key] = count
+            else:
+                self.errors.pop(key, None)
         self.settle()
 
     def rebuild(self) -> None:
@@ -191,14 +270,21 @@ class Circuit:
         for operator in self.operators:
             operator.rebuild()
 
+    def prepare(self) -> None:
+        """Allocates what `settle` needs: from then on the step counts."""
+        for table in self.tables.changed.values():
+            table.prepare()
+
     def settle(self) -> None:
-        """The step is over."""
+        """The step is over. It may be broken off and called again."""
         for table in self.tables.changed.values():
             table.begin()
-        self.tables.changed.clear()
         self.tables.share = 1.0
-        self.journal.clear()
+        self.tables.dictionary.most = self.knowledge.words.most = sys.maxsize
         self.knowledge.changes.settle()
+        self.reported = {}
+        self.journal = []
+        self.tables.changed = {}
 
     # What rows are made of
 
@@ -319,6 +405,8 @@ class Circuit:
 
     def learned(self, spans: Spans) -> None:
         """Facts have changed: those who asked for them, at the times over which they did, ask again."""
+        if self.tables.rows + self.knowledge.learned > self.tables.guard.rows:
+            raise self.tables.guard.too_many_rows()
         for (name, _), (lo, hi) in spans.items():
             touched = reading(self.plan, {name})
             for operator, names in self.asking:

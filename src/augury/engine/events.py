@@ -13,6 +13,7 @@ from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spe
 from augury.columns.frame import View
 from augury.columns.kernels.sets import first_equals
 from augury.columns.table import END, NONE, START, Table, grown, no_buckets
+from augury.columns.unique import unique
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
@@ -30,10 +31,23 @@ _UNUSED = np.empty(0, np.int32)
 class Chunk:
     """Arguments as they came: column by column. Events that another stage derived come with their traces."""
 
-    __slots__ = ("columns", "count", "first", "ids", "traces")
+    __slots__ = ("_weighed", "columns", "count", "first", "ids", "traces")
 
     def __init__(self, first: int, count: int, columns: Columns, ids: Any = None, traces: Any = None) -> None:
         self.first, self.count, self.columns, self.ids, self.traces = first, count, columns, ids, traces
+        self._weighed = (0, 0)
+
+    @property
+    def bytes(self) -> int:
+        """What its columns take, about. Some of its texts are those of the dictionary, and are counted there, too."""
+        events, size = self._weighed
+        if events != self.count:
+            columns = (*self.columns, *((self.ids,) if self.ids is not None else ()))
+            if events > self.count:
+                events = size = 0
+            size += sum(column_bytes(column, events, self.count) for column in columns)
+            self._weighed = (self.count, size)
+        return size
 
     def extend(self, count: int, columns: Columns, ids: Any) -> bool:
         """Takes in more events, where they are few and given as lists."""
@@ -41,10 +55,11 @@ class Chunk:
             return False
         if not all(isinstance(column, list) for column in (*self.columns, *columns)):
             return False
+        # What stands beyond `count` is not there: where some columns are longer than others, they are cut when they grow.
         for mine, more in zip(self.columns, columns, strict=True):
-            mine += more
+            mine[self.count :] = more
         if ids is not None:
-            self.ids += ids
+            self.ids[self.count :] = ids
         self.count += count
         return True
 
@@ -55,6 +70,9 @@ class Chunk:
             self.columns = [column[: self.count] for column in self.columns]
             self.ids = None if self.ids is None else self.ids[: self.count]
             self.traces = None if self.traces is None else self.traces[: self.count]
+        for column in (*self.columns, self.ids):
+            if isinstance(column, list):
+                del column[self.count :]
 
     def some(self, first: int, at: Array) -> Chunk:
         """The rows at some places, as a chunk that begins elsewhere."""
@@ -245,7 +263,7 @@ class Events(Operator):
         if len(self.fixed):
             doubtful |= self._fixed(rows) > 0
         if doubtful.any():
-            numbers[doubtful] = self._counted(rows[doubtful], np.unique(firsts[doubtful]))
+            numbers[doubtful] = self._counted(rows[doubtful], unique(firsts[doubtful]))
         return numbers
 
     def _counted(self, rows: Array, groups: Array) -> Array:
@@ -357,6 +375,10 @@ class Events(Operator):
         check_numbers(fixed, 0, n + 1 if n > 1 << 32 else 1 << 32, "an impossible number")
         self.fixed = fixed
 
+    @property
+    def bytes(self) -> int:
+        return super().bytes + sum(chunk.bytes for chunk in self.chunks)
+
     def about(self) -> dict[str, Any]:
         return {"type": self.type}
 
@@ -369,6 +391,18 @@ class Events(Operator):
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return ((self.out.table, row),)
+
+
+def column_bytes(column: Any, lo: int, hi: int) -> int:
+    """What the values of a column from one up to another take."""
+    if isinstance(column, np.ndarray):
+        return int(column.itemsize) * (hi - lo)
+    if isinstance(column, Coded):
+        texts = column_bytes(column.values, 0, len(column.values)) if lo == 0 else 0
+        return int(column.index.itemsize) * (hi - lo) + texts
+    if isinstance(column, list | tuple):
+        return sum(8 + (0 if one is None else one.__sizeof__()) for one in column[lo:hi])
+    return int(getattr(column, "nbytes", 16 * (hi - lo)))
 
 
 def _hashed(column: Any) -> tuple[Array, Array]:

@@ -20,6 +20,7 @@ from augury.clock import Clock
 from augury.columns.dictionary import Dictionary
 from augury.columns.table import grown
 from augury.engine import growing
+from augury.engine.atomic import Step
 from augury.engine.events import Events
 from augury.engine.saved import (
     Head,
@@ -246,7 +247,9 @@ def _grow(session: Session, steps: Any) -> None:
         if what == "add":
             growing.add(session, session.program.with_rules(text + "\n"), text + "\n", after)  # text, and never a path
         else:
-            growing.remove(session, text)
+            step = Step(session)
+            growing.remove(session, step, session.program.without_rule(text), text)
+            step.complete()
     session.grown = [(what, text, after) for what, text, after in steps]
 
 
@@ -349,4 +352,5 @@ def _fill_table(table: Table, columns: Any) -> None:
     for at, field in enumerate(fields):
         table.data[at, :n] = field
     table.alive = grown(alive, n + 16, n, 0)
+    table.stood = alive.copy()
     table.begin()

@@ -63,6 +63,7 @@ from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import UNTIL, Map, Point, Unfolded, Union, Until
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.policies import POLICIES
+from augury.engine.operators.ranged_collect import RangedCollect
 from augury.engine.operators.ranking import Ranking
 from augury.engine.operators.runs.greedy import Greedy, is_greedy
 from augury.engine.operators.runs.matches import Complete, Longest
@@ -155,7 +156,9 @@ class Wiring:
         )
         back = None if collect.window is None else partial(implied_back, rule.body, collect.window, self.circuit.clock)
         several = _several(rule.body) or number > 0, _several(collect.pattern)
-        return Collect(self.circuit, rows, collected, out, rule, number, keys, shared, *several, back).out
+        simple = keys == shared and not any(several)
+        kind = RangedCollect if simple and RangedCollect.suits(self.circuit, collect, rows) else Collect
+        return kind(self.circuit, rows, collected, out, rule, number, keys, shared, *several, back).out
 
     # Patterns
 

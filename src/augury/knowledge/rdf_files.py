@@ -20,6 +20,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from augury.algebra.sparql_algebra import Blank, RdfTerm, Triple
+from augury.columns.unique import is_in
 from augury.errors import DataError
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
@@ -307,7 +308,7 @@ def _check_triple_terms(file: IO[bytes], place: str) -> None:
 def _depth(bare: bytes, opening: str, closing: str) -> int:
     """The greatest number of brackets that are open at one place."""
     data = np.frombuffer(bare, np.uint8)
-    steps = np.isin(data, list(opening.encode())).astype(np.int8) - np.isin(data, list(closing.encode()))
+    steps = is_in(data, list(opening.encode())).astype(np.int8) - is_in(data, list(closing.encode()))
     return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from augury.clock import Clock, Duration, Timestamp, time_zone
 from augury.columns.column import Array, Coded, Column, column_of, spread, values_of
 from augury.errors import DataError
-from augury.sources.cells import MISSING, Cells, times_of_numbers
+from augury.sources.cells import MISSING, Cells, check_times, times_of_numbers
 from augury.sources.types import (
     value_of,
 )
@@ -91,10 +91,10 @@ class ArrowCells(ArrayCells):
             if found is not None:
                 return found
         elif clock.kind == "timestamp" and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-            return _numbers_of(in_zone(_microseconds(self.array), clock.zone).cast(pa.int64()), MISSING)
+            return _time_points(in_zone(_microseconds(self.array), clock.zone).cast(pa.int64()))
         elif pa.types.is_integer(kind) and not clock.takes_no_numbers:
             try:
-                return times_of_numbers(_numbers_of(self.array.cast(pa.int64()), MISSING), clock)
+                return _times_of(self.array.cast(pa.int64()), clock)
             except pa.ArrowInvalid:
                 raise DataError("a time beyond 64 bits") from None
         return super().times(clock)
@@ -230,6 +230,23 @@ def _numbers_of(array: Any, null: int) -> Array:
     return as_array(pc.fill_null(array, null) if array.null_count else array, np.int64)
 
 
+def _time_points(array: Any) -> Array:
+    """Integers as time points, MISSING where one is null; refuses those that are too far from the origin."""
+    if array.null_count:
+        check_times(as_array(array.drop_null(), np.int64))
+        return _numbers_of(array, MISSING)
+    return check_times(as_array(array, np.int64))
+
+
+def _times_of(array: Any, clock: Clock) -> Array:
+    """Integers as times that the clock reads, MISSING where one is null."""
+    if not array.null_count:
+        return times_of_numbers(as_array(array, np.int64), clock)
+    times = np.full(len(array), MISSING, np.int64)
+    times[as_array(array.is_valid(), bool)] = times_of_numbers(as_array(array.drop_null(), np.int64), clock)
+    return times
+
+
 def encoded(array: Any) -> tuple[list[Any], Array]:
     """The different values of a column, and their numbers; null is -1."""
     found = array.dictionary_encode()
@@ -278,9 +295,9 @@ def text_times(texts: Any, clock: Clock) -> Array | None:
             whole = whole_numbers(texts)
             if whole is None and all_match(texts, r"^-?[0-9]{1,18}$"):
                 whole = texts.cast(pa.int64())
-            return None if whole is None else times_of_numbers(_numbers_of(whole, MISSING), clock)
+            return None if whole is None else _times_of(whole, clock)
         if clock.unit is not None and (whole := whole_numbers(texts)) is not None:
-            return times_of_numbers(_numbers_of(whole, MISSING), clock)
+            return _times_of(whole, clock)
         if all_match(
             texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"
         ):

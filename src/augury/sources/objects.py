@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Attribute, Plan
-from augury.clock import Clock
+from augury.clock import MAX_TIME, MIN_TIME, Clock, check_time
 from augury.columns.column import Array
 from augury.errors import DataError, brief, nearest
 from augury.model import Event, HistoryItem, Revocation, Value
@@ -36,10 +36,13 @@ _SHAPES = 256  # of objects that are worth a look each
 def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: str | None = None) -> HistoryItem:
     """An event or a revocation from a Python object or the JSON form; `type` is that of an object that names none."""
     if isinstance(item, Event):
+        for time in (item.start, item.end, item.known):
+            _check_point(time, item.type)
         args = _converted(item.type, item.args, plan)
         _check_graph(item.type, args, plan)
         return replace(item, args=args)
     if isinstance(item, Revocation):
+        _check_point(item.known, f"the revocation of {brief(item.id)}")
         return item
     if not isinstance(item, Mapping):
         raise DataError(f"not an event: {brief(item)}", hint=f"an event is {FORM}")
@@ -64,6 +67,18 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
     _check_graph(name, args, plan)
     start, end = _interval(item, clock, names)
     return Event(name, args, start, end, id, known=since)
+
+
+def _check_point(time: int | None, what: str) -> None:
+    """Refuses a time point of an event of Python that is too far from the origin, or that is no integer."""
+    if time is None:
+        return
+    if type(time) is not int:
+        raise DataError(f"{what}: {brief(time)} is no time point: a time point is an integer")
+    try:
+        check_time(time)
+    except DataError as error:
+        raise DataError(f"{what}: {error.message}", hint=error.hint) from None
 
 
 def _check_graph(type: str, args: tuple[Value, ...], plan: Plan) -> None:
@@ -239,6 +254,10 @@ _type = type
 
 def of_events(objects: Sequence[Any], plan: Plan, first: int) -> History:
     """Events and revocations that are objects of Python, by columns."""
+    if not all(one.known is None or MIN_TIME <= one.known <= MAX_TIME for one in objects):
+        raise Irregular
+    if not all(one.start >= MIN_TIME and one.end <= MAX_TIME for one in objects if isinstance(one, Event)):
+        raise Irregular
     history = History.of(objects, range(first, first + len(objects)))
     for (name, arity), batch in history.batches.items():
         attributes = plan.declared.get(name)

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 from augury.algebra.graph_queries import stream_type
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate
 from augury.algebra.rule_terms import makes_windows
-from augury.clock import Clock, number_of
+from augury.clock import MAX_TIME, MIN_TIME, Clock, number_of
 from augury.compiled import Compiled
 from augury.errors import DataError, RunError, misspelt, nearest
 from augury.settings import Settings, choose_clock
@@ -372,7 +372,14 @@ def _plain(kind: str) -> str:
 
 
 def as_time(column: Column, given: T.DataType, clock: Clock, what: str) -> Column:
-    """A column as time points of the clock; null where it is none."""
+    """A column as time points of the clock; null where it is none, or too far from the origin."""
+    if isinstance(given, T.StringType):
+        return time_of_text(column, clock)
+    point = _as_point(column, given, clock, what)
+    return F.when(point.between(MIN_TIME, MAX_TIME), point)
+
+
+def _as_point(column: Column, given: T.DataType, clock: Clock, what: str) -> Column:
     calendar = clock.kind == "timestamp"
     if isinstance(given, NUMBERS) and (clock.takes_no_numbers or not clock.decided):
         raise DataError(
@@ -389,8 +396,6 @@ def as_time(column: Column, given: T.DataType, clock: Clock, what: str) -> Colum
             return F.when(column == F.floor(column), column.try_cast("bigint"))
         case T.TimestampType() | T.TimestampNTZType() | T.DateType() if calendar:
             return micros(column, given, clock.zone)
-        case T.StringType():
-            return time_of_text(column, clock)
     expected = "a timestamp, a date, a number of microseconds or ISO text" if calendar else "whole numbers"
     hint = 'name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times'
     raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}", hint=hint)
@@ -552,6 +557,15 @@ def _given(text: Column) -> Column:
     return text.isNotNull() & (text != "")
 
 
+def _says(column: Column, kind: T.DataType) -> Column:
+    """Whether a cell says something: it is not null, not an empty text, not NaN."""
+    if isinstance(kind, T.StringType):
+        return _given(column)
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        return column.isNotNull() & ~F.isnan(column)
+    return column.isNotNull()
+
+
 def _refused(source: Source, type: Column | None, code: Column) -> list[tuple[Column, Column]]:
     """Rows of types that are refused."""
     if type is None or not source.refused:
@@ -572,8 +586,8 @@ def _wrong(
     start, end = interval
     no_time = F.lit("no time, or one that cannot be read")
     for column, time in times.items():
-        if isinstance(source.fields[column], T.StringType) and len(times) > 1:
-            wrong.append((_given(F.col(f"`{column}`")) & time.isNull(), no_time))
+        if len(times) > 1:  # else another column would stand in for one that cannot be read
+            wrong.append((_says(F.col(f"`{column}`"), source.fields[column]) & time.isNull(), no_time))
     wrong.append((end.isNull() | start.isNull(), no_time))
     if not source.points:
         wrong.append((start > end, F.lit("it starts after its end")))

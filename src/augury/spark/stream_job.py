@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.clock import read_timestamp, show_timestamp
-from augury.errors import AuguryError, DataError, RunError
+from augury.errors import AuguryError, DataError, RunError, visible
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
 from augury.spark.checkpoint import StreamOptions
@@ -189,9 +189,8 @@ class StreamJob(FileRun):
         for sign, op in ((-1, "retract"), (1, "insert")):
             part = table.filter([o == sign for o in table.column("op").to_pylist()])
             for event in fetched(part, self.pipeline.layout).events:
-                lines.append(
-                    json.dumps(event_as_json(event, clock, op if changes else None), ensure_ascii=False) + "\n"
-                )
+                line = json.dumps(event_as_json(event, clock, op if changes else None), ensure_ascii=False)
+                lines.append((visible(line) if out.isatty() else line) + "\n")
         try:
             out.writelines(lines)
             out.flush()

@@ -10,6 +10,7 @@ import numpy as np
 from augury.algebra.nodes import Condition
 from augury.columns.frame import View, frame_of, store
 from augury.columns.table import END, LEFT, NONE, START, Latest, grown
+from augury.columns.unique import difference, unique, unique_first
 from augury.engine.operators.windows import Windowed, least_open
 from augury.jit import Array
 from augury.optimiser.implied_bounds import Back
@@ -99,7 +100,7 @@ class Absence(Windowed):
             if not len(found):
                 continue
             fallen = pairs[1][found]
-            fallen, first = np.unique(fallen, return_index=True)
+            fallen, first = unique_first(fallen)
             stand = out.alive[fallen].astype(bool)
             fallen, first = fallen[stand], first[stand]
             self.watch(out.data[LEFT, fallen], pairs[0][found][first])
@@ -150,7 +151,7 @@ class Absence(Windowed):
             left_over = np.flatnonzero(mask)
             mask[left_over] = ~self._own(rows[left_over], absent[left_over], label)
         self.circuit.context.name_events = None
-        return np.unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
+        return unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
 
     def _own(self, rows: Array, absent: Array, label: str) -> Array:
         """Whether each occurrence that must be absent is the one that its row has under a label."""
@@ -171,7 +172,7 @@ class Absence(Windowed):
         self.witness, self.watchers = np.full(table.n + 16, -1, np.int64), None
         alive = table.standing()
         standing = out.table.data[LEFT, : out.table.n][out.table.stands()]
-        for pairs in self._blocking(np.setdiff1d(alive, standing)):
+        for pairs in self._blocking(difference(alive, standing)):
             found = self.really(pairs[0], pairs[1])
             self.watch(pairs[0][found], pairs[1][found])
 

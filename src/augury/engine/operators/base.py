@@ -49,6 +49,8 @@ class Operator(ABC):
     is_input = False  # whether its rows are events that came from outside
     holds_events = False  # whether its rows are events, which are asked no further what they were made of
     stays = False  # whether its rows stay as long as what was derived of them: less than to write down their inputs
+    carries: tuple[str, ...] = ()  # attributes that a step replaces and that neither its table nor `rebuild` says
+    altered: tuple[str, ...] = ()  # attributes that a compaction changes in place
     linked: tuple[int, ...] = (LEFT, RIGHT)  # the fields of a row that name rows of its first inputs, which may fall
 
     def __init__(self, circuit: Circuit, inputs: tuple[View, ...], out: View, rule: str) -> None:
@@ -180,6 +182,11 @@ class Operator(ABC):
     def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
         """Partial matches that wait here and can still go on at a time; the new ones are those that the step has added."""
         yield from ()
+
+    @property
+    def bytes(self) -> int:
+        """What it holds: its table, and what leads from its inputs to its rows."""
+        return self.out.table.bytes + sum(links.bytes for links in self.links)
 
     def about(self) -> dict[str, Any]:
         """What `stats` says of it beside its kind and its size."""

@@ -11,6 +11,7 @@ from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame
 from augury.columns.grouping import in_groups
 from augury.columns.table import Table
+from augury.columns.unique import unique, unique_inverse
 from augury.jit import Array
 from augury.model import OrderKey, order_key
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def occurrences(circuit: Circuit, table: Table, rows: Array) -> Array:
     """A number for each row: rows that are made of the same events have the same one."""
-    different, place = np.unique(rows, return_inverse=True)
+    different, place = unique_inverse(rows)
     known: dict[tuple[Part, ...], int] = {}
     numbers = [known.setdefault(circuit.parts(table, row), len(known)) for row in different.tolist()]
     return np.array(numbers, np.int64)[place]
@@ -52,11 +53,11 @@ def in_order_of_events(
     tie = np.flatnonzero((s[1:] == s[:-1]) & (e[1:] == e[:-1]) & (o[1:] == o[:-1]))
     if not len(tie):
         return order
-    tied = np.unique(order[np.r_[tie, tie + 1]])
+    tied = unique(order[np.r_[tie, tie + 1]])
     decode = circuit.tables.dictionary.decode
     of_event: dict[int, OrderKey] = {
         row: tuple(circuit.event(part).order for part in circuit.parts(table, row))
-        for row in np.unique(rows[tied]).tolist()
+        for row in unique(rows[tied]).tolist()
     }
     columns = [(v, frame.vars[v]) for v in seen if v in frame.vars]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from augury.columns.frame import Frame, store
 from augury.columns.table import END, LEFT, NONE, RIGHT, START
+from augury.columns.unique import unique
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, tie
 from augury.jit import Array
 from augury.optimiser.implied_bounds import Relation
@@ -46,7 +47,7 @@ class Recent(ChoosingJoin):
             if len(new[side]) and before[1 - side]:
                 undecided_of[1 - side].append(self.later_than(new[side], side, before[1 - side]))
         for side in (0, 1):
-            rows = np.unique(np.concatenate([new[side], *undecided_of[side]]))
+            rows = unique(np.concatenate([new[side], *undecided_of[side]]))
             table = self.inputs[side].table
             rows = rows[(rows < self.seen[side]) & table.alive[rows].astype(bool)] if len(rows) else rows
             if len(rows):
@@ -57,7 +58,7 @@ class Recent(ChoosingJoin):
         found, rows = [NONE], self.within_reach(rows, side, limit, self.after)
         for _, pairs in self.pairs(rows, side, limit, relation=self.after):
             found.append(pairs[1 - side][self.later(pairs[0], pairs[1]) == 1 - side])
-        return np.unique(np.concatenate(found))
+        return unique(np.concatenate(found))
 
     def later(self, lefts: Array, rights: Array) -> Array:
         """Which side of each pair is the later one in the order of events; -1 where a part would pair with itself."""
@@ -148,9 +149,7 @@ class Recent(ChoosingJoin):
         twice = m[1:][(m[1:] == m[:-1]) & (o[1:] != o[:-1])]
         if not len(twice):
             return frame
-        chosen = {
-            one: self._first(np.unique(others[mine == one]).tolist(), 1 - side) for one in np.unique(twice).tolist()
-        }
+        chosen = {one: self._first(unique(others[mine == one]).tolist(), 1 - side) for one in unique(twice).tolist()}
         keep = [chosen.get(m, o) == o for m, o in zip(mine.tolist(), others.tolist(), strict=True)]
         return frame.where(np.array(keep))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Either, Part, Rule, Run, Scan, Select, scans, walk
+from augury.algebra.nodes import Either, Part, Relative, Rule, Run, Scan, Select, conditions, scans, walk
 from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.algebra.relations import Reason
@@ -24,7 +24,13 @@ def check_times(plan: Plan, findings: Findings) -> None:
             widest = next(m.span for m in found.memory if m.keep is None)
             message = f"rule `{rule.label}` remembers events without bound"
             hint = "give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention"
+            if any(isinstance(c, Relative) and _has_no_bound(c) for node in walk(rule.body) for c in conditions(node)):
+                hint = "say how long the window may last: `until(o, Due, most = 30d)`, or run with --retention"
             findings.add("W304", message, head_of(rule.span) if widest == rule.span else widest, hint=hint)
+
+
+def _has_no_bound(window: Relative) -> bool:
+    return not isinstance(window.length, int) and window.bound is None
 
 
 def _check_ending(run: Run, findings: Findings) -> None:

@@ -14,6 +14,7 @@ from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View
 from augury.columns.grouping import Slices
 from augury.columns.table import END, NONE, START, grown
+from augury.columns.unique import unique
 from augury.engine.operators.base import Operator, Part, Waiting
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
@@ -110,7 +111,7 @@ class Edges(Operator):
                 follow, near = self._behind(late)
                 behind.append(near)
         if behind or len(stale):
-            targets = np.unique(np.concatenate([new, *behind, stale]))
+            targets = unique(np.concatenate([new, *behind, stale]))
             targets = targets[self.moments.out.table.alive[targets].astype(bool)]
         queue, cut = np.empty((2, 0), np.int64), np.empty((2, 0), np.int64)
         if len(targets) or follow.shape[1]:
@@ -119,7 +120,7 @@ class Edges(Operator):
         if self.seeking:
             queue, cut, sought = self._seek(lost, stale, new, late, queue, cut)
             if len(sought):
-                targets = np.unique(np.concatenate([targets, sought]))
+                targets = unique(np.concatenate([targets, sought]))
         return queue, cut, targets
 
     def _seek(
@@ -129,7 +130,7 @@ class Edges(Operator):
         data = self.moments.out.table.data
         self._chain(new)
         lasting = new[data[END, new] > data[START, new]]
-        changed = np.unique(np.concatenate([lost, stale, late, lasting]))
+        changed = unique(np.concatenate([lost, stale, late, lasting]))
         ends = [NONE]
         for seeking in self.seeking:
             seeking.room(self.chain_count)
@@ -198,7 +199,7 @@ class Edges(Operator):
         index.extend()
         given = table.data, table.alive, index.after, self.fields, self.leads, self.lasts, self.latest
         pairs = self._pairs(behind, changed, *given)
-        near = np.unique(pairs[1][pairs[2] > 0])
+        near = unique(pairs[1][pairs[2] > 0])
         far = pairs[2] == 0
         return pairs[:2, far], near
 

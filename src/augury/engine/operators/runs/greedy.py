@@ -15,6 +15,7 @@ from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, conditions, w
 from augury.columns.frame import View, store
 from augury.columns.grouping import Slices, spread
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
+from augury.columns.unique import unique
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
@@ -53,6 +54,7 @@ class Greedy(Edges):
     """
 
     kind = "greedy runs"
+    altered = ("pool", "bounds", "after_closed", "_open")
 
     def __init__(
         self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
@@ -79,6 +81,7 @@ class Greedy(Edges):
         self.closed: Array = NONE
         self.after_closed: dict[int, int] = {}
         self.bounds: dict[tuple[int, ...], int] = {}
+        self._kept: dict[int, Array] | None = None  # the moments of the rows, while all else is made anew
         self._stood: Array = NONE  # the moments that were there when it was last asked what is settled
         self._open: Array | None = None  # the moments that were not settled when it was last asked for
 
@@ -223,7 +226,7 @@ class Greedy(Edges):
         fallen = np.concatenate([fallen[fallen >= 0], gone])
         fallen = fallen[self.out.table.alive[fallen].astype(bool)] if len(fallen) else fallen
         if len(fallen):
-            self.out.table.kill(np.unique(fallen))
+            self.out.table.kill(unique(fallen))
         new = np.arange(before, self.count_paths)
         new = new[self.paths[d.P_STANDS, new] == 1]
         if len(new):
@@ -376,8 +379,9 @@ class Greedy(Edges):
 
     def rebuild(self) -> None:
         out, moments = self.out.table, self.moments.out.table
-        rows = out.standing().tolist()
-        kept = {row: self._members(self.of_row[row]) for row in rows}
+        if self._kept is None:  # otherwise a rebuild was broken off, after it had cleared the pool
+            self._kept = {row: self._members(self.of_row[row]) for row in out.standing().tolist()}
+        kept = self._kept
         super().rebuild()
         alive = moments.standing()
         if len(alive):
@@ -389,6 +393,7 @@ class Greedy(Edges):
             self._decide(alive[np.argsort(moments.data[END, alive], kind="stable")])
         self._match_rows(kept)
         assert len(self.of_row) >= out.n
+        self._kept = None
 
     def _match_rows(self, kept: dict[int, Array]) -> None:
         """Gives the rows that there are the paths that were found again; the others are forgotten matches."""

@@ -13,6 +13,7 @@ from augury.algebra.terms import Prev
 from augury.columns.frame import View
 from augury.columns.grouping import Slices
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
+from augury.columns.unique import difference, unique
 from augury.engine.operators.base import NOT_THERE, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import PORTION, Edges
@@ -98,7 +99,7 @@ class Partials(Edges):
         if not gone or not self.choosy:
             return NONE
         table = self.out.table
-        parents = np.unique(table.data[LEFT, np.concatenate(gone)])
+        parents = unique(table.data[LEFT, np.concatenate(gone)])
         parents = parents[parents >= 0]
         return parents[table.alive[parents].astype(bool)]
 
@@ -277,7 +278,7 @@ class Partials(Edges):
         table, own = self.out.table, keep[id(self.out.table)]
         rows = np.flatnonzero(own)
         while len(rows):
-            rows = np.unique(table.data[LEFT, rows])
+            rows = unique(table.data[LEFT, rows])
             rows = rows[rows >= 0]
             rows = rows[~own[rows]]
             own[rows] = True
@@ -325,7 +326,7 @@ class Partials(Edges):
         going = self.goes_on(self.may_go_on(now, 0) if now is not None else np.ones(moments.n, bool))
         rows = np.flatnonzero(going)
         parents = table.data[LEFT, rows[table.data[LEFT, rows] >= 0]] if not self.choosy else NONE
-        rows = np.setdiff1d(rows[rows >= table.mark] if new else rows, parents)
+        rows = difference(rows[rows >= table.mark] if new else rows, parents)
         for row in rows.tolist():
             part, start, moment = (int(table.data[field, row]) for field in (k.PART, START, RIGHT))
             yield from self.awaited(self.parts(row), part, start, moment, now)
