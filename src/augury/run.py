@@ -24,7 +24,7 @@ from augury.explain.why import derivation_tree, show_tree
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import evaluate, static_graphs
-from augury.model import Event, Fact, Revocation
+from augury.model import Event, Fact, Revocation, on_calendar
 from augury.pictures import (
     Explanation,
     Picture,
@@ -271,6 +271,8 @@ def run(
             return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
         plan = needed(program.plan, program.plan.outputs)
         model = evaluate(plan, history.items(), *given, static_graphs(graphs, plan))
+        if chosen.kind == "timestamp":
+            model.events[:] = map(on_calendar, model.events)
         return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
     except RecursionError:
         raise too_deep() from None

@@ -17,7 +17,7 @@ from augury.algebra.plan import Attribute, Plan
 from augury.clock import MAX_TIME, MIN_TIME, Clock, check_time
 from augury.columns.column import Array
 from augury.errors import DataError, brief, nearest
-from augury.model import Event, HistoryItem, Revocation, Value
+from augury.model import Event, HistoryItem, Revocation, Value, on_calendar
 from augury.sources.cells import MISSING, Cells, declared, time_of
 from augury.sources.graph_events import as_plain, check_graph, graph_columns, is_graph_event, is_stream
 from augury.sources.heading import NAMES, EventHeading, Names
@@ -66,7 +66,8 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
     args = args_of(item, name, plan, names)
     _check_graph(name, args, plan)
     start, end = _interval(item, clock, names)
-    return Event(name, args, start, end, id, known=since)
+    event = Event(name, args, start, end, id, known=since)
+    return on_calendar(event) if clock.kind == "timestamp" else event
 
 
 def _check_point(time: int | None, what: str) -> None:
