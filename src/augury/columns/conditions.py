@@ -377,7 +377,7 @@ class Context:
                     pass
                 case Const():
                     given = self.encode(expr.value)
-                    wanted = dictionary.canonical(np.array([given]))[0]
+                    wanted = dictionary.canon[given >> 1] if given & 1 else given & -3
                     mask &= (dictionary.canonical(codes) == wanted) & ~dictionary.is_null(codes)
                 case Var() if expr.name in frame.vars:
                     other = frame.vars[expr.name]
@@ -449,10 +449,11 @@ class Context:
     def values(self, expr: Expr, frame: Frame, rule: str) -> tuple[Array, Array]:
         """The codes of an expression, and for which rows it could be computed."""
         ok = np.ones(len(frame), bool)
-        codes = self.codes(expr, frame)
+        by_row = len(frame) <= _FEW and not isinstance(expr, Var | Const)
+        codes = None if by_row else self.codes(expr, frame)
         if codes is not None and not (isinstance(expr, Var) and (codes == OPEN).any()):
             return codes, ok
-        times = self.vector(expr, frame) if self.scalars.clock.kind == "timestamp" else None
+        times = self.vector(expr, frame) if self.scalars.clock.kind == "timestamp" and not by_row else None
         if times is not None and times[0] != "n":
             return self.encode_times(times[1], times[0]), ok
         self.scalars.rule = rule
@@ -582,6 +583,7 @@ class Context:
         return "n", result
 
 
+_FEW = 2  # rows for which an expression is computed row by row: that is cheaper than columns
 _ARITHMETIC = ("+", "-", "*", "/")
 COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "<": operator.lt,
