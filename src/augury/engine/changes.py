@@ -191,8 +191,8 @@ class Answers:
         for waits in not_yet:
             heapq.heappush(self.waiting, waits)
         if due:
-            more = np.fromiter(due, np.int64, len(due))
-            new = np.concatenate([new, np.setdiff1d(more, new, assume_unique=True)]) if len(new) else more
+            mine = set(new.tolist())
+            new = np.concatenate([new, np.array([row for row in due if row not in mine], np.int64)])
         self._shows, self._hides = new, NONE
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
