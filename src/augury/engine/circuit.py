@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 import sys
 import threading
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,9 @@ class Mark:
     longest_seen: int
     begins: int | None
     durations: bool
-    carried: list[tuple[Operator, tuple[Any, ...]]]
+    operators: int
+    inputs: tuple[Predicate, ...]
+    carried: Sequence[tuple[Operator, tuple[Any, ...]]]
     values: tuple[int, int]
     words: Dictionary
     known: tuple[int, int]
@@ -86,7 +88,9 @@ class Circuit:
         changing: Iterable[str] = (),
         knowledge: Knowledge | None = None,
     ) -> None:
-        self.turn = threading.RLock()  # held during a step, and by whoever reads tables meanwhile
+        self.turn: AbstractContextManager[Any] = (
+            threading.RLock()
+        )  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.clocked: list[ClockWindows | Panes | Settled] = []  # those that wait for time to pass
@@ -239,8 +243,8 @@ class Circuit:
         carried = [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
         words, dictionary = self.knowledge.words, self.tables.dictionary
         return Mark(
-            self.now, self.longest_seen, self.begins, self.context.durations, carried,
-            dictionary.mark(), words, words.mark(),
+            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), tuple(self.inputs),
+            carried, dictionary.mark(), words, words.mark(),
         )  # fmt: skip
 
     def undo(self, mark: Mark, shared: bool) -> None:
@@ -249,6 +253,8 @@ class Circuit:
         Values of knowledge that is `shared` with other sessions stay: they may have been told of them.
         """
         self._ready.clear()
+        del self.operators[mark.operators :]  # of types that came for the first time
+        self.inputs = {type: self.inputs[type] for type in mark.inputs}
         for operator in self.operators:
             operator.scheduled = False
         self.now, self.longest_seen, self.begins, self._weighed = mark.now, mark.longest_seen, mark.begins, 0
@@ -264,6 +270,7 @@ class Circuit:
         for operator, values in mark.carried:
             for name, value in zip(operator.carries, values, strict=True):
                 setattr(operator, name, value)
+            self.sources[id(operator.out.table)] = operator.inputs
         for operator in self.operators:
             with suppress(MemoryError):  # it takes more room for a moment, and does without
                 operator.out.table.shrink()
