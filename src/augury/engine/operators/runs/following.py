@@ -82,6 +82,9 @@ class Edges(Operator):
         )
         self._clear()
 
+    def asks_again(self) -> tuple[View, ...]:
+        return self.inputs  # edges between moments that are held are made anew after a compaction
+
     def _searches(self, sought: list[int]) -> list[Seeking]:
         """What looks for the soonest, once for all moves that ask the same of the same events."""
         alike, groups = self.moments.alike, dict[object, list[int]]()

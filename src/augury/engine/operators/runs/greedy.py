@@ -15,7 +15,8 @@ from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, bound_vars, c
 from augury.columns.frame import View, store
 from augury.columns.grouping import Slices, spread
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
-from augury.columns.unique import unique
+from augury.columns.unique import difference, unique
+from augury.engine.event_order import row_ranks
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
@@ -196,26 +197,27 @@ class Greedy(Edges):
         for others in (index.prev[new], index.after[new]):
             there = np.flatnonzero(others >= 0)
             tied[there] |= data[END, new[there]] == data[END, others[there]]
-        numbered: set[int] = set()
-        for moment in new[tied].tolist():
-            if moment in numbered:
-                continue
-            group = [m for m in self._ending_with(moment) if self.moments.out.table.alive[m]]
-            numbered.update(group)
-            orders = {m: self.circuit.event(self.moments.parts(m)[0]).order for m in group}
-            ranks = {order: rank for rank, order in enumerate(sorted(set(orders.values())))}
-            for m in group:
-                self.rank[m] = ranks[orders[m]]
+        rows = self._at_the_same_end(new[tied])
+        rows = rows[self.moments.out.table.alive[rows].astype(bool)]
+        if len(rows):
+            self.rank[rows] = row_ranks(self.circuit, self.moments.out.table, rows)
 
-    def _ending_with(self, moment: int) -> list[int]:
-        """The moments of a chain with the same end."""
-        data, found = self.moments.out.table.data, [moment]
-        for neighbours in (self.moments.index.prev, self.moments.index.after):
-            here = int(neighbours[moment])
-            while here >= 0 and data[END, here] == data[END, moment]:
-                found.append(here)
-                here = int(neighbours[here])
-        return found
+    def _at_the_same_end(self, moments: Array) -> Array:
+        """Some moments, and those of their chains that end when they do."""
+        data, index = self.moments.out.table.data, self.moments.index
+        beside = []
+        for step in (index.prev, index.after):
+            there = np.flatnonzero(step[moments] >= 0)
+            others = step[moments[there]]
+            others = others[data[END, others] == data[END, moments[there]]]
+            beside += [(step, moment) for moment in difference(others, moments).tolist()]
+        reached = {moment for _, moment in beside}
+        for step, moment in beside:
+            here = int(step[moment])
+            while here >= 0 and here not in reached and data[END, here] == data[END, moment]:
+                reached.add(here)
+                here = int(step[here])
+        return unique(np.concatenate([moments, np.array([*reached], np.int64)]))
 
     def _decide(self, changed: Array) -> None:
         table, index = self.moments.out.table, self.moments.index
