@@ -553,10 +553,10 @@ class Greedy(Edges):
             every = np.ones(n, bool)
             return every, every
         far, own = self._reaches() >= begins
-        ends: Array = self.moments.out.table.data[END, :n] >= begins
-        far, own = far | ends, own | ends
         far[self.closed] = own[self.closed] = False
-        return far, far if self.run.skip is not None else own
+        kept: Array = far | (self.moments.out.table.data[END, :n] >= begins)
+        kept[self.closed] = False
+        return kept, far if self.run.skip is not None else own
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         since, n = horizon.since[id(self.moments.out.table)], self.out.table.n
