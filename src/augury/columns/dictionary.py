@@ -80,8 +80,9 @@ class Dictionary:
     def _room(self, more: int) -> None:
         if self.n + more > len(self.canon):
             size = 2 * (self.n + more)
-            larger = [np.zeros(size, old.dtype) for old in (self.nullish, self.kind, self.numbers, self.canon)]
-            for old, new in zip((self.nullish, self.kind, self.numbers, self.canon), larger, strict=True):
+            arrays: list[Array] = [self.nullish, self.kind, self.numbers, self.canon]
+            larger: list[Array] = [np.zeros(size, old.dtype) for old in arrays]
+            for old, new in zip(arrays, larger, strict=True):
                 new[: self.n] = old[: self.n]
             # All of them are there before one is used; the one that says how much room there is comes last.
             self.nullish, self.kind, self.numbers, self.canon = larger

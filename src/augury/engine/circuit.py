@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 import sys
 import threading
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,9 @@ class Mark:
     longest_seen: int
     begins: int | None
     durations: bool
-    carried: list[tuple[Operator, tuple[Any, ...]]]
+    operators: int
+    inputs: tuple[Predicate, ...]
+    carried: Sequence[tuple[Operator, tuple[Any, ...]]]
     values: tuple[int, int]
     words: Dictionary
     known: tuple[int, int]
@@ -86,7 +88,9 @@ class Circuit:
         changing: Iterable[str] = (),
         knowledge: Knowledge | None = None,
     ) -> None:
-        self.turn = threading.RLock()  # held during a step, and by whoever reads tables meanwhile
+        self.turn: AbstractContextManager[Any] = (
+            threading.RLock()
+        )  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.clocked: list[ClockWindows | Panes | Settled] = []  # those that wait for time to pass
@@ -149,6 +153,14 @@ class Circuit:
         """The past was forgotten up to a frontier, as far as inputs that are as long as those so far do not need it."""
         begins = frontier - self.longest_seen
         self.begins = begins if self.begins is None else max(begins, self.begins)
+
+    def longest_of(self, types: Iterable[Predicate]) -> int | None:
+        """How long events of some types last at most, in time points; None where nothing says so."""
+        lengths = self.lengths
+        if lengths is None and self.learns:
+            lengths = event_lengths(self.plan, self.duration(self.longest_seen))
+        bounds = [None if lengths is None else lengths.get(type) for type in types]
+        return None if None in bounds else max(self.clock.length(bound or 0) for bound in bounds)
 
     def duration(self, length: int) -> int:
         """A length in time points as microseconds."""
@@ -231,8 +243,8 @@ class Circuit:
         carried = [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
         words, dictionary = self.knowledge.words, self.tables.dictionary
         return Mark(
-            self.now, self.longest_seen, self.begins, self.context.durations, carried,
-            dictionary.mark(), words, words.mark(),
+            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), tuple(self.inputs),
+            carried, dictionary.mark(), words, words.mark(),
         )  # fmt: skip
 
     def undo(self, mark: Mark, shared: bool) -> None:
@@ -241,6 +253,8 @@ class Circuit:
         Values of knowledge that is `shared` with other sessions stay: they may have been told of them.
         """
         self._ready.clear()
+        del self.operators[mark.operators :]  # of types that came for the first time
+        self.inputs = {type: self.inputs[type] for type in mark.inputs}
         for operator in self.operators:
             operator.scheduled = False
         self.now, self.longest_seen, self.begins, self._weighed = mark.now, mark.longest_seen, mark.begins, 0
@@ -256,6 +270,7 @@ class Circuit:
         for operator, values in mark.carried:
             for name, value in zip(operator.carries, values, strict=True):
                 setattr(operator, name, value)
+            self.sources[id(operator.out.table)] = operator.inputs
         for operator in self.operators:
             with suppress(MemoryError):  # it takes more room for a moment, and does without
                 operator.out.table.shrink()
@@ -428,6 +443,7 @@ class Circuit:
         found: dict[str, int] = {}
         for operator, names in self.asking:
             floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
+            floor = min([floor, *(view.table.earliest() - 1 for view in operator.asks_again() if view.table.live)])
             floor -= id(operator) in self.looking_back
             if floor < settled:
                 for name in self._below(names):

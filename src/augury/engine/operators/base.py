@@ -201,6 +201,11 @@ class Operator(ABC):
         """The least end of its rows that may still appear or vanish, given that of each input."""
         return min((since.get(id(view.table), frontier + 1) for view in self.inputs), default=frontier + 1)
 
+    def asks_again(self) -> tuple[View, ...]:
+        """The inputs at the ends of whose rows it may ask for facts again, however long ago a row ended; of other rows it
+        asks while they are unsettled."""
+        return ()
+
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         """Where what was chosen may be chosen no longer, however long ago it ended: which of its rows, and from which end on
         what it chooses among is unsettled."""
