@@ -9,7 +9,6 @@ import click
 
 from augury.errors import RunError
 
-
 _COPIES = {"events.csv.in": ("events.csv", "incoming/events.csv")}  # a stream reads the events of a folder
 
 
