@@ -149,7 +149,7 @@ class StateWriter(Writer):
                 literals.append(self.pick([f"start({p}) >= start({labels[0]}) - 2", f"end({p}) != end({labels[0]})",
                                            f"duration({p}) < 2"]))  # fmt: skip
             if own and self.made and self.chance(35):
-                literals.append(self.fact(own))
+                literals.append(self.fact([*own, *own, *body.numbers]))
             mine = [f"count({p})", f"last(end({p}))"]
             mine += [f"{f}({n})" for f in ("sum", "min", "max", "first", "last", "avg")] if own else []
             mine += [f"count(distinct {n})", f"nth({n}, 2)", f"arg_max({n}, end({p}))"] if own else []

@@ -38,7 +38,31 @@ FOUND = {
         "shop('q').\nt(K) <- w: every(4s), shop(K), while w: not a(K, _).",
         ([event("b", 2, id="x")], [event("b", 8, id="y")], [Revocation("x")], [event("b", 3, id="z")]),
     ),
-}
+    "an earlier part of a revoked pair, whose own choice is forgotten": Story(
+        "k(X) <- b(X) AND[recent] d.",
+        (
+            [event("b", 19, 2, id="x")],
+            [event("d", 45, id="y")],
+            [event("b", 67, 2, id="z")],
+            "prune",
+            [Revocation("z")],
+        ),
+    ),
+    "an absence asks how facts were at the end of an event long ago": Story(
+        "fact on(X) <- c(X).\nfact not on(X) <- d(X).\ne <- NOT(c(_) WHERE on(X)).[a(X), b].",
+        (
+            [event("a", 16, 1, id="a")], [event("c", 17, 1, id="c")], [event("d", 28, 1, id="d")],
+            [event("b", 37, id="x")], "prune", [event("b", 43, id="y")],
+        ),
+    ),
+    "a collect asks how facts were at the end of an event long ago": Story(
+        "fact on(X, Y) <- c(X, Y).\nfact not on(X, Y) <- d(X, Y).\ne(count()) <- i: b(K), last 2: collect a(X), on(X, K).",
+        (
+            [event("c", 16, 1, 1, id="c")], [event("a", 17, 1, id="a")], [event("d", 28, 1, 1, id="d")],
+            [event("b", 37, 2, id="x")], "prune", [event("b", 43, 1, id="y")],
+        ),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FOUND)

@@ -285,7 +285,8 @@ def brief(value: object, most: int = 60) -> str:
     if isinstance(value, int) and value.bit_length() > 1000:
         return f"an integer of {value.bit_length():,} bits"
     try:
-        shown = repr(value)
+        # Of a long text its beginning is enough: to write it all takes as much memory again.
+        shown = repr(value[: most + 1] if isinstance(value, str) else value)
     except (RecursionError, ValueError):  # of a value in itself, or with such an integer
         shown = _SHALLOW.repr(value)
     return shown if len(shown) <= most else shown[:most] + "…"

@@ -487,7 +487,8 @@ class Session:
         self._keep_unseen()
         compaction = Compaction(self)
         with self._undoing(compaction.undo):
-            moved = compact(circuit, self.settled)
+            waiting = {id(one.events.out.table): one.unshown() for one in self.answers}
+            moved = compact(circuit, self.settled, waiting)
             for one in self.answers:
                 one.moved(moved[id(one.events.out.table)])
             self._index_answers()
