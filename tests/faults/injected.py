@@ -131,7 +131,7 @@ def while_undone(fault: Lines) -> Iterator[None]:
         with fault.armed():
             return usual(step)
 
-    atomic.Step.undo = undo  # type: ignore[method-assign]
+    atomic.Step.undo = undo  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
@@ -209,7 +209,7 @@ class Trial:
     settings: dict[str, Any]
 
     def open(self) -> Session:
-        learns = {"changing": ["link"]} if "link" in self.text else {}
+        learns: dict[str, Any] = {"changing": ["link"]} if "link" in self.text else {}
         return augury.compile(self.text).session(clock="logical", **learns, **self.settings)
 
     def until(self) -> Session:

@@ -112,6 +112,9 @@ class Operator(ABC):
         if lo == table.n:
             return NONE
         rows = np.arange(lo, table.n, dtype=np.int64)
+        if len(rows) == 1:
+            self.touched += int(table.alive[lo])
+            return rows if table.alive[lo] else NONE
         alive = table.alive[lo : table.n]
         rows = rows if alive.all() else rows[alive.astype(bool)]
         self.touched += len(rows)

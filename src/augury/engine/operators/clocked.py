@@ -32,7 +32,7 @@ class ClockWindows(Operator):
     """
 
     kind = "windows"
-    carries = ("least", "numbers")
+    carries = ("inputs", "least", "fixed", "numbers")
     linked = ()
 
     def __init__(self, circuit: Circuit, out: View, windows: Windows, rule: str) -> None:
