@@ -206,17 +206,23 @@ class ProgramError(AuguryError):
 
 
 class DataError(AuguryError):
-    """An input file, row or value is wrong. `place` says where it was read."""
+    """An input file, row or value is wrong. `place` says where it was read; `code` is that of errors.md, if it has one."""
 
-    def __init__(self, message: str, place: str = "", hint: str = "") -> None:
+    def __init__(self, message: str, place: str = "", hint: str = "", code: str = "") -> None:
         message = cut(message)
-        self.message, self.place, self.hint = message, place, hint
+        if code and not message.endswith(f"[{code}]"):  # the message goes on to errors that name the place
+            message = f"{message} [{code}]"
+        self.message, self.place, self.hint, self.code = message, place, hint, code
         super().__init__(visible((f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else "")))
 
     def of(self, column: str) -> DataError:
         """The same mistake with the name of its column ahead, unless it begins with that."""
         named = self.message.startswith(f"`{column}`")
-        return DataError(self.message if named else f"`{column}`: {self.message}", self.place, self.hint)
+        return DataError(self.message if named else f"`{column}`: {self.message}", self.place, self.hint, self.code)
+
+    def at(self, place: str) -> DataError:
+        """The same mistake with the place where it was read."""
+        return DataError(self.message, place, self.hint, self.code)
 
 
 class RunError(AuguryError):

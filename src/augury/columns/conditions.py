@@ -361,6 +361,11 @@ class Context:
             self.durations = True
         return self.dictionary.encode(value)
 
+    def encode_times(self, times: Array, unit: str) -> Array:
+        """The codes of points ("t") or lengths ("d") of time in microseconds."""
+        self.durations = self.durations or unit == "d"
+        return self.dictionary.encode_times(times, unit)
+
     def matched(self, args: tuple[Expr, ...], columns: list[Array], frame: Frame) -> Frame:
         """The rows whose arguments match: constants equal, variables that stand twice agree, nested terms open up."""
         dictionary = self.dictionary
@@ -372,7 +377,7 @@ class Context:
                     pass
                 case Const():
                     given = self.encode(expr.value)
-                    wanted = dictionary.canonical(np.array([given]))[0]
+                    wanted = dictionary.canon[given >> 1] if given & 1 else given & -3
                     mask &= (dictionary.canonical(codes) == wanted) & ~dictionary.is_null(codes)
                 case Var() if expr.name in frame.vars:
                     other = frame.vars[expr.name]
@@ -444,15 +449,19 @@ class Context:
     def values(self, expr: Expr, frame: Frame, rule: str) -> tuple[Array, Array]:
         """The codes of an expression, and for which rows it could be computed."""
         ok = np.ones(len(frame), bool)
-        codes = self.codes(expr, frame)
+        by_row = len(frame) <= _FEW and not isinstance(expr, Var | Const)
+        codes = None if by_row else self.codes(expr, frame)
         if codes is not None and not (isinstance(expr, Var) and (codes == OPEN).any()):
             return codes, ok
+        times = self.vector(expr, frame) if self.scalars.clock.kind == "timestamp" and not by_row else None
+        if times is not None and times[0] != "n":
+            return self.encode_times(times[1], times[0]), ok
         self.scalars.rule = rule
         result = np.zeros(len(frame), np.int64)
         for i in range(len(frame)):
-            binding, times = self.binding(frame, i), named(frame, i)
+            binding, moments = self.binding(frame, i), named(frame, i)
             try:
-                value = self._blamed(frame, i, lambda b=binding, n=times: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
+                value = self._blamed(frame, i, lambda b=binding, n=moments: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
                 result[i] = self.encode(value)
             except RowError as error:
                 self.report(rule, str(error), binding)
@@ -467,7 +476,9 @@ class Context:
             case Var():
                 codes = frame.vars.get(expr.name)
                 numbers = None if codes is None else self.dictionary.numeric(codes)
-                return None if numbers is None else ("n", numbers)
+                if numbers is not None:
+                    return "n", numbers
+                return None if codes is None else self.dictionary.times(codes)
             case Const():
                 value = expr.value
                 if type(value) in (int, float) and abs(value) < LONGEST:  # type: ignore[arg-type]
@@ -572,6 +583,7 @@ class Context:
         return "n", result
 
 
+_FEW = 2  # rows for which an expression is computed row by row: that is cheaper than columns
 _ARITHMETIC = ("+", "-", "*", "/")
 COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "<": operator.lt,

@@ -12,13 +12,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from augury.clock import Duration, Timestamp
 from augury.columns.guard import too_many_bytes
 from augury.columns.kernels.floats import intern_floats, refill_floats
 from augury.columns.kernels.hashing import EMPTY, mix
+from augury.columns.unique import unique_inverse
 from augury.jit import Array, Kernel
 from augury.model import (
     FLOAT_SEED,
@@ -36,9 +38,11 @@ from augury.model import (
     value_hash,
 )
 
+T = TypeVar("T")
 NULL, OPEN = 1, 3
 _WHOLE = 2**61
 _OTHER, _FLOAT = 0, 1
+_UNITS: dict[type, int] = {Timestamp: 1, Duration: 2}
 _VALUE = 170  # bytes of the entries that find a value, and that a value is found by
 
 
@@ -54,6 +58,8 @@ class Dictionary:
         self.values: dict[int, Value] = {}  # the others
         self._texts: dict[str, int] = {}
         self._iris: dict[str, int] = {}
+        self._timestamps: dict[int, int] = {}
+        self._durations: dict[int, int] = {}
         self._ids: dict[Any, int] = {}
         self._equals: dict[Any, int] = {}
         self._floats: dict[float, int] = {}
@@ -61,6 +67,10 @@ class Dictionary:
         self._buckets: Array | None = None  # then, floats by their bits
         self._hashes = np.zeros((2, 0), np.uint64)  # hash and spelling of the values, once asked for
         self._hashed = 0
+        self._times = np.zeros(
+            (2, 0), np.int64
+        )  # of which unit the values are, and how many microseconds, once asked for
+        self._timed = 0
         self.held = 0  # bytes of the values that are not floats, about
         self.most = sys.maxsize  # of these bytes; a step that would go beyond is refused
         self.terms: Any = None  # the RDF terms among the values, once somebody asks: see `queries/coded_terms.py`
@@ -77,17 +87,17 @@ class Dictionary:
             # All of them are there before one is used; the one that says how much room there is comes last.
             self.nullish, self.kind, self.numbers, self.canon = larger
 
-    def _plain(self, value: Value, places: dict[str, int], text: str) -> int:
-        """A new string or IRI: it equals nothing that is written differently."""
+    def _plain(self, value: Value, places: dict[T, int], key: T) -> int:
+        """A new string, IRI or time: it equals nothing that is written differently."""
         if self.n == len(self.canon):
             self._room(1)
         n = self.n
-        self.held += _VALUE + text.__sizeof__()
+        self.held += _VALUE + key.__sizeof__()
         if self.held > self.most:
             raise too_many_bytes(self.most)
         self.values[n], self.canon[n] = value, 2 * n + 1
         self.n += 1
-        places[text] = n  # last: a value that is found has a number of its own
+        places[key] = n  # last: a value that is found has a number of its own
         return n
 
     def _new(self, value: Value, key: Any) -> int:
@@ -139,6 +149,10 @@ class Dictionary:
             text: str = value.text  # type: ignore[union-attr]
             found = self._iris.get(text)
             return 2 * (found if found is not None else self._plain(value, self._iris, text)) + 1
+        elif kind is Timestamp or kind is Duration:
+            places, us = (self._timestamps if kind is Timestamp else self._durations), value.us  # type: ignore[union-attr]
+            found = places.get(us)
+            return 2 * (found if found is not None else self._plain(value, places, us)) + 1
         elif value is None:
             return NULL
         key = (kind, value, repr(value))
@@ -154,6 +168,37 @@ class Dictionary:
     def encode_all(self, values: Iterable[Value]) -> Array:
         encode = self.encode
         return np.array([encode(v) for v in values], np.int64)
+
+    def encode_times(self, times: Array, unit: str) -> Array:
+        """The codes of points ("t") or lengths ("d") of time in microseconds."""
+        make, places = (Timestamp, self._timestamps) if unit == "t" else (Duration, self._durations)
+        different, place = unique_inverse(times)
+        known = map(places.get, different.tolist())
+        numbers = [
+            n if n is not None else self._plain(make(us), places, us)
+            for us, n in zip(different.tolist(), known, strict=True)
+        ]
+        return (2 * np.array(numbers, np.int64) + 1)[place]
+
+    def times(self, codes: Array) -> tuple[str, Array] | None:
+        """Codes as points ("t") or lengths ("d") of time in microseconds, where all are of one kind; else None."""
+        if not len(codes) or not (codes & 1).all() or type(self.values.get(int(codes[0]) >> 1)) not in _UNITS:
+            return None
+        lo, hi = self._timed, self.n
+        if lo < hi:
+            if hi > self._times.shape[1]:
+                larger = np.zeros((2, len(self.canon)), np.int64)
+                larger[:, :lo] = self._times[:, :lo]
+                self._times = larger
+            for n in range(lo, hi):
+                value = self.values.get(n)
+                if isinstance(value, Timestamp | Duration):
+                    self._times[:, n] = _UNITS[type(value)], value.us
+            self._timed = hi
+        units, us = self._times[:, codes >> 1]
+        if not (units == units[0]).all():
+            return None
+        return ("t" if units[0] == _UNITS[Timestamp] else "d"), us
 
     def find_texts(self, values: Sequence[Value]) -> Array | None:
         """The codes of texts, 0 of those that are not there; None where some value is no text."""

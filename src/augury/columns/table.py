@@ -158,6 +158,10 @@ class Table:
         """The rows that stand."""
         return np.flatnonzero(self.alive[: self.n])
 
+    def earliest(self) -> int:
+        """The least end of the rows that stand, of which there are some."""
+        return int(self.data[END, : self.n][self.stands()].min())
+
     def ending(self, lo: int, hi: int) -> Array:
         """The rows that stand and end from `lo` up to, not including, `hi`. Rows mostly come in order: few blocks do."""
         full = self.n // _BLOCK

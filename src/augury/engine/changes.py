@@ -13,6 +13,7 @@ from augury import sinks
 from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.columns.table import END, NONE, START, grown
+from augury.columns.unique import is_in
 from augury.engine.found import Found
 from augury.engine.scenes import scene_of
 from augury.engine.trace import StepCache, Traces
@@ -191,8 +192,8 @@ class Answers:
         for waits in not_yet:
             heapq.heappush(self.waiting, waits)
         if due:
-            mine = set(new.tolist())
-            new = np.concatenate([new, np.array([row for row in due if row not in mine], np.int64)])
+            more = np.fromiter(due, np.int64, len(due))
+            new = np.concatenate([new, more[~is_in(more, new)]]) if len(new) else more
         self._shows, self._hides = new, NONE
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
@@ -244,6 +245,14 @@ class Answers:
         n = min(table.n, len(self.shown))
         return np.flatnonzero(self.shown[:n] & table.alive[:n])
 
+    def unshown(self) -> Array:
+        """The rows that stand and have not been given yet."""
+        table = self.events.out.table
+        stands = table.stands()
+        n = min(table.n, len(self.shown))
+        stands[:n] &= self.shown[:n] == 0
+        return np.flatnonzero(stands)
+
     def moved(self, place: Array) -> None:
         """After a compaction."""
         table = self.events.out.table
@@ -261,8 +270,7 @@ class Answers:
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
         self.shown[table.n :] = 0
-        rows = np.flatnonzero(table.stands() & (self.shown[: table.n] == 0))
-        self._wait(rows, table.data[END])
+        self._wait(self.unshown(), table.data[END])
 
     def _wait(self, rows: Array, due: Array) -> None:
         """Just these wait, each for its time."""

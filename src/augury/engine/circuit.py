@@ -16,12 +16,16 @@ from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Condition,
+    Every,
     Graph,
+    Holds,
     Join,
     Repeat,
     Rule,
     Scan,
+    Unless,
     walk_all,
+    walk_condition,
 )
 from augury.algebra.place import placed, reading
 from augury.algebra.plan import INPUT, Plan, Predicate
@@ -92,6 +96,7 @@ class Circuit:
         self.clocked: list[ClockWindows | Panes | Settled] = []  # those that wait for time to pass
         self.now: int | None = None
         self.looking_back: set[int] = set()  # of these, who asks how facts were one time point before
+        self.just_back: set[int] = set()  # and who asks for nothing else
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
         self.longest_seen = 0  # the longest input so far, in time points
         self.learns = True  # whether that stands for all inputs, where nobody said how long they last
@@ -115,9 +120,10 @@ class Circuit:
         self.heads: dict[str, Derive] = {}
         self.learning: dict[Predicate, Learn] = {}
         self.journal: list[tuple[Table, int, int, int]] = []
-        self.in_order = (
-            False  # whether a recursion looks at what is absent or chosen, so that time must pass step by step
-        )
+        # The types on which a recursion rests that looks at what is absent or chosen, so that these events are taken in time
+        # by time; and the last of its operators, up to which the circuit runs meanwhile.
+        self.in_order: frozenset[Predicate] = frozenset()
+        self.last_in_order = 0
         self._ready: list[tuple[int, int, Operator]] = []
         self.running: Operator | None = None  # the one that takes in changes, or was the last to
         self.graph_texts: dict[int, GraphTexts] = {}
@@ -148,6 +154,14 @@ class Circuit:
         begins = frontier - self.longest_seen
         self.begins = begins if self.begins is None else max(begins, self.begins)
 
+    def longest_of(self, types: Iterable[Predicate]) -> int | None:
+        """How long events of some types last at most, in time points; None where nothing says so."""
+        lengths = self.lengths
+        if lengths is None and self.learns:
+            lengths = event_lengths(self.plan, self.duration(self.longest_seen))
+        bounds = [None if lengths is None else lengths.get(type) for type in types]
+        return None if None in bounds else max(self.clock.length(bound or 0) for bound in bounds)
+
     def duration(self, length: int) -> int:
         """A length in time points as microseconds."""
         return length * (self.clock.tick if self.clock.kind == "logical" else 1)
@@ -174,10 +188,10 @@ class Circuit:
         operator.scheduled = True
         heapq.heappush(self._ready, (operator.order, id(operator), operator))
 
-    def run(self) -> None:
-        """Lets every operator take in what has changed, those first whose inputs are complete."""
+    def run(self, last: int | None = None) -> None:
+        """Lets every operator take in what has changed, those first whose inputs are complete; with `last`, up to this one."""
         ready, guard = self._ready, self.tables.guard
-        while ready:
+        while ready and (last is None or ready[0][0] <= last):
             operator = self.running = heapq.heappop(ready)[2]
             operator.scheduled = False
             operator.step()
@@ -369,6 +383,7 @@ class Circuit:
         self.operators = [o for o in self.operators if not isinstance(o, Rederive)]
         for layer in layers:
             self._stratum(layer, {rule.label for rule in new})
+        self.in_order = _types_in_order(plan, layers)
         self._number(layers)
         for operator in self.operators:  # a new operator takes in what is there
             operator.wake()
@@ -409,6 +424,8 @@ class Circuit:
         if names:
             self.asking.append((operator, names))
             self.looking_back |= {id(operator)} if any(map(asks_before, where)) else set()
+            parts = [part for c in where for part in walk_condition(c) if isinstance(part, Holds | Unless)]
+            self.just_back |= {id(operator)} if all(part.was for part in parts if part.name in names) else set()
 
     def learned(self, spans: Spans) -> None:
         """Facts have changed: those who asked for them, at the times over which they did, ask again."""
@@ -418,13 +435,15 @@ class Circuit:
             touched = reading(self.plan, {name})
             for operator, names in self.asking:
                 if names & touched:  # who asks for the time point before is concerned by one more
-                    operator.revise(lo, np.minimum(hi, LONGEST) + 1 if id(operator) in self.looking_back else hi)
+                    until = np.minimum(hi, LONGEST) + 1 if id(operator) in self.looking_back else hi
+                    operator.revise(lo + 1 if id(operator) in self.just_back else lo, until)
 
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
         """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
         found: dict[str, int] = {}
         for operator, names in self.asking:
             floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
+            floor = min([floor, *(view.table.earliest() - 1 for view in operator.asks_again() if view.table.live)])
             floor -= id(operator) in self.looking_back
             if floor < settled:
                 for name in self._below(names):
@@ -446,9 +465,6 @@ class Circuit:
             given, names = self.inputs[type], [f"#{i}" for i in range(type[1])]
             view = View(given.out.table, {name: given.field(i) for i, name in enumerate(names)})
             Derive(self, view, self.derived[type], "", tuple(Var(name) for name in names), ())
-        looks_back = any(e.head in stratum.types and e.reads in stratum.types for e in fact_edges(self.plan))
-        if stratum.recursive and (looks_back or not _monotone(stratum)):
-            self.in_order = True
         for rule in stratum.rules:
             if rule.label in new:
                 self.wiring.rule(self.rules[rule.label])
@@ -500,6 +516,8 @@ class Circuit:
                 makers = [self.maker(view.table) for view in learn.inputs]
                 if any(maker in sets for maker in makers) and all(id(maker) in done for maker in makers):
                     number(learn)
+            if self.in_order.intersection(layer.types):
+                self.last_in_order = self._orders
         for operator in self.operators:
             number(operator)
         for events in self.derived.values():
@@ -543,6 +561,25 @@ class Circuit:
             below = self.maker(view.table)
             if not view.table.readers and not isinstance(below, Events | Derived) and below in self.operators:
                 self._drop(below)
+
+
+def _types_in_order(plan: Plan, layers: Iterable[Stratum]) -> frozenset[Predicate]:
+    """The types below recursions that look at what is absent or chosen, or at facts that they make, and those types in them."""
+    facts = fact_edges(plan)
+    reads: dict[Predicate, set[Predicate]] = {}
+    for rule in plan.rules:
+        reads.setdefault(rule.predicate, set()).update(n.predicate for n in rule.nodes if isinstance(n, Scan))
+    for edge in facts:
+        reads.setdefault(edge.head, set()).add(edge.reads)
+    found: set[Predicate] = set()
+    for layer in layers:
+        looks_back = any(e.head in layer.types and e.reads in layer.types for e in facts)
+        if layer.recursive and (looks_back or not _monotone(layer)):
+            found |= set(layer.types)
+    while more := {type for head in found for type in reads.get(head, ())} - found:
+        found |= more
+    clocked = any(isinstance(node, Every) for rule in plan.rules if rule.predicate in found for node in rule.nodes)
+    return frozenset(plan.event_types if clocked and found else found)  # windows by the clock rest on all that comes
 
 
 def _monotone(stratum: Stratum) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -76,7 +77,7 @@ class Session:
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = self._weighed = 0  # how many rows there were, and how much in all, when it was last pruned
         self._circuit: Circuit | None = None
-        self._intake = Intake(lambda first: self._open(first).clock, self.settings.strict)
+        self._intake = Intake(self._reading, self.settings.strict)
         if clock is not None:
             self._clock = clock
         if clock is not None or self.settings.clock is not None or program.plan.tick is not None:
@@ -89,7 +90,8 @@ class Session:
         if self._circuit is None:
             settings, program = self.settings, self.program
             if not hasattr(self, "_clock"):
-                self._clock = choose_clock(program, settings.clock, first)
+                self._clock = choose_clock(program, settings, first)
+                self._report_guess(self._clock)
             check_clock(program, self.clock.kind)
             facts = facts_from(self._given_facts, program.plan, self.clock)
             check_facts(facts, program.plan)
@@ -113,6 +115,19 @@ class Session:
             )
         assert self._circuit is not None
         return self._circuit
+
+    def _reading(self, first: object) -> Clock:
+        """The clock that reads inputs; a unit of times that was guessed from the first one is reported."""
+        self._open(first)
+        clock = self._clock.reading(first)
+        if clock is not self._clock:
+            self._report_guess(clock)
+        self._clock = clock
+        return clock
+
+    def _report_guess(self, clock: Clock) -> None:
+        if clock.guess:
+            warnings.warn(clock.guess, stacklevel=2)
 
     @property
     def plan(self) -> Plan:
@@ -472,7 +487,8 @@ class Session:
         self._keep_unseen()
         compaction = Compaction(self)
         with self._undoing(compaction.undo):
-            moved = compact(circuit, self.settled)
+            waiting = {id(one.events.out.table): one.unshown() for one in self.answers}
+            moved = compact(circuit, self.settled, waiting)
             for one in self.answers:
                 one.moved(moved[id(one.events.out.table)])
             self._index_answers()

@@ -229,7 +229,15 @@ def _settings(state: Any) -> Settings:
     require(isinstance(revisable, bool) or (is_time(revisable) and revisable is not None), "a length that is none")
     changing = state["changing"]
     require(are_texts(changing), "names that are none")
-    return Settings(None, emit, lateness, retention, longest, revisable, frozenset(changing), strict=strict)
+    return Settings(
+        emit=emit,
+        lateness=lateness,
+        retention=retention,
+        longest=longest,
+        revisable=revisable,
+        changing=frozenset(changing),
+        strict=strict,
+    )
 
 
 def _grow(session: Session, steps: Any) -> None:

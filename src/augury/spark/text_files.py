@@ -30,6 +30,7 @@ from augury.spark.inputs import PATH, Part, Source
 from augury.spark.layout import Layout, declared_kind
 from augury.spark.line_reader import LINE, START, Header, LineReader, Rows, Summary, summarise
 
+NO_TIME = ""  # of files whose events say no time
 _HEAD = 1 << 16  # bytes of a file that tell what it looks like
 _DERIVED = "`{0}` is derived by the program, but the input has such events; declare `event {0}(…).`"
 
@@ -74,14 +75,14 @@ def header_of(file: SourceFile, head: bytes, plan: Plan) -> Header | None:
 
 
 def first_time(heads: Iterable[tuple[SourceFile, bytes]], form: str, plan: Plan) -> object:
-    """The first time of files, which tells the clock: a number where they say none, None where they have no events."""
+    """The first time of files, which tells the clock: NO_TIME where they say none, None where they have no events."""
     there = False
     for file, head in heads:
         for part in FORMATS[form].read(BytesIO(head), file, plan):
             there = there or len(part) > 0 or bool(part.problems)
             if (found := first_of(part, file.names, file.type)) is not None:
                 return found
-    return 0 if there else None
+    return NO_TIME if there else None
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,8 @@ class TextFiles:
     strict: bool = False
     lasting: bool = True  # whether events of a stream of JSON lines may last for a time
 
-    def sample(self) -> object:
-        return self.first
+    def sample(self, of_rows: bool = False) -> object:
+        return None if self.first is NO_TIME else self.first
 
     def sources(self, clock: Clock) -> list[Source]:
         """The events as columns of the kinds of the layout."""

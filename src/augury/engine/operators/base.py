@@ -112,6 +112,9 @@ class Operator(ABC):
         if lo == table.n:
             return NONE
         rows = np.arange(lo, table.n, dtype=np.int64)
+        if len(rows) == 1:
+            self.touched += int(table.alive[lo])
+            return rows if table.alive[lo] else NONE
         alive = table.alive[lo : table.n]
         rows = rows if alive.all() else rows[alive.astype(bool)]
         self.touched += len(rows)
@@ -197,6 +200,11 @@ class Operator(ABC):
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """The least end of its rows that may still appear or vanish, given that of each input."""
         return min((since.get(id(view.table), frontier + 1) for view in self.inputs), default=frontier + 1)
+
+    def asks_again(self) -> tuple[View, ...]:
+        """The inputs at the ends of whose rows it may ask for facts again, however long ago a row ended; of other rows it
+        asks while they are unsettled."""
+        return ()
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         """Where what was chosen may be chosen no longer, however long ago it ended: which of its rows, and from which end on

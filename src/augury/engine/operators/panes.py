@@ -326,6 +326,9 @@ class Panes(Operator):
 
     # What it keeps
 
+    def asks_again(self) -> tuple[View, ...]:
+        return self.inputs  # a window asks for all that lies in it whenever it is computed
+
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         return since.get(id(self.inputs[0].table), frontier + 1)
 
