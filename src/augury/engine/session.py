@@ -76,7 +76,7 @@ class Session:
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = 0
         self._circuit: Circuit | None = None
-        self._intake = Intake(lambda first: self._open(first).clock, self.settings.strict)
+        self._intake = Intake(lambda first: self._open(first).clock, self.settings.strict, self.settings.limits)
         if clock is not None:
             self._clock = clock
         if clock is not None or self.settings.clock is not None or program.plan.tick is not None:

@@ -27,6 +27,9 @@ _LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
 def read(stream: Stream, place: str) -> Iterator[Items]:
     """The objects of a file, and what is wrong with the lines that are no JSON."""
     for block in blocks(stream, size=_SIZE):
+        if block.too_long:
+            yield Items([], place, problems=[(block.first, block.problem(place))])
+            continue
         expect_work(block.first + block.data.count(b"\n"))  # these rows are still to come to the engine
         yield _of_one_shape(block, place) or _at_once(block, place) or _one_by_one(block, place)
 
