@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import augury
+from augury.clock import Clock
 from augury.errors import SnapshotError
 from augury.settings import Settings, Task
 from augury.spark.checkpoint import StreamOptions
@@ -40,7 +41,7 @@ def make(folder: Path) -> Path:
     """A checkpoint after two batches, the second of which is committed, and a third that was broken off."""
     made = folder / "ck"
     made.mkdir()
-    options(folder).save("logical")
+    options(folder).save(Clock())
     write(made / "output" / "ready.json", sealed({"batch": 1, "parts": {"output": "out"}}), sums=False)
     spark = made / "spark"
     write(spark / "metadata", '{"id":"4bfb5080"}')

@@ -185,7 +185,7 @@ def test_what_is_left_out_is_told(augury: Augury) -> None:
     Path("s.jsonl").write_text('{"args": ["l1", 3], "time": 1}\n')
     quiet = augury("run", "fire.aug", "--events", "smoke=s.jsonl", "--format", "table", "--engine", "spark")
     assert (quiet.code, quiet.out) == (0, "")
-    assert "nothing was detected; there was no event of type heat" in quiet.err
+    assert "no detections; there was no event of type heat" in quiet.err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ class Intake:
     def __init__(self, clock_of: Callable[[object], Clock], strict: bool, limits: Limits = NO_LIMITS) -> None:
         self.clock_of, self.strict, self.limits = clock_of, strict, limits
         self.unknown: dict[str, int] = {}  # how many events came of types that the program does not know
-        self._reader: Reader | None = None
+        self.reader: Reader | None = None
 
     def read(self, events: Any, plan: Plan) -> list[HistoryItem] | History:
         """An event, a list of them, tables by type, or what `augury.read` has found."""
@@ -58,6 +58,6 @@ class Intake:
 
     def _reader_of(self, plan: Plan) -> Reader:
         """What reads events for the program as it is now."""
-        if self._reader is None or self._reader.plan is not plan:
-            self._reader = Reader(plan, self.clock_of, Skipped(limits=self.limits), self.strict)
-        return self._reader
+        if self.reader is None or self.reader.plan is not plan:
+            self.reader = Reader(plan, self.clock_of, Skipped(limits=self.limits), self.strict)
+        return self.reader

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.clock import Kind, read_duration, show_duration
+from augury.clock import Clock, read_duration, show_duration
 from augury.engine.saved import write_file
 from augury.errors import DataError
 from augury.settings import Task
@@ -87,11 +87,14 @@ class StreamOptions:
             "emission": settings.emit,
             **{name: us and show_duration(us) for name, us in lengths.items()},
             "clock": settings.clock,
+            "time_unit": settings.time_unit,
+            "zone": settings.zone,
         }
 
-    def save(self, clock: Kind) -> None:
+    def save(self, clock: Clock) -> None:
         """Says in the checkpoint of what it is one."""
-        write_file(self.checkpoint / "augury.json", [sealed({**self.fingerprint, "clock": clock})])
+        decided = {"clock": clock.kind, "time_unit": clock.unit}
+        write_file(self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided})])
 
     def ready(self) -> StreamOptions:
         """With the folders made that it writes to."""
@@ -122,9 +125,11 @@ class StreamOptions:
         """Refuses the checkpoint of another program or other settings, and says what has changed."""
         if self.saved:
             new = self.fingerprint
-            if self.task.settings.clock is None:
-                new["clock"] = self.saved.get("clock")
-            check_program({"format": self.format, **self.saved}, new)  # older checkpoints do not say their format
+            for name in ("clock", "time_unit"):  # what was not said is as the checkpoint has it
+                if getattr(self.task.settings, name) is None:
+                    new[name] = self.saved.get(name)
+            older = {"format": self.format, "time_unit": None, "zone": None}  # what older checkpoints do not say
+            check_program({**older, **self.saved}, new)
             check_files(self.checkpoint, noted="format" in self.saved)
 
     def _check_folder(self, path: Path) -> None:

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.compiled import check_clock
+from augury.job import report_guess
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import read_facts
 from augury.model import Event
@@ -61,7 +62,8 @@ class FileRun:
             files = FileReader(spark, task, streaming)
             clock = files.clock
             check_clock(program, clock.kind)
-            self.places = replace(self.places, clock=replace(clock, guessed=settings.clock is None))
+            report_guess(clock)
+            self.places = replace(self.places, clock=clock)
             sources = files.sources()
             facts, self.graphs = read_facts(task.facts, task.graphs, program.plan, clock, self.skipped)
             self.pipeline = Pipeline(
@@ -70,6 +72,7 @@ class FileRun:
                 replace(settings, clock=clock.kind),
                 replace(execution, exact=True),
                 facts=facts + self.graphs.facts(program.plan, facts),
+                clock=clock,
             )
 
     @property
@@ -88,6 +91,7 @@ class SparkJob(FileRun):
         self, spark: SparkSession, task: Task, until: str | None = None, execution: Execution | None = None
     ) -> None:
         super().__init__(spark, task, execution or Execution())
+        self.empty = False  # whether nothing was detected and written
         with user_errors(self.places):
             self.detections = Detections(self.pipeline, until)
 
@@ -113,6 +117,7 @@ class SparkJob(FileRun):
                     folder = destination if len(outputs) == 1 else f"{destination.rstrip('/')}/{type}"
                     self.pipeline.answers(mixed, type, changes=False).write.mode("overwrite").parquet(folder)
                 errors = mixed.where(F.col("type") == ERROR).toArrow()
+                self.empty = mixed.where(F.col("type") >= 0).isEmpty()
             finally:
                 mixed.unpersist()
             self._skip()

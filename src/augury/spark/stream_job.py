@@ -67,12 +67,13 @@ class StreamJob(FileRun):
         self.spool: Spool | None = None
         self.out = sys.stdout  # a progress line puts its own in place
         task, settings = options.task, options.task.settings
-        settings = replace(settings, clock=settings.clock or options.saved.get("clock"))
+        saved = {name: getattr(settings, name) or options.saved.get(name) for name in ("clock", "time_unit")}
+        settings = replace(settings, **saved)
         task = replace(task, events=tuple(map(self._spooled, task.events)), settings=settings)
         super().__init__(spark, task, Execution(buckets=options.buckets), streaming=True)
         with user_errors(self.places):
             self.stream = Stream(self.pipeline)
-        options.save(self.clock.kind)
+        options.save(self.pipeline.inputs_clock)
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up

@@ -230,18 +230,20 @@ def best_between(
 
 @Kernel
 def totals_within(
-    rows: Array, group: Array, data: Array, low: int, high: int, others: Array, longest: int, spans: Array, slots: Array,
-    ends: Array, values: Array, running: Array, tree: Array, counts: Array, edges: Array, found: Array, best: Array,
+    rows: Array, group: Array, data: Array, low: int, high: int, most: int, others: Array, longest: int, spans: Array,
+    slots: Array, ends: Array, values: Array, running: Array, tree: Array, counts: Array, edges: Array, cut: Array,
+    found: Array, best: Array,
 ) -> int:  # fmt: skip
     """For each row the totals of the rows of its group that lie between its fields `low` and `high`.
 
-    `counts` gets how many lie there, `edges` the positions of the first and the last, -1 without any; `found` sums, `best`
-    positions. No row lasts longer than `longest`: of those that end so soon after `low` each is looked at. Returns how many
-    rows and nodes it has looked at.
+    With `most`, of so many at most, the latest up to `high`, wherever they start. `counts` gets how many lie there, `edges` the
+    positions of the first and the last, -1 without any; `cut` whether the row before the first has its times, `found` sums,
+    `best` positions. No row lasts longer than `longest`: of those that end so soon after `low` each is looked at. Returns how
+    many rows and nodes it has looked at.
     """
     touched, sums = 0, running.shape[0]
     for i in range(len(rows)):
-        counts[i], edges[0, i], edges[1, i] = 0, -1, -1
+        counts[i], edges[0, i], edges[1, i], cut[i] = 0, -1, -1, 0
         for c in range(sums):
             found[c, i] = 0
         for m in range(tree.shape[0]):
@@ -250,16 +252,21 @@ def totals_within(
         touched += 1
         if g < 0:
             continue
-        begin, stop = data[low, row], data[high, row]
-        first = first_ending(begin, ends, spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE])
-        last = first_ending(stop + 1, ends, first, spans[g, FIRST] + spans[g, SIZE])
+        first = start = spans[g, FIRST]
+        begin = data[low, row]
+        if most == 0:
+            first = first_ending(begin, ends, start, start + spans[g, SIZE])
+        last = first_ending(data[high, row] + 1, ends, first, start + spans[g, SIZE])
+        if most > 0 and last - first > most:
+            first = last - most
+            same_end = ends[first - 1] == ends[first]
+            cut[i] = same_end and others[START, slots[first - 1]] == others[START, slots[first]]
         if first == last:
             continue
-        start = spans[g, FIRST]
         for c in range(sums):
             found[c, i] = running[c, last - 1] - (running[c, first - 1] if first > start else 0)
         inside, here = last - first, first
-        while longest > 0 and here < last and ends[here] <= begin + longest:
+        while most == 0 and longest > 0 and here < last and ends[here] <= begin + longest:
             touched += 1
             other = slots[here]
             if others[START, other] < begin:
@@ -286,13 +293,14 @@ def totals_within(
 
 @Kernel
 def mark_within(
-    rows: Array, group: Array, data: Array, low: int, high: int, spans: Array, slots: Array, ends: Array, steps: Array
+    rows: Array, group: Array, data: Array, low: int, high: int, most: int, spans: Array, ends: Array, steps: Array
 ) -> None:
     """Counts in `steps` where the windows of rows begin and end in the pool: 1 where one begins, -1 behind its last row."""
     for i in range(len(rows)):
         g = group[i]
         if g >= 0:
-            last = spans[g, FIRST] + spans[g, SIZE]
-            first = first_ending(data[low, rows[i]], ends, spans[g, FIRST], last)
+            first = spans[g, FIRST]
+            last = first_ending(data[high, rows[i]] + 1, ends, first, first + spans[g, SIZE])
+            first = max(first, last - most) if most > 0 else first_ending(data[low, rows[i]], ends, first, last)
             steps[first] += 1
-            steps[first_ending(data[high, rows[i]] + 1, ends, first, last)] -= 1
+            steps[last] -= 1

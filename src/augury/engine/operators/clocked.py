@@ -32,6 +32,7 @@ class ClockWindows(Operator):
     """
 
     kind = "windows"
+    carries = ("inputs", "least", "fixed", "numbers")
     linked = ()
 
     def __init__(self, circuit: Circuit, out: View, windows: Windows, rule: str) -> None:
@@ -77,7 +78,7 @@ class ClockWindows(Operator):
     def least_standing(self) -> int | None:
         """The least end of the events that stand. Events that were forgotten stand for ever."""
         tables = [view.table for view in self.inputs]
-        ends = [int(t.data[END, : t.n][t.stands()].min()) for t in tables if t.live]
+        ends = [t.earliest() for t in tables if t.live]
         return min(ends if self.fixed is None else [*ends, self.fixed], default=None)
 
     def current(self) -> tuple[int, int] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -30,8 +31,12 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
+# Of the rows made of the same events: each has groups of its own; or they may differ in what facts bind and nobody uses, and
+# one of them stands for all; or what they collect may come together in one group.
+RowsOfOne: TypeAlias = Literal["one", "copies", "groups"]
 _NEVER = -(2**62)
 _PORTION = 1 << 15  # rows that are computed together
+_PAIRS = 1 << 18  # for which there is room at first: `last 1000000` may find far fewer
 
 
 class Collect(Windowed):
@@ -42,6 +47,7 @@ class Collect(Windowed):
     """
 
     kind = "collect"
+    altered = ("held",)
 
     def __init__(
         self,
@@ -53,7 +59,7 @@ class Collect(Windowed):
         number: int,
         keys: tuple[str, ...],
         shared: tuple[str, ...],
-        several: bool,
+        rows_of_one: RowsOfOne,
         several_collected: bool,
         back: Back | None,
     ) -> None:
@@ -64,11 +70,12 @@ class Collect(Windowed):
         self.one_group = rows.vars.keys() >= set(self.others)  # whether all that a row collects is one group
         self.totals = Totals(circuit, collect, rule.label)
         # What a row says by itself: all rows of a group say it alike.
+        several = rows_of_one == "groups"
         self.own = set() if several else set(rows.vars) - set(self.open)
         asked = {v for c in collect.where for v in condition_vars(c)}
         self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own)
         self.held = Held()
-        self.several, self.several_collected = several, several_collected
+        self.several, self.copies, self.several_collected = several, rows_of_one == "copies", several_collected
         self.longest = self.least_length = 0 if collect.window is not None else LONGEST  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
@@ -91,7 +98,7 @@ class Collect(Windowed):
         lost, before = self.losses(0), self.seen[0]
         if len(lost):
             self.links[0].kill(lost)
-            for row in lost.tolist() if self.several else ():
+            for row in lost.tolist() if self.several or self.copies else ():
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
                 touched.append(np.array([*others], np.int64))
@@ -106,11 +113,13 @@ class Collect(Windowed):
             self.longest = max(self.longest, int((high - low).max()))
         touched = [some for some in touched if len(some)]
         found = unique(np.concatenate([*touched, rows])) if touched else rows
-        if self.several:
+        if self.several or self.copies:
             for row in rows.tolist():
                 self.same.setdefault(self.made_of(row), {})[row] = None
-            found = unique([other for row in found.tolist() for other in self.same.get(self.made_of(row), ())])
-            found = found.astype(np.int64)
+            every = (self.same.get(self.made_of(row), {}) for row in found.tolist())
+            found = np.array(
+                sorted({row for some in every for row in (some if self.several else islice(some, 1))}), np.int64
+            )
         found = found[self.inputs[0].table.alive[found].astype(bool)]
         # Rows that are made of the same events are computed together.
         portion = len(found) if self.several else _PORTION
@@ -124,10 +133,13 @@ class Collect(Windowed):
         """What makes two rows one occurrence: their events, what they have collected aside, and the times of labels."""
         view = self.inputs[0]
         times = tuple(int(view.table.data[f, row]) for ends in view.labels.values() for f in ends)
-        table = view.table
+        table, values = view.table, ()
+        if self.copies:  # rows with other values are not copies
+            codes = table.data[[*view.vars.values()], row]
+            values = (tuple(self.circuit.tables.dictionary.canonical(codes).tolist()),)
         while isinstance(maker := self.circuit.maker(table), Collect):
             row, table = int(table.data[LEFT, row]), maker.inputs[0].table
-        return (self.circuit.parts(table, row), times)
+        return (self.circuit.parts(table, row), times, *values)
 
     # Pairs of a row and what it may collect
 
@@ -191,8 +203,9 @@ class Collect(Windowed):
         if last is None or self.several or not self.one_group:
             return self.selected(self.in_window(rows))
         if self.of_last is not None:
-            if self.room.shape[1] < len(rows) * (last + 1):
-                self.room = np.empty((2, len(rows) * (last + 1)), np.int64)
+            enough = min(len(rows) * (last + 1), _PAIRS)
+            if self.room.shape[1] < enough:
+                self.room = np.empty((2, enough), np.int64)
             table, at = self.inputs[0].table, (self.order_field, last)
             portions = self.portions(probe_last, rows, table, self.fields[0], table.alive, self.index, *at)
             found = [pairs.copy() for _, pairs in portions]
@@ -371,7 +384,7 @@ class Collect(Windowed):
         low, high = (table.data[f, : table.n] for f in self.inputs[0].labels[self.window])
         self.longest = max(self.least_length, int((high - low).max()) if table.n else 0)
         self.latest.reset()
-        for row in table.standing().tolist() if self.several else ():
+        for row in table.standing().tolist() if self.several or self.copies else ():
             self.same.setdefault(self.made_of(row), {})[row] = None
 
     def part_rows(self, rows: Array) -> tuple[Table, Array] | None:

@@ -11,7 +11,6 @@ import numpy as np
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
-from augury.clock import Duration, Timestamp
 from augury.columns.conditions import Context
 from augury.columns.dictionary import NULL, exact
 from augury.columns.grouping import Slices, in_groups
@@ -45,7 +44,7 @@ class Values:
         """The codes of some."""
         if not self.unit:
             return self.column[members]
-        return times_as_codes(self.context, self.column[members], self.unit)
+        return self.context.encode_times(self.column[members], self.unit)
 
     @cached_property
     def null(self) -> Array:
@@ -95,11 +94,6 @@ class Values:
         x[inside[float_]] = dictionary.numbers[codes[inside[float_]] >> 1]
         x[hard] = 0.0
         return x, odd | ((codes & 2) != 0), hard | ~_fits(x)
-
-
-def times_as_codes(context: Context, times: Array, unit: str) -> Array:
-    make = Duration if unit == "d" else Timestamp
-    return np.array([context.encode(make(time)) for time in times.tolist()], np.int64)
 
 
 def _fits(x: Array) -> Array:
@@ -196,7 +190,7 @@ def _computed(context: Context, function: str, values: Values, groups: Slices, p
     result = found[sure]
     dictionary = context.dictionary
     if values.unit:
-        codes[some[sure]] = times_as_codes(context, result, values.unit)
+        codes[some[sure]] = context.encode_times(result, values.unit)
     elif function == "sum" and result.dtype.kind == "f" and not floats.all():
         inexact = np.logical_or.reduceat(floats, groups.starts[groups.some])[np.searchsorted(groups.some, some[sure])]
         codes[some[sure][inexact]] = dictionary.encode_column(result[inexact])

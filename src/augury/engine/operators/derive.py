@@ -41,6 +41,7 @@ class Derived(Operator):
     """
 
     kind = "set"
+    altered = ("kept_inputs",)
     holds_events = True
 
     def __init__(self, circuit: Circuit, type: str, arity: int, recursive: bool) -> None:
@@ -219,6 +220,11 @@ class Derived(Operator):
         start, end = int(table.data[START, row]), int(table.data[END, row])
         shown = args[: len(args) - self.circuit.plan.hidden]
         return Event(self.type, args, start, end, content_id(self.type, shown, start, end))
+
+    @property
+    def bytes(self) -> int:
+        found = super().bytes + int(self.counts.nbytes + self.buckets.nbytes)
+        return found + sum(links.bytes for links in self.supports)
 
     def about(self) -> dict[str, Any]:
         return {"type": self.type}

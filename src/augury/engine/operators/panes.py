@@ -39,6 +39,7 @@ class Panes(Operator):
     """
 
     kind = "panes"
+    altered = ("held_by",)
     linked = ()
 
     def __init__(
@@ -324,6 +325,9 @@ class Panes(Operator):
         return [(np.arange(len(rows)), [(self.inputs[0].table, collected, np.repeat(np.arange(len(rows)), counts))])]
 
     # What it keeps
+
+    def asks_again(self) -> tuple[View, ...]:
+        return self.inputs  # a window asks for all that lies in it whenever it is computed
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         return since.get(id(self.inputs[0].table), frontier + 1)

@@ -19,9 +19,10 @@ from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Build, Expr, is_pair, labels, variables, walk
 from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View, frame_of
-from augury.columns.ranges import RunningTotals, Within
+from augury.columns.running_totals import RunningTotals, Within
 from augury.columns.table import RANK, Index, Table
-from augury.engine.operators.column_totals import Values, times_as_codes, to_even
+from augury.columns.unique import unique, unique_inverse
+from augury.engine.operators.column_totals import Values, to_even
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.limbs import (
     in_limbs,
@@ -106,6 +107,20 @@ def _arguments(total: Total) -> tuple[Expr, Expr]:
     if isinstance(arg, Build) and is_pair(arg):
         return arg.args[0], arg.args[1]
     return arg, arg
+
+
+@dataclass(frozen=True)
+class Ranged:
+    """What windows come to: how much lies inside, which totals are sure, and these as codes; the first and the last inside."""
+
+    counts: Array
+    sure: Array
+    codes: dict[str, Array]
+    edges: Array
+
+    def where(self, mask: Array) -> Ranged:
+        codes = {name: column[mask] for name, column in self.codes.items()}
+        return Ranged(self.counts[mask], self.sure[mask], codes, self.edges[:, mask])
 
 
 class RangeTotals:
@@ -193,7 +208,7 @@ class RangeTotals:
                     keys, fits = ordered(x)
                     hard |= ~fits
                     found[layout.sums + number] = np.where(null, -(2**63), keys if greatest else ~keys)
-                    self.whole |= set(np.unique(floats[~null]).tolist())
+                    self.whole |= set(unique(floats[~null]).tolist())
                     self.mixed = len(self.whole) > 1
             found[at] = null + (floats.astype(np.int64) << _BITS) + ((hard & ~null).astype(np.int64) << 2 * _BITS)
             for some in (layout.limbs.get(expr), layout.squares.get(expr)):
@@ -203,10 +218,12 @@ class RangeTotals:
 
     # Totals of windows
 
-    def of(self, rows: Array, table: Table, keys: Array, low: int, high: int) -> tuple[Array, Array, dict[str, Array]]:
-        """For windows of rows of a table: how much lies inside, which totals are sure, and these as codes."""
-        within = self.running.within(rows, table, keys, low, high)
-        sure = within.counts < _MANY
+    def of(self, rows: Array, table: Table, keys: Array, low: int, high: int) -> Ranged:
+        """The totals of windows of rows of a table."""
+        within = self.running.within(rows, table, keys, low, high, self.collect.last or 0)
+        sure = (within.counts < _MANY) & ~within.cut
+        if self.collect.last is not None and self.running.longest > 0:
+            sure[:] = False  # which one starts first is not known
         found: dict[str, Array] = {}
         for total in self.collect.totals:
             if not total.aggregate.args:
@@ -218,7 +235,7 @@ class RangeTotals:
         nothing = within.counts == 0
         for total in self.collect.totals if nothing.any() else ():
             found[total.name][nothing] = self.circuit.context.encode(of_nothing(total.aggregate.function))
-        return within.counts, sure | nothing, found
+        return Ranged(within.counts, sure | nothing, found, within.edges)
 
     def _total(self, total: Total, within: Within) -> tuple[Array, Array]:
         function, (value, by) = total.aggregate.function, _arguments(total)
@@ -255,7 +272,7 @@ class RangeTotals:
         codes = np.full(len(counts), NULL, np.int64)
         if unit:
             result = limbs[0] if function == "sum" else to_even(limbs[0], counts)
-            return times_as_codes(self.circuit.context, result, unit)
+            return self.circuit.context.encode_times(result, unit)
         if function == "sum":
             codes[~floats] = dictionary.encode_column(limbs[0, ~floats])
             codes[floats] = dictionary.encode_column(sum_of_limbs(limbs[:, floats], None))
@@ -281,7 +298,7 @@ class RangeTotals:
         rows, codes = rows.copy(), np.full(len(rows), NULL, np.int64)
         tied = np.flatnonzero(shared & (rows >= 0))
         if len(tied):
-            different, place = np.unique(rows[tied], return_inverse=True)
+            different, place = unique_inverse(rows[tied])
             members, counts = self.running.tied(different)
             owner = np.repeat(np.arange(len(different)), counts)
             order = in_order_of_events(

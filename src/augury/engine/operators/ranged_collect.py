@@ -1,4 +1,4 @@
-"""`while w: collect q` with aggregates that add up: a window costs the same however much lies in it."""
+"""`while w: collect q` and `last n: collect q` with aggregates that add up: they cost the same however much is collected."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from augury.algebra import nodes
 from augury.columns.frame import View
-from augury.columns.table import LEFT, NONE
+from augury.columns.table import END, LEFT, NONE, START
+from augury.columns.unique import unique_inverse
 from augury.engine.operators.base import Operator
 from augury.engine.operators.collect import Collect
 from augury.engine.operators.range_totals import RangeTotals, adds_up
@@ -16,6 +17,9 @@ from augury.jit import Array
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+
+
+_FEW = 32
 
 
 class RangedCollect(Collect):
@@ -34,9 +38,9 @@ class RangedCollect(Collect):
 
     @classmethod
     def suits(cls, circuit: Circuit, collect: nodes.Collect, rows: View) -> bool:
-        """Whether a row has one group, of all that lies in its window, and its totals add up."""
-        one_window = collect.window is not None and not collect.where and not collect.by
-        return one_window and adds_up(collect, rows, circuit.plan.functions)
+        """Whether a row has one group, of all that lies in its window, and its totals add up. To list a few is cheaper."""
+        one_group = not collect.where and not collect.by and (collect.last is None or collect.last > _FEW)
+        return one_group and adds_up(collect, rows, circuit.plan.functions)
 
     def follow(self, lost: Array, gained: Array) -> None:
         before = self.ranges.touched
@@ -58,17 +62,23 @@ class RangedCollect(Collect):
             super().compute(rows, before)
             return
         touched, view = self.ranges.touched, self.inputs[0]
-        counts, sure, found = self.ranges.of(rows, view.table, self.fields[0], *view.labels[self.window])
+        found = self.ranges.of(rows, view.table, self.fields[0], *view.labels[self.window])
         self.touched += self.ranges.touched - touched
-        if not sure.all():
-            super().compute(rows[~sure], before)
-            rows, counts = rows[sure], counts[sure]
-            found = {name: codes[sure] for name, codes in found.items()}
-        some = np.flatnonzero(counts) if not self.collect.none else np.arange(len(rows))
-        given = self.with_nothing(rows[some])
+        if not found.sure.all():
+            super().compute(rows[~found.sure], before)
+            rows, found = rows[found.sure], found.where(found.sure)
+        least = self.collect.last if self.collect.exactly and self.collect.last else 0 if self.collect.none else 1
+        enough = found.counts >= least
+        some, found = rows[enough], found.where(enough)
+        given = self.with_nothing(some)
         for name, field in self.out.vars.items():
-            if name in found:
-                given[field] = found[name][some]
+            if name in found.codes:
+                given[field] = found.codes[name]
+        if self.collect.last is not None:  # the interval covers what is collected
+            data, there = self.inputs[1].table.data, found.counts > 0
+            first, last = found.edges[:, there]
+            given[START, there] = np.minimum(given[START, there], data[START, first])
+            given[END, there] = np.maximum(given[END, there], data[END, last])
         self.replace(rows[rows < before], given, np.zeros(len(some), np.int64), NONE, listed=False)
 
     def members(self, rows: Array) -> tuple[Array, Array]:
@@ -76,11 +86,15 @@ class RangedCollect(Collect):
         known = self.held.knows(rows)
         if known.all():
             return self.held.of(rows)
-        sources, place = np.unique(self.out.table.data[LEFT, rows], return_inverse=True)
-        pairs = self.in_window(sources, alive=np.ones(self.inputs[0].table.n, np.uint8))
-        cuts = np.r_[np.searchsorted(pairs[0], sources), pairs.shape[1]]
+        sources, place = unique_inverse(self.out.table.data[LEFT, rows])
+        if self.collect.last is None:
+            owner, members = self.in_window(sources, alive=np.ones(self.inputs[0].table.n, np.uint8))
+        else:
+            frame, _ = self.grouped(sources)
+            owner, members = frame.left, frame.right
+        cuts = np.r_[np.searchsorted(owner, sources), len(owner)]
         listed = [
-            self.held.one(row) if listed else pairs[1, cuts[at] : cuts[at + 1]]
+            self.held.one(row) if listed else members[cuts[at] : cuts[at + 1]]
             for row, listed, at in zip(rows.tolist(), known.tolist(), place.tolist(), strict=True)
         ]
         return np.concatenate([NONE, *listed]), np.array([len(some) for some in listed], np.int64)
@@ -95,9 +109,10 @@ class RangedCollect(Collect):
             self.catch_up()
         view, mine = self.inputs[0], keep[id(self.inputs[1].table)]
         if self.ranges.usable:
-            mine[self.ranges.running.inside(sources, view.table, self.fields[0], *view.labels[self.window])] = True
+            at = view.table, self.fields[0], *view.labels[self.window], self.collect.last or 0
+            mine[self.ranges.running.inside(sources, *at)] = True
         else:
-            mine[self.in_window(np.unique(sources))[1]] = True
+            mine[self.members(rows)[0]] = True
 
     def rebuild(self) -> None:
         super().rebuild()

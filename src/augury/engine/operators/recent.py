@@ -39,8 +39,10 @@ class Recent(ChoosingJoin):
             if len(lost):
                 gone = self.links[port].kill(lost)
                 self.touched += len(lost) + len(gone)
-                # The other part of a pair that fell decides anew, where it is the later one and still stands.
-                undecided_of[1 - port].append(out.data[LEFT + 1 - port, gone])
+                # The other part of a pair that fell decides anew, where it is the later one and still stands. An earlier
+                # one does not: its own choice may be forgotten by now, and would be taken for a new one.
+                pairs = out.data[LEFT : RIGHT + 1, gone]
+                undecided_of[1 - port].append(pairs[1 - port][self.later(pairs[0], pairs[1]) == 1 - port])
         before = (self.seen[0], self.seen[1])
         new = self.gains(0), self.gains(1)
         for side in (0, 1):

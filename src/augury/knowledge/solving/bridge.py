@@ -30,6 +30,10 @@ class Bridge:
         self._dictionaries: tuple[Dictionary, Dictionary] | None = None
         self._into, self._back = _no_codes(), _no_codes()
 
+    def reset(self) -> None:
+        """Forgets what was translated: values are forgotten."""
+        self._dictionaries = None
+
     def solve(
         self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array
     ) -> tuple[Array, list[Array]]:

@@ -85,6 +85,10 @@ class Solver:
     def size(self) -> int:
         return sum(t.calls.n + t.answers.n for t in self.tables.values())
 
+    @property
+    def bytes(self) -> int:
+        return sum(t.calls.bytes + t.answers.bytes for t in self.tables.values())
+
     def forget(self, touched: set[Predicate] | None = None) -> None:
         """Forgets the answers of some predicates, or of all."""
         self.tables = {k: t for k, t in self.tables.items() if touched is not None and k[0] not in touched}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augury.algebra import nodes as n
-from augury.algebra.terms import Const, Expr, Var, plain_variables
-from augury.clock import Duration
+from augury.algebra.terms import Const, Expr, Var, labels, plain_variables
+from augury.algebra.window_lengths import bound_of
+from augury.clock import SECOND, Duration
 from augury.errors import Note
 from augury.language.rules import syntax as s
 from augury.language.rules.collecting import Draft, Groups, aggregates_in, used_plainly
@@ -69,7 +70,8 @@ class EventRule:
             hint = "a run is a chain with NEXT, THEN or a quantifier: `a(I) NEXT b(I)+`"
             self.findings.add("E240", message, statement.choice.span, hint=hint)
         self._check_anchors(body.relatives)
-        body.relatives = _in_order(body.relatives)
+        self._check_lengths(body)
+        body.relatives = _in_order(self._bounded(body))
         if not body.patterns and self.findings.sound(statement.span):
             self._no_event(statement)
         if not body.patterns or head is None:
@@ -211,6 +213,26 @@ class EventRule:
                     "E224", message, relative.span, Note("the cycle: " + " → ".join([*way, relative.label])), hint=hint
                 )
                 return
+
+    def _bounded(self, body: Body) -> list[n.Relative]:
+        """The windows with the greatest length that each may have."""
+        second = self.symbols.tick or SECOND
+        return [
+            r if isinstance(r.length, int) else replace(r, bound=bound_of(r, body.conditions, second))
+            for r in body.relatives
+        ]
+
+    def _check_lengths(self, body: Body) -> None:
+        """A length is made of what is known when the events are: not of windows, nor of what is collected."""
+        later = {r.label for r in body.relatives} | body.windows.keys()
+        later |= {literal.label for literal in body.collects if literal.label}
+        for relative in body.relatives:
+            if isinstance(relative.length, int):
+                continue
+            for label in sorted(labels(relative.length) & later):
+                message = f"the length of `{relative.label}` uses the time of `{label}`, which is no event of the rule"
+                hint = "use times of labelled events, and variables that events and facts bind"
+                self.findings.add("E224", message, relative.span, hint=hint)
 
     def _having(self, body: Body, run: Runs | None) -> list[n.Condition]:
         """The conditions on what is collected as a whole; those with an aggregate over iterations belong to the run."""

@@ -19,6 +19,7 @@ from augury.columns.kernels.ranges import (
     totals_within,
 )
 from augury.columns.table import END, START, Index, Table, grown
+from augury.columns.unique import unique_counts
 from augury.jit import Array
 
 _LEAST = 4  # the room of a new segment
@@ -29,7 +30,7 @@ class Within:
     """What windows have inside: how many rows, the first and the last row, sums, and the rows with the greatest values.
 
     A row is -1 where there is none. `shared` says of the first and the last row whether another one in the window has the
-    same times, `alike` the same of the rows with the greatest values.
+    same times, `alike` the same of the rows with the greatest values; `cut` whether one just outside has those of the first.
     """
 
     counts: Array
@@ -38,6 +39,7 @@ class Within:
     sums: Array
     best: Array
     alike: Array
+    cut: Array
 
 
 class RunningTotals:
@@ -93,20 +95,20 @@ class RunningTotals:
             self.running, self.tree,
         )  # fmt: skip
 
-    def within(self, rows: Array, table: Table, keys: Array, low: int, high: int) -> Within:
-        """What lies between two fields of rows of another table, with the keys that these have."""
+    def within(self, rows: Array, table: Table, keys: Array, low: int, high: int, most: int = 0) -> Within:
+        """What lies between two fields of rows of another table, with the keys that these have; with `most`, the last so many."""
         count, group = len(rows), self._groups(rows, table, keys)
-        counts, edges = np.empty(count, np.int64), np.empty((2, count), np.int64)
+        counts, edges, cut = np.empty(count, np.int64), np.empty((2, count), np.int64), np.empty(count, np.uint8)
         sums, best = np.empty((self.sums, count), np.int64), np.empty((self.orders, count), np.int64)
         self.touched += totals_within(
-            rows, group, table.data, low, high, self.index.table.data, self.longest, self.spans, self.slots, self.ends,
-            self.values, self.running, self.tree, counts, edges, sums, best,
+            rows, group, table.data, low, high, most, self.index.table.data, self.longest, self.spans, self.slots,
+            self.ends, self.values, self.running, self.tree, counts, edges, cut, sums, best,
         )  # fmt: skip
         shared = np.stack([self._shared(edges[0], 1, edges[1]), self._shared(edges[1], -1, edges[0])])
         alike = np.zeros(best.shape, bool)
         for number, one in enumerate(best):
             alike[number] = self._shared(one, 1, edges[1]) | self._shared(one, -1, edges[0])
-        return Within(counts, self._rows(edges), shared, sums, self._rows(best), alike)
+        return Within(counts, self._rows(edges), shared, sums, self._rows(best), alike, cut.astype(bool))
 
     def tied(self, rows: Array) -> tuple[Array, Array]:
         """The rows of the key of each row that have its times, one row after the other, and how many there are."""
@@ -122,11 +124,11 @@ class RunningTotals:
             found.append(some[start[some] == start[row]])
         return np.concatenate([np.empty(0, np.int64), *found]), np.array([len(some) for some in found], np.int64)
 
-    def inside(self, rows: Array, table: Table, keys: Array, low: int, high: int) -> Array:
+    def inside(self, rows: Array, table: Table, keys: Array, low: int, high: int, most: int = 0) -> Array:
         """The rows that end in one of the windows, in any order."""
         steps = np.zeros(self.used + 1, np.int64)
         group = self._groups(rows, table, keys)
-        mark_within(rows, group, table.data, low, high, self.spans, self.slots, self.ends, steps)
+        mark_within(rows, group, table.data, low, high, most, self.spans, self.ends, steps)
         return self.slots[: self.used][np.cumsum(steps[:-1]) > 0].astype(np.int64)
 
     def _rows(self, positions: Array) -> Array:
@@ -165,7 +167,7 @@ class RunningTotals:
 
     def _make_room(self, group: Array) -> None:
         """Makes room for one more row of each of these groups; a group may stand there several times."""
-        groups, more = np.unique(group, return_counts=True)
+        groups, more = unique_counts(group)
         need = self.spans[groups, SIZE] + more
         full = need > self.spans[groups, ROOM]
         if not full.any():
