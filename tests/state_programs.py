@@ -317,7 +317,7 @@ def happenings(number: Number, events: Callable[[str, int], Event], facts: bool)
             actions.append(push)
         for disturbance in ("prune", "save"):
             if choices.chance(disturbed):
-                actions.append(disturbance)  # type: ignore[arg-type]
+                actions.append(disturbance)
     return tuple(actions)
 
 
