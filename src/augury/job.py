@@ -68,7 +68,7 @@ class Job:
     def __init__(self, task: Task, in_order: bool = False, progress: Callable[[int], None] | None = None) -> None:
         """`in_order` is whether the order of arrival matters, as it does where something can be late."""
         self.task, self.plan, self.settings = task, task.plan, task.settings
-        self.skipped = Skipped(self.settings.on_error)
+        self.skipped = Skipped(self.settings.on_error, limits=self.settings.limits)
         check_registered(self.plan)
         clock = partial(self.settings.clock_of, task.program)
         reader = Reader(self.plan, clock, self.skipped, self.settings.strict, progress)
@@ -140,7 +140,7 @@ class Follower:
     def __init__(self, task: Task) -> None:
         check_registered(task.plan)
         self.task, self.plan, self.settings = task, task.plan, task.settings
-        self.skipped = Skipped(self.settings.on_error)
+        self.skipped = Skipped(self.settings.on_error, limits=self.settings.limits)
         self._session: Session | None = None
         self.events = 0  # how many events and revocations came
 

@@ -77,7 +77,7 @@ class Session:
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = self._weighed = 0  # how many rows there were, and how much in all, when it was last pruned
         self._circuit: Circuit | None = None
-        self._intake = Intake(self._reading, self.settings.strict)
+        self._intake = Intake(self._reading, self.settings.strict, self.settings.limits)
         if clock is not None:
             self._clock = clock
         if clock is not None or self.settings.clock is not None or program.plan.tick is not None:
