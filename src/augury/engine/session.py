@@ -73,7 +73,7 @@ class Session:
         self._turn = Turn()  # whoever looks waits for the end of a step
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
-        self.steps = self.counted = self.matched = 0
+        self.steps = self.counted = self.matched = self.received = self.accepted = self.repeated = 0
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = self._weighed = 0  # how many rows there were, and how much in all, when it was last pruned
         self._circuit: Circuit | None = None
@@ -388,6 +388,9 @@ class Session:
         guard.answered(sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers))
         guard.end()
         self.counted += arrived.count
+        self.received += arrived.received
+        self.accepted += arrived.accepted
+        self.repeated += arrived.repeated
         self.rejected += arrived.rejected
         self.late_count += len(arrived.late)
         if self._late is None:

@@ -56,7 +56,7 @@ def blocks(stream: Stream, quoted: bool = False, size: int = SIZE) -> Iterator[B
     A stream that is `live` gives what has come; else all that there is, so that the last line belongs to the block before.
     A line that is too long is a block without data, and what is left of it is passed over.
     """
-    live, most = getattr(stream, "live", False), getattr(stream, "line", LINE)
+    live, most = getattr(stream, "live", False), getattr(stream, "longest_line", LINE)
     size = min(size, most)
     held: list[bytes] = []  # the beginning of a line
     first, length = 1, 0

@@ -38,7 +38,7 @@ class BoundedStream:
     def __init__(self, stream: Any, bounds: Bounds, packed: int | None = None) -> None:
         self.stream, self.bounds = stream, bounds
         self.live = getattr(stream, "live", False)
-        self.line = bounds.limits.line or LINE  # bytes of a line at most
+        self.longest_line = bounds.limits.line or LINE  # bytes of a line at most
         self.count = 0
         self.most = None if packed is None else bounds.limits.unpacked or max(UNPACKED, UNPACKED_TIMES * packed)
 
