@@ -13,6 +13,7 @@ from augury import sinks
 from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.columns.table import END, NONE, START, grown
+from augury.columns.unique import difference
 from augury.engine.found import Found
 from augury.engine.scenes import scene_of
 from augury.engine.trace import StepCache, Traces
@@ -192,7 +193,7 @@ class Answers:
             heapq.heappush(self.waiting, waits)
         if due:
             more = np.fromiter(due, np.int64, len(due))
-            new = np.concatenate([new, np.setdiff1d(more, new, assume_unique=True)]) if len(new) else more
+            new = np.concatenate([new, difference(more, new)]) if len(new) else more
         self._shows, self._hides = new, NONE
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
