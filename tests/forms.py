@@ -143,7 +143,10 @@ def as_python(value: Any, style: int = 0) -> Any:
     """A value as other libraries have it."""
     match value:
         case Timestamp():
-            moment = EPOCH + timedelta(microseconds=value.us)
+            try:
+                moment = EPOCH + timedelta(microseconds=value.us)
+            except OverflowError:
+                raise Cannot("a time beyond those of Python") from None
             return moment.replace(tzinfo=None) if style % 4 == 1 else moment.astimezone(ZONES[style % 4])
         case Duration():
             return timedelta(microseconds=value.us)

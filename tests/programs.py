@@ -365,9 +365,22 @@ class Writer(Choices):
             found.append(f"{{{', '.join(labels)}}} within {self.pick(['6s', '5s', '8s', '6'])}")
         return found
 
-    def relative(self, anchor: str, label: str = "w") -> str:
+    def relative(self, anchor: str, label: str = "w", names: Iterable[str] = ()) -> str:
         kind = self.pick([*RELATIVE, "extend", "extend", "extend_backward", "from_end"])
+        if label == "w" and self.chance(30):
+            return f"{label}: {self.from_value(kind, anchor, names)}"
         return f"{label}: {kind}({anchor}, {1 if kind == 'shorten' else self.number(1, 4)}s)"
+
+    def from_value(self, kind: str, anchor: str, names: Iterable[str]) -> str:
+        """A window whose length, or end, is data."""
+        numbers = sorted(v for v in names if kind_of(v) == "n")
+        number = self.pick([*numbers, *numbers, f"duration({anchor})", f"end({anchor}) - start({anchor}) + 1"])
+        most = self.pick(["", "", f", most = {self.number(1, 4)}s"])
+        if self.chance(30):
+            return (
+                f"until({anchor}, {self.pick([f'end({anchor}) + {number}', *numbers, f'start({anchor}) + 2'])}{most})"
+            )
+        return f"{kind}({anchor}, {self.pick([number, number, f'{number} + 1', f'abs({number})'])}{most})"
 
     def label_rule(self, type: str) -> None:
         """A rule over labels: relations, windows counted from them, and what must not be inside."""
@@ -375,7 +388,7 @@ class Writer(Choices):
         literals += self.relations(labels)
         if len(labels) == 1 or self.chance(40):
             anchor, window = self.pick(labels), "w"
-            literals.append(self.relative(anchor))
+            literals.append(self.relative(anchor, names=body.sure))
             if self.chance(15):
                 literals.append(self.relative("w", "u"))
                 window = "u"
@@ -477,7 +490,8 @@ class Writer(Choices):
             window = self.pick(["w", "w", "w", "w", anchor]) if len(labels) > 1 else "w"
             if window == "w":
                 kind = self.pick([*["extend_backward"] * 4, *["extend"] * 2, *RELATIVE])
-                literals.append(f"w: {kind}({anchor}, {1 if kind == 'shorten' else self.number(2, 5)}s)")
+                length = f"w: {kind}({anchor}, {1 if kind == 'shorten' else self.number(2, 5)}s)"
+                literals.append(f"w: {self.from_value(kind, anchor, body.sure)}" if self.chance(20) else length)
             if self.chance(25):
                 literals.append(self.not_inside(window, body))
             lead = f"while {window}: collect"
@@ -517,7 +531,7 @@ class Writer(Choices):
     def _top(self, numbers: Sequence[str], names: Iterable[str]) -> tuple[str, str]:
         """A ranking, and the variable of its place."""
         by = self.pick(["count()", f"sum({self.pick(numbers)})", f"max({self.pick(numbers)})"])
-        how = self.pick([" ASC", "", ""])
+        how = self.pick([" ASC", "", "", " WITH TIES", " ASC WITH TIES"])
         plain = sorted(v for v in names if kind_of(v) in ("n", "s"))
         per = f" PER ({self.pick(plain)})" if plain and self.chance(30) else ""
         place = "R9" if self.chance(60) else ""

@@ -258,7 +258,8 @@ class _RunWriter(Choices):
                 other = Prev(term, self._small(self._other(term, [term, *earlier])))
             case "running" if isinstance(term, Name):
                 running = Total(self.pick(["sum", "max", "min", "count", "first"]), (term,), n)
-                other = self.pick([running, Apply("-", running, self._other(term, earlier))])
+                less: Term = Apply("-", running, self._other(term, earlier))
+                other = less if self.chance(50) else running
             case _:
                 other = self._other(term, earlier)
         left = Apply("-", term, Num(self.pick([1, 2]))) if self.chance(20) else term
@@ -270,7 +271,7 @@ class _RunWriter(Choices):
         if self.chance(30):
             self.asked.append(Asked(Holds("size", (term,), name), n))
         else:
-            other = self.pick([Prev(term, self._other(term, [term, *earlier])), self._other(term, earlier)])
+            other = self.pick(list[Term]([Prev(term, self._other(term, [term, *earlier])), self._other(term, earlier)]))
             self.asked.append(Asked(Let(name, Apply(self.pick(["-", "+"]), term, other)), n))
         self.own[n].append(name)
 

@@ -10,7 +10,7 @@ algebra or RDF: nothing here is shared with `augury.meaning.spaseq`, and graph p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from random import Random
@@ -155,6 +155,14 @@ class ItemSpec:
         return found
 
 
+# Expressions over one variable, which a match may leave out: as they are written, and what they come to.
+COMPUTED: dict[str, tuple[str, Callable[[Value], Value]]] = {
+    "less": ("?{} - 2", lambda v: v - 2 if isinstance(v, int) else None),
+    "other": ("COALESCE(?{}, 7)", lambda v: 7 if v is None else v),
+    "constant": ("1 + 2", lambda v: 3),
+}
+
+
 @dataclass(frozen=True)
 class Spec:
     streams: tuple[str, ...]
@@ -168,11 +176,15 @@ class Spec:
         None  # GROUP BY a variable of an item; those with more than so many of it
     )
     template: tuple[tuple[str, str], ...] = ()  # of a CONSTRUCT: subjects and objects
+    computed: tuple[
+        tuple[str, str], ...
+    ] = ()  # columns that are expressions: which one, of `COMPUTED`, and its variable
 
     @property
     def text(self) -> str:
         columns = [f"?{v}" for v in self.columns]
         columns += [f"({f}(?{v}) AS ?{f.lower()}{n})" for n, (f, v, _) in enumerate(self.aggregates)]
+        columns += [f"({COMPUTED[c][0].format(v)} AS ?{c}{n})" for n, (c, v) in enumerate(self.computed)]
         made = " . ".join(f"?{s} e:out{n} ?{o}" for n, (s, o) in enumerate(self.template))
         sequence = "".join(f"{item.separator if n else ''} {item.text}" for n, item in enumerate(self.items))
         answer = f"CONSTRUCT {{ {made} }} INTO e:{MADE}" if self.template else f"SELECT {' '.join(columns)}"
@@ -375,6 +387,7 @@ class _Tries:
                 row.append(sum(v is not None for v in values))
             else:
                 row.append(sum(there) if len(there) == len(values) else None)
+        row += [COMPUTED[name][1](final.get(variable)) for name, variable in self.spec.computed]
         return tuple(row)
 
 
@@ -405,12 +418,12 @@ def varied(seed: int) -> tuple[Spec, list[GraphSpec]]:
             if not variables:
                 continue
             template = tuple((random.choice(subjects), random.choice(variables)) for _ in range(random.choice((1, 2))))
-            spec = replace(spec, template=template, aggregates=())
+            spec = replace(spec, template=template, aggregates=(), computed=())
         elif form == "group" and groups:
             variable, item = random.choice(groups)
             mine = tuple(one for one in spec.aggregates if one[2] == item)
             group = (variable, item, random.choice((None, 0, 1)))
-            spec = replace(spec, columns=(variable,), aggregates=mine, group=group)
+            spec = replace(spec, columns=(variable,), aggregates=mine, group=group, computed=())
         elif not places:
             continue
         return replace(spec, gpms=gpms), random_events(random)
@@ -464,10 +477,17 @@ def random_spec(random: Random) -> Spec:
         if quantifier != "!":
             bound += [v for name in names for v in _named(gpms, name).variables if v not in bound]
     window = _random_window(random, items[-1].quantifier in ("?", "!"))
-    return Spec(
+    spec = Spec(
         streams, tuple(items), tuple(gpms), window, _random_partition(random, items, gpms),
         tuple(sorted(set(bound))), tuple(_aggregates(items, gpms)),
     )  # fmt: skip
+    numbers, chance = [v for v in spec.columns if v.startswith("v")], Random(repr(spec))
+    some = (
+        [(chance.choice(list(COMPUTED)), chance.choice(numbers)) for _ in range(chance.choice((0, 0, 1, 2)))]
+        if numbers
+        else []
+    )
+    return replace(spec, computed=tuple(dict.fromkeys(some)))
 
 
 def _named(gpms: Sequence[GpmSpec], name: str) -> GpmSpec:

@@ -138,6 +138,7 @@ tops = st.builds(
     st.none() | st.integers(0, 9),
     values,
     st.booleans(),
+    st.booleans(),
     st.lists(variables, max_size=2).map(tuple),
     st.none() | variables,
 )

@@ -120,6 +120,24 @@ def test_answers_outlive_what_they_were_made_of() -> None:
     assert session.pruned and len(session.events()) < len(plain.events())
 
 
+@pytest.mark.parametrize("collect", ["while w: collect d(K)", "while w: collect x: d(K)", "last 2: collect d(K)"])
+@pytest.mark.parametrize("reads", ["n(K, N)+ PER (K)", "n(K, N) NEXT z(K)", "n(K, N) AND n(K, _)", "w: every(5s), while w: collect n(K, N)"])  # fmt: skip
+def test_traces_of_what_reads_groups_of_nothing(collect: str, reads: str) -> None:
+    """A group that has collected no derived event adds nothing to a trace, whatever reads it."""
+    counted = "list(N)" if "+" in reads or "every" in reads else "N"
+    program = augury.compile(
+        f"d(X) <- c(X). n(K, count()) <- o: a(K), w: extend(o, 3s), {collect} or none. r(K, {counted}) <- {reads}."
+    )
+    events = [Event("a", (1,), 1, id="a1"), Event("a", (1,), 6, id="a2"), Event("z", (1,), 11, id="z1")]
+    for told in (events, [*events, Event("c", (1,), 3, id="c1")]):
+        session = program.session(clock="logical")
+        session.push(told)
+        changes = session.advance(20)
+        check(changes, one_by_one(session, changes), session)
+        stand = session.events()["r"]
+        assert len(stand) and stand.to_arrow().column("trace").to_pylist() == [list(e.trace) for e in stand]
+
+
 def test_a_trace_is_of_a_derivation_that_stands() -> None:
     program = augury.compile("e(Y * 1.0) <- (b(X) SEQ a(Y)).\ng(X, Y) <- (a(X) AND[recent] e(Y)).")
     session = program.session(clock="logical")

@@ -144,6 +144,8 @@ def as_table(items: list[HistoryItem], program: Program, clock: Clock) -> Writte
 def answer(case: Case, program: Program, clock: Clock, events: Any, engine: str) -> list[Event]:
     """The answer of a run, or of a session that is told all at once."""
     given = {k: case.settings[k] for k in ("facts", "until", "as_of", "retention") if k in case.settings}
+    if clock.kind == "timestamp":
+        given["time_unit"] = "us"
     if engine != "session":
         return augury.run(program, events, clock=clock.kind, engine=engine, **given).events
     until = given.pop("until", None)

@@ -8,7 +8,7 @@ import pytest
 
 import augury
 from augury import limits as limits_module
-from augury.errors import RunError
+from augury.errors import DataError, RunError
 from augury.limits import Limits, memory_left
 from augury.model import Event
 
@@ -41,6 +41,15 @@ def test_a_step_beyond_a_limit_is_undone(limit: str) -> None:
     assert ([e.content for e in session.events()], session.stats()["rows"], session.now) == before
     if limit != "time":
         assert len(session.push(events(2, 20))) == 42  # it goes on
+
+
+def test_windows_of_a_step_that_was_undone_come_with_the_next() -> None:
+    program = augury.compile("calm <- w: every(4s), while w: not a(_).")
+    session = program.session(clock="logical", limits={"rows": 100})
+    session.push(Event("b", (), 2))
+    with pytest.raises(RunError, match="more than 100 rows"):
+        session.push(Event("b", (), 1000))
+    assert [(c.event.start, c.event.end) for c in session.push(Event("b", (), 8))] == [(0, 3), (4, 7)]
 
 
 def test_a_restored_session_has_the_limits_that_it_is_given() -> None:
@@ -114,3 +123,63 @@ def test_how_much_memory_there_is(tmp_path: Any, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "memory.current").write_text("4000000\n")
     monkeypatch.setattr(limits_module, "_CONTROL", tmp_path)
     assert memory_left() in (None, 1_000_000)
+
+
+def test_texts_count() -> None:
+    """Each rule doubles a text: forty of them would take a terabyte."""
+    rules = "\n".join(f"d{i}(concat(X, X)) <- d{i - 1}(X)." for i in range(1, 41))
+    session = augury.compile(rules).session(clock="logical", limits={"bytes": "5 MB"})
+    with pytest.raises(RunError, match="brings the state to more than 5,000,000 bytes") as caught:
+        session.push(Event("d0", ("ab",), 1))
+    assert len(str(caught.value)) < 1000
+    stats = session.stats()
+    assert stats["values"] == 2
+    assert stats["bytes"] < 100_000
+
+
+def test_facts_count_and_their_values() -> None:
+    program = augury.compile("static on(k: string).\np(K) <- a(K) WHERE on(K).")
+    session = program.session(clock="logical", changing=["on"])
+    before = session.stats()
+    session.learn({"on": [{"args": [f"a rather long key, number {i}"], "valid_from": 1} for i in range(2000)]})
+    after = session.stats()
+    assert after["rows"] - before["rows"] == 2000
+    assert after["bytes"] - before["bytes"] > 2000 * 100
+    for limit, most in (("rows", 1000), ("bytes", "100 kB")):
+        careful = program.session(clock="logical", changing=["on"], limits={limit: most})
+        with pytest.raises(RunError, match=f"{limit}; the step is undone"):
+            careful.learn({"on": [{"args": [f"a rather long key, number {i}"], "valid_from": 1} for i in range(2000)]})
+        assert careful.stats()["knowledge"]["facts"] == 0
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_facts_that_come_and_go_do_not_grow(made: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an explicit `prune`, and whether events make them or the user says so."""
+    monkeypatch.setattr("augury.engine.session._MANY", 2000)
+    monkeypatch.setattr("augury.engine.session._FEW_VALUES", 100)
+    makes = "fact on(K) <- up(K).\nfact not on(K) <- down(K).\n" if made else "static on(k: string).\n"
+    program = augury.compile(f"{makes}p(K) <- ask(K) WHERE on(K).")
+    session = program.session(clock="logical", lateness="5s", changing=[] if made else ["on"])
+    largest = 0
+    for number in range(150):
+        keys, time = [f"key {number} {i}" for i in range(100)], 10 * number
+        if made:
+            session.push(
+                [Event("up", (key,), time) for key in keys] + [Event("down", (key,), time + 4) for key in keys]
+            )
+        else:
+            session.learn({"on": [{"op": "assert", "args": [key], "valid_from": time} for key in keys]})
+            session.push([Event("ask", (keys[0],), time + 3)])
+            session.learn({"on": [{"op": "retract", "args": [key], "valid_from": time + 4} for key in keys]})
+        knowledge = session.stats()["knowledge"]
+        largest = max(largest, knowledge["values"], knowledge["entries"])
+    assert largest < 5000  # of 15,000 keys
+
+
+def test_long_values_are_cut_in_messages() -> None:
+    session = augury.compile("p(X + 1) <- a(X).").session(clock="logical")
+    session.push(Event("a", ("long" * 100_000,), 1))
+    assert all(len(message) < 3000 for _, message in session.errors)
+    with pytest.raises(DataError) as caught:
+        session.push({"type": "a" * 1_000_000, "args": [1], "time": "x" * 1_000_000})
+    assert len(str(caught.value)) < 10_000

@@ -252,7 +252,7 @@ def deliver_one(home: Path) -> None:
 
 def test_a_note_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "ready.json").write_text("{")
-    with pytest.raises(RunError, match=r"ready\.json cannot be read"):
+    with pytest.raises(RunError, match=r"ready\.json is not JSON"):
         Outbox(tmp_path, {}).recover()
 
 

@@ -76,15 +76,16 @@ def test_what_is_final_is_never_taken_back(portion: int) -> None:
         assert found == {e.content for e in evaluate(program.plan, told.items, CLOCK, [], told.now).events}
 
 
-def test_a_visit_is_final_once_another_click_has_come() -> None:
+def test_a_visit_is_final_once_the_gap_has_passed() -> None:
     session = augury.compile(SESSIONS).session(emit="final", lateness="0s", longest="0s", clock="logical")
     told(session, "click", [("u",), ("u",), ("v",)], [0, 10, 12])
-    assert not list(session.push({"type": "click", "args": ["v"], "time": 41}))
-    (change,) = session.push(
-        [{"type": "click", "args": ["u"], "time": 45}, {"type": "click", "args": ["v"], "time": 46}]
-    )
+    assert not list(session.advance(39))
+    (change,) = session.advance(40)
     assert change.event.args == ("u", 2)
-    assert {c.event.args for c in session.finish()} == {("u", 1), ("v", 3)}
+    assert not list(session.push({"type": "click", "args": ["v"], "time": 42}))
+    (change,) = session.push({"type": "click", "args": ["u"], "time": 74})
+    assert change.event.args == ("v", 2)
+    assert {c.event.args for c in session.finish()} == {("u", 1)}
 
 
 def touched(session: Session) -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 import augury
 from augury.engine.operators.collect import Collect
 from augury.engine.session import Session
-from augury.errors import DataError, RunError
+from augury.errors import CallbackErrors, DataError, RunError, UnusableError
 from augury.model import Change, Event, HistoryItem, Revocation
 
 PAIRS = "pair(X) <- (a(X) SEQ b(X)).10."
@@ -413,14 +416,15 @@ def test_a_callback_that_fails_loses_nothing() -> None:
         raise ValueError("not today")
 
     one = session("hit(picky(X)) <- a(X).", functions=[picky], lateness="2s", late=refuse)
-    with pytest.raises(ValueError, match="not today"):
+    with pytest.raises(CallbackErrors) as caught:
         one.push([event("a", 10, 1), event("a", 1, 1)])
+    assert shown(caught.value.changes) == ["+ hit(1) [10, 10]"]
     with pytest.raises(RunError, match="unlucky"):
         one.push(event("a", 11, 13))
     assert [e.args for e in one.events()] == [(1,)]
     two = session("m(X) <- a(X) SEQ b(X).")
     two.on_goal("m", 0.5, refuse)
-    with pytest.raises(ValueError, match="not today"):
+    with pytest.raises(CallbackErrors):
         two.push(event("a", 1, 1))
     assert shown(two.push(event("c", 2))) == []
     assert len(two.goals()) == 1
@@ -650,3 +654,94 @@ def test_the_dictionary_forgets_values() -> None:
         one.push({"a": pd.DataFrame({"s": [f"name {t}" for t in times], "time": times})})
         one.prune()
     assert one.stats()["values"] < 5000
+
+
+def test_all_callbacks_are_called_and_what_they_raise_comes_together() -> None:
+    heard: list[str] = []
+
+    def raises(change: Change) -> None:
+        heard.append(f"{change.event.type} raises")
+        raise ValueError(change.event.type)
+
+    program = "pair(X) <- a(X) SEQ b(X).\nalone(X) <- a(X)."
+    late: list[HistoryItem] = []
+
+    def refuse(item: HistoryItem) -> None:
+        late.append(item)
+        raise KeyError(item.id)
+
+    one = session(program, lateness="3s", late=refuse)
+    one.on("pair", raises)
+    one.on("alone", raises)
+    one.on("alone", lambda change: heard.append(f"{change.event.type} hears"))
+    with pytest.raises(CallbackErrors) as caught:
+        one.push([event("a", 10, 1), event("b", 11, 1), *(event("a", 1, i) for i in range(3))])
+    assert sorted(heard) == ["alone hears", "alone raises", "pair raises"]
+    assert len(late) == 3
+    group = caught.value
+    assert [type(error) for error in group.exceptions] == [ValueError, ValueError, KeyError, KeyError, KeyError]
+    assert sorted(shown(group.changes)) == ["+ alone(1) [10, 10]", "+ pair(1) [10, 11]"]
+    only, rest = group.split(KeyError)
+    assert only is not None and rest is not None
+    assert only.changes is rest.changes is group.changes  # type: ignore[attr-defined]
+    assert one.stats()["late"] == 3
+
+
+def test_an_interrupt_in_a_callback_loses_no_late_event() -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    one = session("alone(X) <- a(X).", lateness="3s", late=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        one.push([event("a", 10, 1), *(event("a", 1, i) for i in range(3))])
+    assert [item.args for item in one.late if isinstance(item, Event)] == [(1,), (2,)]
+    assert shown(one.push(event("a", 11, 2))) == ["+ alone(2) [11, 11]"]
+
+
+def test_a_step_that_cannot_be_undone_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = session("p(X) <- a(X) SEQ b(X).\nhit(picky(X)) <- a(X).", functions=[picky])
+    one.push(event("a", 1, 1))
+    saved = one.snapshot()
+
+    def full(_: object) -> None:
+        raise MemoryError("no memory")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("augury.engine.circuit.Circuit.rebuild", full)
+        for tell in (lambda: one.push(event("a", 2, 13)), lambda: one.push(event("b", 2, 1)), one.events, one.stats):
+            with pytest.raises(UnusableError, match="S201"):
+                tell()
+    # Once there is memory again the step is undone, and the session goes on.
+    assert shown(one.push(event("b", 2, 1))) == ["+ p(1) [1, 2]"]
+    again = augury.compile("p(X) <- a(X) SEQ b(X).\nhit(picky(X)) <- a(X).", functions=[picky]).restore(saved)
+    assert shown(again.push(event("b", 2, 1))) == ["+ p(1) [1, 2]"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_child_that_was_forked_during_a_push_goes_on() -> None:
+    inside, forked = threading.Event(), threading.Event()
+
+    @augury.function
+    def waits(x: int) -> int:
+        if x == 7:
+            inside.set()
+            forked.wait(60)
+        return x
+
+    one = session("p(waits(X)) <- a(X).\nq(X) <- a(X) SEQ b(X).", functions=[waits])
+    one.push(event("a", 1, 1))
+    pusher = threading.Thread(target=lambda: one.push([event("a", 2, 2), event("a", 3, 7)]))
+    pusher.start()
+    assert inside.wait(60)
+    child = os.fork()
+    if child == 0:  # the step that was under way is undone there
+        code = 1
+        with suppress(BaseException):
+            signal.alarm(60)
+            good = len(one.events()) == 1 and shown(one.push(event("b", 2, 1))) == ["+ q(1) [1, 2]"]
+            code = 0 if good else 2
+        os._exit(code)
+    forked.set()
+    pusher.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(one.events()) == 3

@@ -185,6 +185,17 @@ def test_every_kind_of_session_goes_on_where_it_was(kind: str) -> None:
     assert sorted(map(str, one.events())) == sorted(map(str, other.events()))
 
 
+@pytest.mark.parametrize("lateness", [None, "5s"])
+@pytest.mark.parametrize("how", ["last 2", "exactly 1"])
+def test_after_a_restore_revoking_what_was_collected_retracts_the_answer(how: str, lateness: str | None) -> None:
+    program = augury.compile(f"p(count(V)) <- o: d(1), {how}: collect c(V).")
+    session = program.session(clock="logical", lateness=lateness)
+    session.push(event("c", 7, "x", id="c1"))
+    assert len(session.push(Event("d", (1,), 4, 9))) == 1
+    session = program.restore(session.snapshot())
+    assert [(c.op, c.event.args) for c in session.revoke("c1")] == [("retract", (1,))]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_snapshot_holds_nothing_that_was_in_memory_before(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays that nobody has written to have something in them, and a snapshot does not depend on what."""
@@ -399,10 +410,10 @@ FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "operator missing": ("join", lambda s: (s["tables"].pop(), s["operators"].pop(), s["states"].pop())),
     "operator twice": ("join", lambda s: [s[all].append(s[all][0]) for all in ("tables", "operators", "states")]),
     "state where there is none": ("join", lambda s: s["states"].__setitem__(-1, {"row": 1})),
-    "member not there": ("collect", lambda s: set_at(state_of(s, "collect")["of"], 10**9)),
-    "member of a row not there": ("collect", lambda s: set_at(state_of(s, "collect")["row"], 10**9)),
-    "member count": ("collect", lambda s: set_at(state_of(s, "collect")["count"], 2**62)),
-    "members missing": ("collect", lambda s: state_of(s, "collect").update(row=np.zeros(0, int), count=np.zeros(0, int), of=np.zeros(0, int))),
+    "member not there": ("last", lambda s: set_at(state_of(s, "collect")["of"], 10**9)),
+    "member of a row not there": ("last", lambda s: set_at(state_of(s, "collect")["row"], 10**9)),
+    "member count": ("last", lambda s: set_at(state_of(s, "collect")["count"], 2**62)),
+    "members missing": ("last", lambda s: state_of(s, "collect").update(row=np.zeros(0, int), count=np.zeros(0, int), of=np.zeros(0, int))),
     "kept part not there": ("pruned", lambda s: set_at(kept(s)["of"], 10**9)),
     "kept part of no input": ("pruned", lambda s: set_at(kept(s)["place"], len(s["tables"]) - 1)),
     "kept part of nothing": ("pruned", lambda s: set_at(kept(s)["place"], 10**9)),

@@ -2,7 +2,16 @@
 
 from augury.algebra.register import aggregate, function
 from augury.engine.session import Session
-from augury.errors import AuguryError, DataError, Diagnostic, ProgramError, RunError, SnapshotError
+from augury.errors import (
+    AuguryError,
+    CallbackErrors,
+    DataError,
+    Diagnostic,
+    ProgramError,
+    RunError,
+    SnapshotError,
+    UnusableError,
+)
 from augury.knowledge.graphs import rdf
 from augury.knowledge.timeline import Statement
 from augury.model import Change, Event, Fact, Iri, Revocation, Term
@@ -11,6 +20,7 @@ from augury.run import Result, run
 from augury.sources import read
 
 __all__ = [
-    "AuguryError", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program", "ProgramError", "Result",
-    "Revocation", "RunError", "Session", "SnapshotError", "Statement", "Term", "aggregate", "compile", "function", "rdf", "read", "run",
+    "AuguryError", "CallbackErrors", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program",
+    "ProgramError", "Result", "Revocation", "RunError", "Session", "SnapshotError", "Statement", "Term", "UnusableError",
+    "aggregate", "compile", "function", "rdf", "read", "run",
 ]  # fmt: skip

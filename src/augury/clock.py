@@ -2,21 +2,30 @@
 
 On the *timestamp* clock a time point is a microsecond since the epoch, UTC. On a *logical* clock it is the integer
 that was given, and a tick lasts one second unless the program says otherwise, so that durations have a meaning on both.
+
+Inputs may write calendar times as text, with a zone or in the zone of the clock, or as numbers in its time unit.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from math import isfinite
 from typing import Literal
+from zoneinfo import ZoneInfo
 
-from augury.errors import DataError, brief
+from augury.errors import DataError, RunError, brief
+from augury.time_units import NAMES, TimeUnit, likely_unit, other_unit, to_microseconds, unclear_unit
 
 Kind = Literal["timestamp", "logical"]
 
 SECOND = 1_000_000
-MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
+FARTHEST = 2**60  # times are nearer to the origin than this, so that differences and windows stay within 64 bits
+MIN_TIME, MAX_TIME = 1 - FARTHEST, FARTHEST - 1
+TIME_RANGE = "times lie between -2**60 and 2**60"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {
     **dict.fromkeys(("us", "microsecond", "microseconds"), 1),
@@ -30,6 +39,7 @@ UNITS = {
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 _LONGEST = 1000  # characters of a time that anybody means
 _DIGITS = re.compile(r"\s*-?[0-9]+\s*")
+_DECIMAL = re.compile(r"\s*-?[0-9]+(\.[0-9]*)?\s*")
 _SHOWN = (("d", 86400 * SECOND), ("h", 3600 * SECOND), ("min", 60 * SECOND), ("s", SECOND), ("ms", 1_000), ("us", 1))
 
 
@@ -90,19 +100,30 @@ def show_duration(us: int) -> str:
     return "0s"
 
 
-def read_timestamp(text: str) -> int:
-    """Microseconds since the epoch of an ISO 8601 time; a time without a zone is UTC.
+def read_timestamp(text: str, zone: str = "") -> int:
+    """Microseconds since the epoch of an ISO 8601 time; a time without a zone is one of `zone`, or UTC.
 
-    >>> read_timestamp("1970-01-01 00:00:01")
-    1000000
+    A local time that comes twice is the first one; one that the clocks skip is as much later as they skip.
+
+    >>> read_timestamp("1970-01-01 00:00:01"), read_timestamp("1970-01-01 01:00:01", "Europe/Berlin")
+    (1000000, 1000000)
     """
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise ValueError(f"not a time: {text!r}; write it as 2026-01-31 10:00 or 2026-01-31T10:00:00Z") from error
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
+        moment = moment.replace(tzinfo=time_zone(zone) if zone else UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+@lru_cache(64)
+def time_zone(name: str) -> ZoneInfo:
+    """A time zone by its name."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        raise RunError(f"unknown time zone {brief(name)}", hint="name it as Europe/Berlin, or UTC") from None
 
 
 def show_timestamp(us: int) -> str:
@@ -113,13 +134,33 @@ def show_timestamp(us: int) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
+def check_time(time: int) -> int:
+    """A time point; one that is too far from the origin is refused."""
+    if MIN_TIME <= time <= MAX_TIME:
+        return time
+    if not -(2**63) <= time < 2**63:
+        raise DataError(f"a time beyond 64 bits: {brief(time)}", hint=TIME_RANGE)
+    raise DataError(f"a time too far from the origin: {time}", hint=TIME_RANGE)
+
+
+class TimePoint(int):
+    """The time of an `Event` of Python: a point of the clock already, and no number to be read in some unit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What a time point means, and how it is read and shown. One that was `guessed` takes no numbers for timestamps."""
+    """What a time point means, and how it is read and shown.
+
+    `unit` is that of numbers on the timestamp clock, `zone` that of calendar times that name none. A clock, or a unit, that
+    was `guessed` from the first time takes no numbers that look like those of another.
+    """
 
     kind: Kind = "logical"
     tick: int = SECOND
     guessed: bool = False
+    unit: TimeUnit | None = None
+    unit_guessed: bool = False
+    zone: str = ""
 
     def read(self, value: object) -> int:
         """A time point from what an input says."""
@@ -129,42 +170,90 @@ class Clock:
             long = _DIGITS.fullmatch(value)
             raise DataError(f"a time beyond 64 bits: {value[:40]}…" if long else f"not a time: {brief(value)}")
         if isinstance(value, Timestamp):
-            value = value.us
-        elif isinstance(value, datetime):
+            return check_time(value.us)
+        if isinstance(value, datetime):
             value = value.isoformat()
-        number = isinstance(value, int | float) or (isinstance(value, str) and value.strip().lstrip("-").isdigit())
-        if self.kind == "timestamp" and number and self.guessed:
-            raise DataError(
-                f"the number {value} among calendar times",
-                hint='say --clock timestamp (clock="timestamp") to read numbers as microseconds since the epoch',
-            )
-        if self.kind == "timestamp" and isinstance(value, str) and not number:
+        number = number_of(value)
+        if number is not None:
+            return self._read_number(number)
+        if self.kind == "timestamp" and isinstance(value, str):
             try:
-                return read_timestamp(value)
+                return read_timestamp(value, self.zone)
             except ValueError as error:
                 raise DataError(str(error)) from error
         if isinstance(value, str):
-            try:
-                value = int(value)
-            except ValueError:
-                raise DataError(
-                    f"not a tick: {value!r}; on the logical clock a time is a whole number",
-                    hint='use --clock timestamp (clock="timestamp") for calendar times',
-                ) from None
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if not isinstance(value, int):
-            raise DataError(f"not a time: {brief(value)}")
-        if not MIN_TIME <= value <= MAX_TIME:
-            raise DataError(f"a time beyond 64 bits: {value}")
-        return value
+            raise _no_tick(value)
+        raise DataError(f"not a time: {brief(value)}")
+
+    def _read_number(self, number: int | float | Decimal) -> int:
+        """A number as a time point: one of the unit on the timestamp clock, else a tick."""
+        if self.takes_no_numbers:
+            raise DataError(
+                f"the number {number} among calendar times",
+                hint='say --time-unit s, ms, us or ns (time_unit="s") to read numbers as times since 1970',
+            )
+        if self.unit is not None:
+            if self.unit_guessed and (likely := likely_unit(float(number))) not in (None, self.unit):
+                assert likely is not None
+                raise other_unit(float(number) if isinstance(number, Decimal) else number, self.unit, likely)
+            return check_time(to_microseconds(number, self.unit))
+        if isinstance(number, Decimal) and self.kind == "logical":
+            raise _no_tick(str(number))
+        if isinstance(number, Decimal) or number != int(number):
+            raise DataError(f"not a time: {number}")
+        if self.kind == "logical" and self.guessed and (likely := likely_unit(float(number))) is not None:
+            raise other_unit(int(number), None, likely)
+        return check_time(int(number))
+
+    @property
+    def takes_no_numbers(self) -> bool:
+        """Whether times are calendar times as text, so that a number says nothing without a unit."""
+        return self.kind == "timestamp" and self.guessed and self.unit is None
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is known what a number means as a time of an input."""
+        return self.kind == "logical" or self.guessed or self.unit is not None
+
+    def reading(self, first: object) -> Clock:
+        """The clock for inputs of which `first` is the first time: a number there tells the unit, if none was given.
+
+        Without a first time nothing is decided. Raises DataError where several units are possible.
+        """
+        if self.decided or first is None or isinstance(first, TimePoint):
+            return self
+        number = number_of(first)
+        if number is None:
+            return replace(self, guessed=True)
+        unit = likely_unit(float(number))
+        if unit is None:
+            raise unclear_unit(float(number) if isinstance(number, Decimal) else number)
+        return replace(self, unit=unit, unit_guessed=True)
+
+    @property
+    def plain(self) -> Clock:
+        """The clock without what matters to inputs only."""
+        return Clock(self.kind, self.tick)
+
+    @property
+    def guess(self) -> str:
+        """What to report of a unit that was guessed; empty where it was not."""
+        if not self.unit_guessed or self.unit is None:
+            return ""
+        return (
+            f"times are read as {NAMES[self.unit]} since 1970, which they look like; --time-unit {self.unit} "
+            f'(time_unit="{self.unit}") says so, --clock logical (clock="logical") takes them as ticks'
+        )
 
     def show(self, time: int) -> int | str:
         return show_timestamp(time) if self.kind == "timestamp" else time
 
     def length(self, us: int) -> int:
-        """A duration in this clock's time points, rounded down: no interval of whole points is between."""
-        return us if self.kind == "timestamp" else us // self.tick
+        """A duration in this clock's time points, rounded down: no interval of whole points is between.
+
+        No two times are 2**61 apart, so that a longer duration is as good as that, and sums stay within 64 bits.
+        """
+        return min(us if self.kind == "timestamp" else us // self.tick, 2 * FARTHEST)
 
     def exact_length(self, us: int) -> int:
         """A duration in this clock's time points; one that is not whole is refused."""
@@ -182,3 +271,23 @@ class Clock:
     def span(self, length: int) -> Duration | int:
         """A length of time as a value that a condition can use."""
         return Duration(length) if self.kind == "timestamp" else length
+
+
+def number_of(value: object) -> int | float | Decimal | None:
+    """A number that is a time, as a number or as text; None where the value is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return (int(value) if value.is_integer() else value) if isfinite(value) else None
+    if not isinstance(value, str) or len(value) > _LONGEST or not _DECIMAL.fullmatch(value):
+        return None
+    return int(value) if _DIGITS.fullmatch(value) else Decimal(value.strip())
+
+
+def _no_tick(text: str) -> DataError:
+    return DataError(
+        f"not a tick: {text!r}; on the logical clock a time is a whole number",
+        hint='use --clock timestamp (clock="timestamp") for calendar times',
+    )

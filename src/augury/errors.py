@@ -4,7 +4,10 @@ AuguryError                 anything that Augury raises on purpose
 ├── ProgramError            the program is wrong; carries every diagnostic found
 ├── DataError               an event or fact file is wrong; names the file and the line
 └── RunError                a run cannot go on: a user's function raised, an option does not fit
-    └── SnapshotError       bytes are not the snapshot that they should be
+    ├── SnapshotError       bytes are not the snapshot that they should be
+    └── UnusableError       a session cannot be used: a step failed, and could not be undone
+
+CallbackErrors              an ExceptionGroup: what callbacks raised after a step that is taken
 """
 
 from __future__ import annotations
@@ -12,12 +15,12 @@ from __future__ import annotations
 import re
 import reprlib
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from itertools import takewhile
-from typing import Literal
+from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
 
@@ -108,6 +111,9 @@ class Diagnostic:
 
     def render(self) -> str:
         """The finding as text: header, source line with a caret, notes, hint."""
+        return visible("\n".join(self._lines()))
+
+    def _lines(self) -> list[str]:
         lines = [f"{self.severity}[{self.code}]: {self.message}", *_excerpt(self.span)]
         shown = {self.span}
         for note in self.notes:
@@ -117,7 +123,7 @@ class Diagnostic:
                 shown.add(note.span)
         if self.hint:
             lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+        return lines
 
     def _repr_html_(self) -> str:
         return f'<pre style="{_LETTERS}">{_coloured(self.render(), self.severity)}</pre>'
@@ -136,6 +142,23 @@ def _coloured(text: str, severity: Severity) -> str:
     rest = [re.sub(r"\^+$", lambda found: colour.format(found[0]), line) for line in rest]
     rest = [re.sub(r"^(  (?:hint|note):)", r"<b>\1</b>", line) for line in rest]
     return "\n".join([f"<b>{colour.format(code)}: {message}</b>", *rest])
+
+
+# Controls but tab and line feed; what turns the direction of text; what is no character.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""A text that a terminal, a page and XML show as it is: controls and marks of direction are written as JSON has them.
+
+    >>> print(visible("red \x1b[31m"))
+    red \u001b[31m
+    """
+    if text.isprintable():
+        return text
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _printable(text: str) -> str:
@@ -183,24 +206,60 @@ class ProgramError(AuguryError):
 
 
 class DataError(AuguryError):
-    """An input file, row or value is wrong. `place` says where it was read."""
+    """An input file, row or value is wrong. `place` says where it was read; `code` is that of errors.md, if it has one."""
 
-    def __init__(self, message: str, place: str = "", hint: str = "") -> None:
-        self.message, self.place, self.hint = message, place, hint
-        super().__init__((f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else ""))
+    def __init__(self, message: str, place: str = "", hint: str = "", code: str = "") -> None:
+        message = cut(message)
+        if code and not message.endswith(f"[{code}]"):  # the message goes on to errors that name the place
+            message = f"{message} [{code}]"
+        self.message, self.place, self.hint, self.code = message, place, hint, code
+        super().__init__(visible((f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else "")))
 
     def of(self, column: str) -> DataError:
         """The same mistake with the name of its column ahead, unless it begins with that."""
         named = self.message.startswith(f"`{column}`")
-        return DataError(self.message if named else f"`{column}`: {self.message}", self.place, self.hint)
+        return DataError(self.message if named else f"`{column}`: {self.message}", self.place, self.hint, self.code)
+
+    def at(self, place: str) -> DataError:
+        """The same mistake with the place where it was read."""
+        return DataError(self.message, place, self.hint, self.code)
 
 
 class RunError(AuguryError):
     """A run cannot go on."""
 
     def __init__(self, message: str, hint: str = "") -> None:
+        message = cut(message)
         self.message, self.hint = message, hint
-        super().__init__(message + (f"\n  hint: {hint}" if hint else ""))
+        super().__init__(visible(message + (f"\n  hint: {hint}" if hint else "")))
+
+
+class UnusableError(RunError):
+    """A step failed and could not be undone: the session cannot be used before it is. `code` is `S201`."""
+
+    code = "S201"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.given = message
+        super().__init__(f"{message} [{self.code}]", hint)
+
+    def __reduce__(self) -> tuple[type[UnusableError], tuple[str, str]]:
+        return type(self), (self.given, self.hint)
+
+
+class CallbackErrors(ExceptionGroup[Exception]):
+    """Functions of the user raised after a step. The step is taken; `changes` is what it has changed."""
+
+    changes: Any = ()
+
+    @classmethod
+    def of(cls, errors: Sequence[Exception], changes: Any) -> CallbackErrors:
+        found = cls("a callback raised; the step is taken, and its changes are in `changes`", errors)
+        found.changes = changes
+        return found
+
+    def derive(self, excs: Sequence[Exception]) -> CallbackErrors:  # type: ignore[override]
+        return self.of(excs, self.changes)
 
 
 class SnapshotError(RunError):
@@ -226,10 +285,26 @@ def brief(value: object, most: int = 60) -> str:
     if isinstance(value, int) and value.bit_length() > 1000:
         return f"an integer of {value.bit_length():,} bits"
     try:
-        shown = repr(value)
+        # Of a long text its beginning is enough: to write it all takes as much memory again.
+        shown = repr(value[: most + 1] if isinstance(value, str) else value)
     except (RecursionError, ValueError):  # of a value in itself, or with such an integer
         shown = _SHALLOW.repr(value)
     return shown if len(shown) <= most else shown[:most] + "…"
+
+
+MOST = 2000  # characters of a message
+
+
+def cut(message: str, most: int = MOST) -> str:
+    """A message without the middle of what is too long to read: values may have billions of characters.
+
+    >>> cut("a" * 30, 20)
+    'aaaaaaaaaa … (20 more characters) … '
+    """
+    if len(message) <= most:
+        return message
+    half = most // 2
+    return f"{message[:half]} … ({len(message) - 2 * half:,} more characters) … {message[-half:]}"
 
 
 def too_deep(what: str = "the rules, or the values that they handle, are") -> RunError:

@@ -7,6 +7,7 @@ Small inputs never wait for a compilation: a kernel runs as it is written until 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
@@ -68,8 +69,28 @@ def _cached() -> bool:
     return next(folder.rglob("pairs.probe-*.nbi"), None) is not None
 
 
+_compiling = threading.RLock()
+
+
+def _after_fork() -> None:
+    global _compiling
+    _compiling = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child must not begin in the middle of an import of Numba, which nobody would ever complete there: forks wait.
+    os.register_at_fork(
+        before=lambda: _compiling.acquire(), after_in_parent=lambda: _compiling.release(), after_in_child=_after_fork
+    )
+
+
 def compile_all() -> None:
     """Compiles all kernels that there are by now; cached on disk where there is a place for it."""
+    with _compiling:
+        _compile_all()
+
+
+def _compile_all() -> None:
     global _done
     import numba
 

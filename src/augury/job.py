@@ -29,7 +29,7 @@ from augury.notation import show_event
 from augury.settings import Task
 from augury.sources import History, Reader, Skipped
 from augury.standing import admitted
-from augury.terminal import warn, working
+from augury.terminal import coloured, say, warn, working
 
 
 def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
@@ -68,12 +68,13 @@ class Job:
     def __init__(self, task: Task, in_order: bool = False, progress: Callable[[int], None] | None = None) -> None:
         """`in_order` is whether the order of arrival matters, as it does where something can be late."""
         self.task, self.plan, self.settings = task, task.plan, task.settings
-        self.skipped = Skipped(self.settings.on_error)
+        self.skipped = Skipped(self.settings.on_error, limits=self.settings.limits)
         check_registered(self.plan)
         clock = partial(self.settings.clock_of, task.program)
         reader = Reader(self.plan, clock, self.skipped, self.settings.strict, progress)
         self.history = reader.sources(task.events, in_order)
         self.clock: Clock = reader.clock
+        report_guess(self.clock)
         check_clock(task.program, self.clock.kind)
         self.late: list[HistoryItem] = []
         self.facts, self.graphs = read_facts(task.facts, task.graphs, self.plan, self.clock, self.skipped)
@@ -83,7 +84,7 @@ class Job:
         try:
             return None if text is None else self.clock.read(text)
         except DataError as error:
-            raise DataError(error.message, option, error.hint) from None
+            raise error.at(option) from None
 
     def evaluate(self, until: str | None = None, as_of: str | None = None, engine: str = "reference") -> Model:
         settings, history = self.settings, self.history
@@ -139,8 +140,9 @@ class Follower:
     def __init__(self, task: Task) -> None:
         check_registered(task.plan)
         self.task, self.plan, self.settings = task, task.plan, task.settings
-        self.skipped = Skipped(self.settings.on_error)
+        self.skipped = Skipped(self.settings.on_error, limits=self.settings.limits)
         self._session: Session | None = None
+        self.events = 0  # how many events and revocations came
 
     @property
     def clock(self) -> Clock:
@@ -153,6 +155,7 @@ class Follower:
     def _open(self, first: object) -> Session:
         task = self.task
         clock = self.settings.clock_of(task.program, first)
+        report_guess(clock)
         check_clock(task.program, clock.kind)
         self.facts, self.graphs = read_facts(task.facts, task.graphs, self.plan, clock, self.skipped)
         facts = self.facts + self.graphs.facts(self.plan, self.facts)
@@ -164,6 +167,7 @@ class Follower:
         reader = Reader(self.plan, lambda first: self._open(first).clock, self.skipped, self.settings.strict)
         for part in reader.parts(replace(self.task.events[0], live=True)):
             for item in part.items():
+                self.events += 1
                 yield self.session.push(item)
         if until is not None:
             yield self.session.advance(until)
@@ -181,6 +185,12 @@ class Follower:
 def unread(plan: Plan, types: Collection[str]) -> list[str]:
     """The input types that rules read and that are not among some types."""
     return sorted({name for name, _ in plan.event_types} - {name for name, _ in plan.derived} - set(types))
+
+
+def report_guess(clock: Clock) -> None:
+    """Says which unit of times was guessed, on standard error."""
+    if clock.guess:
+        say(f"{coloured('note', 'cyan')}: {clock.guess}")
 
 
 def tell_late(items: Iterable[HistoryItem], clock: Clock) -> None:

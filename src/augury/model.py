@@ -17,8 +17,8 @@ from functools import lru_cache, reduce
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from augury.clock import Duration, Timestamp, read_timestamp
-from augury.errors import DataError, brief
+from augury.clock import Duration, Timestamp, read_timestamp, show_timestamp
+from augury.errors import DataError, brief, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +118,15 @@ def show_value(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f"'{value.translate(_ESCAPED)}'"
+            return f"'{visible(value.translate(_ESCAPED))}'"
         case Timestamp():
             return f"@'{value}'"
         case float():
             return repr(value)
         case tuple():
             return "[" + ", ".join(show_value(v) for v in value) + "]"
+        case Iri() | Term():
+            return visible(str(value))
     return str(value)
 
 
@@ -278,8 +280,10 @@ _AT_START = MIN_INT - 1  # no time point: the end of an event that is given none
 
 
 class Origin(Protocol):
-    """Rows that events are made of. They know the id and the trace of each."""
+    """Rows that events are made of. They know the id and the trace of each, and whether times are those of the calendar."""
 
+    @property
+    def calendar(self) -> bool: ...
     def id_of(self, row: int) -> str: ...
     def trace_of(self, row: int) -> tuple[str, ...]: ...
 
@@ -338,7 +342,22 @@ class Event(_Made):
 
     def __str__(self) -> str:
         args = ", ".join(show_value(a) for a in self.args)
+        origin, _ = getattr(self, "_origin", (None, 0))
+        if origin is not None and origin.calendar:
+            return f"{self.type}({args}) [{show_timestamp(self.start)}, {show_timestamp(self.end)}]"
         return f"{self.type}({args}) [{self.start}, {self.end}]"
+
+
+class _Calendar:
+    """The origin of events of the timestamp clock that have their id and trace already."""
+
+    calendar = True
+
+
+def on_calendar(event: Event) -> Event:
+    """The event, whose times are shown as those of the calendar."""
+    object.__setattr__(event, "_origin", (_Calendar, 0))
+    return event
 
 
 _TYPE, _ARGS, _START, _END, _KNOWN, _ORIGIN = (

@@ -38,7 +38,8 @@ class Program(Compiled):
     ) -> Session:
         """A session of the embedded engine: events go in, changes come out.
 
-        `clock` is "logical" or "timestamp"; `emit` is "early" or "final"; `lateness` bounds how late an event may come,
+        `clock` is "logical" or "timestamp"; `time_unit` ("s", "ms", "us" or "ns") is that of times that are numbers, `zone` that
+        of times without one; `emit` is "early" or "final"; `lateness` bounds how late an event may come,
         `longest` how long one lasts, `retention` how long rules without a bound remember; `revisable` is whether events may
         be revoked, or how old one may be; `changing` names the predicates whose facts change; `strict` refuses events of
         types that the program does not know; `policy` stands in where the program names none; `facts` are given by name;

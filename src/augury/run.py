@@ -24,7 +24,7 @@ from augury.explain.why import derivation_tree, show_tree
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.meaning import evaluate, static_graphs
-from augury.model import Event, Fact, Revocation
+from augury.model import Event, Fact, Revocation, on_calendar
 from augury.pictures import (
     Explanation,
     Picture,
@@ -39,7 +39,8 @@ from augury.pictures import (
 from augury.program import Program, compile
 from augury.settings import Settings
 from augury.sinks.names import attribute_names
-from augury.sources import Reader, SourceFile, read_history
+from augury.sources import Reader, Skipped, SourceFile, read_history
+from augury.time_units import TimeUnit
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
@@ -217,6 +218,8 @@ def run(
     events: EventsIn,
     *,
     clock: Kind | None = None,
+    time_unit: TimeUnit | None = None,
+    zone: str | None = None,
     policy: str | None = None,
     facts: FactsIn = (),
     rdf: Any = (),
@@ -232,7 +235,9 @@ def run(
     Events are `Event` objects or dicts in the JSON form, tables by type or with a column `type`, or what `augury.read` has
     found; facts are `Fact` objects or, by name, tuples, dicts, tables, paths or queries; `rdf` are graphs: paths, or
     `augury.rdf(…)`. Events of types that the program does not know are passed over with a warning, or refused where
-    `strict`. `limits` are what the run may use, see `session`. `engine` is "embedded", or "reference" for the slow one that says what a program means.
+    `strict`. `limits` are what the run may use, see `session`. `time_unit` is that of times that are
+    numbers ("s", "ms", "us" or "ns" since 1970), `zone` that of times without one, such as "Europe/Berlin"; both ask for the
+    timestamp clock. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
     if engine not in ENGINES:
         raise RunError(f"unknown engine `{engine}`", hint=f"there is {', '.join(ENGINES)}")
@@ -242,15 +247,20 @@ def run(
         program = compile(program, policy=policy, facts=names)
     elif policy is not None:
         program = program.with_policy(policy)
-    settings = Settings.of(program, clock=clock, retention=retention, strict=strict, limits=limits)
-    reader = Reader(program.plan, lambda first: settings.clock_of(program, first), strict=strict)
+    settings = Settings.of(
+        program, clock=clock, time_unit=time_unit, zone=zone, retention=retention, strict=strict, limits=limits
+    )
+    skipped = Skipped(limits=settings.limits)
+    reader = Reader(program.plan, lambda first: settings.clock_of(program, first), skipped, strict)
     history = read_history(reader, events)
     if history.unknown:
         listed = ", ".join(f"`{name}` ({n:,})" for name, n in sorted(history.unknown.items()))
         warnings.warn(f"events of types that the program does not know were passed over: {listed}", stacklevel=2)
     chosen = reader.clock
+    if chosen.guess:
+        warnings.warn(chosen.guess, stacklevel=2)
     check_clock(program, chosen.kind)
-    known = facts_from(given_facts, program.plan, chosen)
+    known = facts_from(given_facts, program.plan, chosen, skipped)
     check_facts(known, program.plan)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
     graphs = Graphs.of(rdf)
@@ -262,6 +272,8 @@ def run(
             return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
         plan = needed(program.plan, program.plan.outputs)
         model = evaluate(plan, history.items(), *given, static_graphs(graphs, plan))
+        if chosen.kind == "timestamp":
+            model.events[:] = map(on_calendar, model.events)
         return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
     except RecursionError:
         raise too_deep() from None

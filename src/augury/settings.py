@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from augury.algebra.plan import Plan
-from augury.clock import SECOND, Clock, Kind, read_duration
+from augury.clock import SECOND, Clock, Kind, TimePoint, number_of, read_duration, time_zone
 from augury.compiled import Compiled
-from augury.errors import RunError
+from augury.errors import DataError, RunError, brief
 from augury.knowledge.graphs import Graph
 from augury.limits import NO_LIMITS, Limits
+from augury.model import MAX_INT
 from augury.sources import OnError, SourceFile
+from augury.time_units import NAMES, TIME_UNITS, UNCLEAR, TimeUnit, likely_unit
 
+_LONGEST_TEXT = 1000  # characters of a duration
 Emit = Literal["early", "final"]
 
 
@@ -24,11 +27,13 @@ Emit = Literal["early", "final"]
 class Settings:
     """How a program runs. A length is in microseconds, None where there is no bound.
 
-    `revisable` is whether events may be revoked, or how old one may be that is. `changing` are the predicates whose facts
-    may change while a session runs.
+    `time_unit` is that of numbers that are times, `zone` that of calendar times without one. `revisable` is whether events
+    may be revoked, or how old one may be that is. `changing` are the predicates whose facts may change while a session runs.
     """
 
     clock: Kind | None = None
+    time_unit: TimeUnit | None = None
+    zone: str | None = None
     emit: Emit = "early"
     lateness: int | None = None
     retention: int | None = None
@@ -46,13 +51,16 @@ class Settings:
         read = {name: _READ[name](value, tick) if name in _READ else value for name, value in written.items()}
         found = Settings(**read)
         _one_of("clock", found.clock, (None, *get_args(Kind)))
+        _one_of("time unit", found.time_unit, (None, *TIME_UNITS))
+        if found.zone is not None:
+            time_zone(found.zone)
         _one_of("emission", found.emit, get_args(Emit))
         _one_of("way with wrong rows", found.on_error, get_args(OnError))
         return found
 
     def clock_of(self, program: Compiled, first_time: object) -> Clock:
-        """The clock of a run: as asked; else logical where the program declares its tick or times are whole numbers."""
-        return choose_clock(program, self.clock, first_time)
+        """The clock of a run, whose first time is `first_time`."""
+        return choose_clock(program, self, first_time)
 
 
 @dataclass(frozen=True)
@@ -75,22 +83,45 @@ def _one_of(what: str, given: object, known: tuple[object, ...]) -> None:
         raise RunError(f"unknown {what} `{given}`", hint=f"it is {' or '.join(str(k) for k in known if k)}")
 
 
-def choose_clock(program: Compiled, kind: Kind | None, first_time: object) -> Clock:
-    """The clock of a run: as asked; else logical where the program declares its tick or times are whole numbers."""
-    tick = program.plan.tick
-    _one_of("clock", kind, (None, *get_args(Kind)))
+def choose_clock(program: Compiled, settings: Settings, first_time: object) -> Clock:
+    """The clock of a run: as asked; else by the first time.
+
+    Numbers are ticks where the program declares its tick, or where they are no likely times since 1970. A time unit or a
+    zone asks for the timestamp clock. Raises DataError where a number may be of several units.
+    """
+    tick, kind = program.plan.tick, settings.clock
+    calendar = "--time-unit" if settings.time_unit else "--zone" if settings.zone else ""
+    if kind == "logical" and calendar:
+        raise RunError(f"{calendar} is for calendar times", hint="leave it out, or use --clock timestamp")
+    if kind is None and calendar:
+        kind = "timestamp"
     if kind == "timestamp" and tick is not None:
         raise RunError(
             "the program declares its tick, so it runs on the logical clock",
-            hint="use --clock logical, or remove `tick`",
+            hint=f"{'leave out ' + calendar if calendar else 'use --clock logical'}, or remove `tick`",
         )
-    guessed = kind is None
-    if kind is None:
-        whole = isinstance(first_time, int) or (
-            isinstance(first_time, str) and first_time.strip().lstrip("-").isdigit()
-        )
-        kind = "logical" if tick is not None or first_time is None or whole else "timestamp"
-    return Clock(kind, tick or SECOND, guessed)
+    if kind is not None or tick is not None:
+        clock = Clock(kind or "logical", tick or SECOND, unit=settings.time_unit, zone=settings.zone or "")
+        return clock.reading(first_time)
+    number = number_of(first_time)
+    if number is None:
+        return Clock("logical" if first_time is None else "timestamp", guessed=True)
+    unit = likely_unit(float(number))
+    if unit is None:
+        return Clock("logical", guessed=True)
+    if isinstance(first_time, TimePoint) and unit != "us":
+        raise _unclear_event(first_time, unit)
+    return Clock("timestamp", unit=unit, unit_guessed=True, guessed=True)
+
+
+def _unclear_event(time: TimePoint, unit: TimeUnit) -> DataError:
+    """Refuses `Event` objects whose times look like another unit than microseconds."""
+    return DataError(
+        f"the event ends at {int(time)}, which looks like {NAMES[unit]} since 1970",
+        hint='times of `Event` are microseconds with clock="timestamp", or ticks with clock="logical"; dicts and tables '
+        f'take time_unit="{unit}"',
+        code=UNCLEAR,
+    )
 
 
 def length(duration: str | None, tick: int | None = None) -> int | None:
@@ -98,13 +129,16 @@ def length(duration: str | None, tick: int | None = None) -> int | None:
     if duration is None:
         return None
     if not isinstance(duration, str):
-        raise RunError(f"not a duration: {duration!r}", hint='write it as text, such as "1h"')
-    if duration.strip().isdigit():
-        return int(duration) * (tick or SECOND)
+        raise RunError(f"not a duration: {brief(duration)}", hint='write it as text, such as "1h"')
+    if len(duration) > _LONGEST_TEXT:
+        raise RunError(f"not a duration: {brief(duration)}", hint="write a number and a unit, such as 90s")
     try:
-        return read_duration(duration)
+        us = int(duration) * (tick or SECOND) if duration.strip().isdigit() else read_duration(duration)
     except ValueError as error:
         raise RunError(str(error)) from None
+    if us > MAX_INT:
+        raise RunError(f"a duration beyond 64 bits of microseconds: {brief(duration)}")
+    return us
 
 
 def _age(revisable: Any, tick: int | None) -> bool | int:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ output alarm, calm.
 """
 Answer = tuple[Any, ...]
 END = {"type": "fire", "place": "nowhere", "time": 10_000_000}  # all that was open is settled then
+VICTIMS = ("run", "java", "worker", "all")  # who is killed: the run alone, what it needs, or everything
 _LINES = 10  # of a file
 _PATIENCE = 300.0  # seconds that a stream may take for its first batch
 
@@ -89,6 +91,8 @@ class _Trial:
     chance: random.Random
     events: list[dict[str, object]] = field(default_factory=list)
     files: int = 0
+    lives: int = 0
+    hung: int = 0
 
     def run(self, count: int) -> tuple[int, int]:
         (self.home / "rules.aug").write_text(RULES)
@@ -97,9 +101,9 @@ class _Trial:
         follower.start()
         failed = 0
         for _ in range(count):
-            before = follower.doubled + len(follower.broken)
+            before = follower.doubled + len(follower.broken) + self.hung
             self._live_and_die(follower)
-            failed += follower.doubled + len(follower.broken) > before
+            failed += follower.doubled + len(follower.broken) + self.hung > before
         before = follower.doubled + len(follower.broken)
         self._arrive(1)
         self.events.append(END)
@@ -121,8 +125,8 @@ class _Trial:
     def _live_and_die(self, follower: Follower) -> None:
         """Starts the stream, gives it something to do, and kills it at a moment of chance.
 
-        Half of the time that is just after a file has appeared, before Spark can have committed its batch; and half of
-        the time its Java process dies with it.
+        Half of the time that is just after a file has appeared, before Spark can have committed its batch. It dies alone, or
+        with its Java process; or only that dies, or only a Python worker: then it ends by itself, or goes on.
         """
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         with (self.home / "log").open("w") as log:
@@ -130,7 +134,8 @@ class _Trial:
                 [*self._command(), "--trigger", "100ms"], cwd=self.home, stdout=log, stderr=log, env=environment,
                 start_new_session=True,
             )  # fmt: skip
-        at_once, together = self.chance.random() < 0.5, self.chance.random() < 0.5
+        at_once, victim = self.chance.random() < 0.5, VICTIMS[self.lives % len(VICTIMS)]
+        self.lives += 1
         try:
             # A life after a kill begins with the batch that was broken off: at times it dies in that one.
             commits = self._commits() + self.chance.choice([0, 0, 1])
@@ -144,11 +149,27 @@ class _Trial:
         finally:
             if run.poll() is not None:
                 raise RuntimeError(f"the stream ended by itself: {(self.home / 'log').read_text()}")
-            if together:
-                os.killpg(run.pid, signal.SIGKILL)  # the session is its own: its Java process and workers are in it
-            else:
+            if victim in ("java", "worker"):
+                self._lose(run, victim)
+            if victim == "run":
                 run.kill()
+            else:
+                with suppress(ProcessLookupError):
+                    os.killpg(run.pid, signal.SIGKILL)  # the session is its own: its Java process and workers are in it
             run.wait()
+
+    def _lose(self, run: subprocess.Popen[bytes], victim: str) -> None:
+        """Kills a process that the stream needs. It has to end by itself, or to go on; to do neither is a fault."""
+        for process in _processes(run.pid, victim)[:1]:
+            os.kill(process, signal.SIGKILL)
+        commits, until = self._commits(), time.monotonic() + _PATIENCE
+        while run.poll() is None and self._commits() < commits + 2:
+            if time.monotonic() > until:
+                sys.stderr.write(f"the stream hangs without its {victim}: {(self.home / 'log').read_text()[-2000:]}\n")
+                self.hung += 1
+                return
+            self._arrive(1)
+            time.sleep(1)
 
     def _wait(self, run: subprocess.Popen[bytes], done: Callable[[], bool]) -> None:
         until, fed = time.monotonic() + _PATIENCE, -1
@@ -195,6 +216,20 @@ class _Trial:
         run = [sys.executable, "-m", "augury", "run", "rules.aug", "--events", str(path), "--engine", "embedded", "--format", "jsonl"]  # fmt: skip
         told = subprocess.run(run, cwd=self.home, check=True, capture_output=True, text=True).stdout
         return [_content(json.loads(line)) for line in told.splitlines()]
+
+
+def _processes(session: int, kind: str) -> list[int]:
+    """The Java process of a session, or its Python workers: those that their daemon has forked."""
+    found: dict[int, tuple[int, str]] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError, ValueError):
+            fields = (path / "stat").read_text().rsplit(")", 1)[1].split()
+            if int(fields[3]) == session:
+                found[int(path.name)] = (int(fields[1]), (path / "cmdline").read_text().replace("\0", " "))
+    if kind == "java":
+        return [number for number, (_, command) in found.items() if "java" in command.split(" ")[0]]
+    daemons = {number for number, (_, command) in found.items() if "daemon" in command and "java" not in command}
+    return [number for number, (parent, _) in found.items() if parent in daemons]
 
 
 def _content(answer: dict[str, Any]) -> Answer:

@@ -23,6 +23,7 @@ from augury.errors import AuguryError, RunError
 from augury.model import Event
 from augury.spark.starting import problem as spark_problem
 from tests import malformed, test_malformed, test_snapshots, test_state, test_threads
+from tests.faults.injected import injected
 from tests.faults.kills import kill_streams
 
 Trials = Iterator[str | None]  # of each trial what went wrong
@@ -196,7 +197,45 @@ def exceeded_limits(count: int, seed: int) -> Trials:
         yield wrong
 
 
+def raising_callbacks(count: int, seed: int) -> Trials:
+    """Functions of the user raise: all of them are called with everything, the caller gets the changes and what was raised."""
+    chance = random.Random(seed)
+    program = augury.compile("p(X) <- a(X).\nq(X) <- a(X) SEQ b(X).")
+    for _ in range(count):
+        heard: dict[str, list[Any]] = {"p": [], "p again": [], "q": [], "late": [], "goal": []}
+        raised = [0]
+
+        def hear(name: str, item: Any, heard: Any = heard, raised: Any = raised) -> None:
+            heard[name].append(item)
+            if chance.random() < 0.4:
+                raised[0] += 1
+                raise ValueError(name)
+
+        session = program.session(clock="logical", lateness="3s", late=partial(hear, "late"))
+        for name in ("p", "p again", "q"):
+            session.on(name[0], partial(hear, name))
+        session.on_goal("q", 0.5, partial(hear, "goal"))
+        told: dict[str, list[Any]] = {"p": [], "q": []}
+        caught, late = 0, 0
+        for number in range(12):
+            step = [
+                Event(chance.choice("ab"), (chance.randrange(3),), 4 * number + chance.randint(-5, 3)) for _ in range(5)
+            ]
+            try:
+                changes = session.push(step)
+            except augury.CallbackErrors as error:
+                changes = error.changes
+                caught += len(error.exceptions)
+            for change in changes:
+                told[change.event.type].append(change)
+            late = session.stats()["late"]
+        same = heard["p"] == heard["p again"] == told["p"] and heard["q"] == told["q"]
+        yield None if same and caught == raised[0] and len(heard["late"]) == late else "something was not delivered"
+
+
 FAULTS = {
+    "faults inside steps": Fault(injected, 3000, 40),
+    "callbacks that raise": Fault(raising_callbacks, 300, 10),
     "flipped bits": Fault(flipped_bits, 2000, 40),
     "flipped bits of checkpoints": Fault(flipped_bits_of_checkpoints, 2000, 20),
     "forged snapshots": Fault(forged_snapshots, 2000, 5),

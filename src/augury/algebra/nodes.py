@@ -97,15 +97,20 @@ class Spans:
 class Relative:
     """A relative temporal event: `label` is an interval counted from `anchor`.
 
+    `length` is a constant, or an expression of each row; of `until` it is the time at which the interval ends, if the
+    anchor does not end later. A length beyond `most` is an error of its row. `bound` is the greatest length that `most`
+    and the conditions of the rule allow, None where nothing bounds it.
     `previous` is the window before a window by the clock: it is counted in `windows`, and has no length.
     """
 
     label: str
     kind: str
     anchor: str
-    length: int
+    length: int | Expr
     span: Span = _SPAN
     windows: Windows | None = None
+    most: int | None = None
+    bound: int | None = None
 
 
 @dataclass(frozen=True)
@@ -414,12 +419,14 @@ class Collect:
 class Top:
     """`TOP n BY e PER (V) AS R`: of rows with one cover and one value of `per`, the n greatest (`ascending`: least).
 
-    Without `count` all have a place. `place` is the variable that is bound to it, from 1.
+    Without `count` all have a place. `place` is the variable that is bound to it, from 1. With `ties`, rows whose value
+    equals that of the n-th follow, in the places after it; null equals nothing.
     """
 
     count: int | None
     by: Expr
     ascending: bool = False
+    ties: bool = False
     per: tuple[str, ...] = ()
     place: str | None = None
     span: Span = _SPAN
@@ -607,6 +614,8 @@ def condition_terms(condition: Condition) -> Iterator[Expr]:
             yield part.right
         elif isinstance(part, Holds | Unless):
             yield from part.args
+        elif isinstance(part, Relative) and not isinstance(part.length, int):
+            yield part.length
         elif isinstance(part, NoneInside):
             for inner in part.where:
                 yield from condition_terms(inner)
@@ -622,6 +631,8 @@ def mapped_condition(condition: Condition, change: Callable[[Expr], Expr]) -> Co
         case AnyOf():
             options = tuple(tuple(mapped_condition(c, change) for c in option) for option in condition.options)
             return replace(condition, options=options)
+        case Relative() if not isinstance(condition.length, int):
+            return replace(condition, length=change(condition.length))
         case NoneInside() | Relates() | Relative() | Spans():
             return condition
         case _:
@@ -636,6 +647,8 @@ def condition_vars(condition: Condition) -> set[str]:
             return variables(*condition.args)
         case AnyOf():
             return {v for option in condition.options for c in option for v in condition_vars(c)}
+        case Relative() if not isinstance(condition.length, int):
+            return variables(condition.length)
         case Relates() | Spans() | Relative():
             return set()
         case NoneInside():
@@ -657,7 +670,7 @@ def condition_labels(condition: Condition) -> set[str]:
         case Spans():
             return set(condition.labels)
         case Relative():
-            return {condition.anchor}
+            return {condition.anchor} | (set() if isinstance(condition.length, int) else labels(condition.length))
         case NoneInside():
             return {condition.window}
         case _:

@@ -75,9 +75,25 @@ def placed(
     rule: n.Rule, varying: Collection[str], retention: int | None = None, unbounded: Collection[str] = ()
 ) -> n.Rule:
     """The rule with its conditions placed; a retention is a window on the rules that have no bound of their own."""
-    kept = retention is not None and rule.label in unbounded
-    body = place(n.Within(rule.body, retention) if kept and retention is not None else rule.body, varying)
+    body = rule.body
+    if retention is not None and rule.label in unbounded:
+        body = n.Within(_retained(body, retention), retention)
+    body = place(body, varying)
     return replace(rule, body=body, collects=tuple(_placed_collect(c, varying) for c in rule.collects))
+
+
+def _retained(node: n.Node, retention: int) -> n.Node:
+    """The pattern, with a bound on those windows whose length is data and that have none."""
+    below = n.mapped(node, lambda part: _retained(part, retention))
+    if not isinstance(below, n.Select):
+        return below
+    return replace(below, where=tuple(_bounded(c, retention) for c in below.where))
+
+
+def _bounded(condition: n.Condition, retention: int) -> n.Condition:
+    if not isinstance(condition, n.Relative) or isinstance(condition.length, int) or condition.bound is not None:
+        return condition
+    return replace(condition, most=retention, bound=retention)
 
 
 def _placed_collect(collect: n.Collect, varying: Collection[str]) -> n.Collect:
@@ -145,7 +161,7 @@ def _sink(condition: n.Condition, node: n.Node) -> n.Node:
                 condition, node, n.condition_vars(condition) - new, n.condition_labels(condition), once=True
             )
         case n.Relative():
-            return _sink_into(condition, node, set(), {condition.anchor}, once=True)
+            return _sink_into(condition, node, n.condition_vars(condition), n.condition_labels(condition), once=True)
         case n.NoneInside():
             shared = n.condition_vars(condition) & n.bound_vars(node)
             return _sink_into(condition, node, shared, {condition.window} | not_looked_for(condition, node))

@@ -13,7 +13,7 @@ from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate, once_a_plan
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
 from augury.algebra.strata import edges, fact_edges, strata
-from augury.algebra.terms import Var
+from augury.algebra.terms import Var, show
 from augury.algebra.timing import Lengths, Point, Timing, linear_point
 from augury.clock import show_duration
 from augury.errors import Span
@@ -262,7 +262,11 @@ def _end_of(body: n.Node, window: str) -> str:
                 which, sign = RELATIVE[condition.kind][1]
                 if sign == 0:
                     return f"{which}({condition.anchor})"
-                return f"{which}({condition.anchor}) {'+' if sign > 0 else '-'} {show_duration(condition.length)}"
+                length = condition.length
+                if condition.kind == "until" and not isinstance(length, int):
+                    return show(length)
+                text = show_duration(length) if isinstance(length, int) else show(length)
+                return f"{which}({condition.anchor}) {'+' if sign > 0 else '-'} {text}"
     return f"end({window})"
 
 

@@ -14,6 +14,7 @@ from augury.algebra.nodes import (
     Relative,
     Spans,
     Unless,
+    condition_labels,
     condition_vars,
 )
 from augury.algebra.terms import Build, Var, variables
@@ -24,8 +25,12 @@ def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition
     left: list[Condition] = [c for c in where if not isinstance(c, NoneInside)]
     order: list[Condition] = []
     known = set(bound)
+    waits = any(isinstance(c, Relative) and not isinstance(c.length, int) for c in left)
     while left:
-        chosen = next((c for c in left if is_ready(c, known)), None)
+        # A window whose length is data may come after the fact that says it, and what asks for the window after that.
+        pending = {c.label for c in left if isinstance(c, Relative)} if waits else set()
+        ready = (c for c in left if is_ready(c, known) and not (waits and condition_labels(c) & pending))
+        chosen = next(ready, None)
         if chosen is None:
             # A static predicate may bind what it is not given; the first one in the text goes ahead.
             chosen = next((c for c in left if isinstance(c, Holds)), left[0])
@@ -46,9 +51,9 @@ def is_ready(condition: Condition, bound: set[str]) -> bool:
                 or (right <= bound and _binder(condition.left))
                 or (left <= bound and _binder(condition.right))
             )
-        case NoneInside() | Relative():
+        case NoneInside():
             return True
-        case AnyOf() | Compare() | Holds() | Relates() | Spans() | Unless():
+        case AnyOf() | Compare() | Holds() | Relates() | Relative() | Spans() | Unless():
             return condition_vars(condition) <= bound
         case _:
             assert_never(condition)

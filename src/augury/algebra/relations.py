@@ -86,6 +86,7 @@ OPERATORS: dict[str, tuple[Bound, ...]] = {
 }
 
 # Relative temporal events, from `[s, e]`: which endpoint each new one is counted from, and the sign of the duration.
+# That of `until` is the time that is left, if any.
 RELATIVE: dict[str, tuple[tuple[Literal["start", "end"], int], tuple[Literal["start", "end"], int]]] = {
     "extend": (("start", 0), ("end", 1)),
     "extend_backward": (("start", -1), ("end", 0)),
@@ -94,6 +95,7 @@ RELATIVE: dict[str, tuple[tuple[Literal["start", "end"], int], tuple[Literal["st
     "shift_backward": (("start", -1), ("end", -1)),
     "from_end": (("end", 0), ("end", 1)),
     "from_start": (("start", 0), ("start", 1)),
+    "until": (("start", 0), ("end", 1)),
 }
 
 

@@ -71,5 +71,5 @@ def start_of(value: Value, end: int, kind: str) -> int:
     if start > end:
         raise RowError("SINCE: a start after the end")
     if not MIN_TIME <= start <= MAX_TIME:
-        raise RowError("a time beyond 64 bits")
+        raise RowError("a time beyond 60 bits")
     return start

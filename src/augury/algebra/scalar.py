@@ -14,9 +14,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from typing import Any
 
-from augury.algebra.regular import RegularExpressionError, found_in
+from augury.algebra.regular import RegularExpressionError, extract, found_in
 from augury.algebra.sphere import Array, distance_km, distances_km
-from augury.algebra.wall_time import UNITS, local_time, truncated
+from augury.algebra.wall_time import UNITS, format_time, local_time, truncated
 from augury.clock import Duration, Timestamp, show_timestamp
 from augury.model import MAX_INT, MIN_INT, Iri, Value, from_json, has_null, order_key, show_value, type_name
 
@@ -212,6 +212,37 @@ def _matches(text: Value, pattern: Value) -> Value:
         raise RowError(str(error)) from None
 
 
+def _extract(text: Value, pattern: Value, group: Value) -> Value:
+    try:
+        return extract(_text(text), _text(pattern), int(_number(group)))
+    except RegularExpressionError as error:
+        raise RowError(str(error)) from None
+
+
+def _split(text: Value, separator: Value, n: Value) -> Value:
+    index = int(_number(n)) - 1
+    if index < 0:
+        raise RowError("parts are counted from 1")
+    parts = _text(text).split(_nonempty(separator), index + 1)
+    return parts[index] if index < len(parts) else None
+
+
+def _nonempty(value: Value) -> str:
+    if not _text(value):
+        raise RowError("the text to look for is empty")
+    return _text(value)
+
+
+def _format_time(value: Value, text: Value, zone: Value = None) -> Value:
+    return format_time(_time(value), _text(text), None if zone is None else _text(zone))
+
+
+def _overlap(start: Value, end: Value, other_start: Value, other_end: Value) -> Value:
+    shared = _subtract(min(end, other_end, key=order_key), max(start, other_start, key=order_key))
+    nothing = Duration(0) if isinstance(shared, Duration) else 0
+    return max(shared, nothing, key=order_key)
+
+
 def _chosen(condition: Value, then: Value, otherwise: Value) -> Value:
     return then if condition is True else otherwise
 
@@ -323,6 +354,9 @@ _ROWS = (
     Function("starts_with", (_S, _S), "bool", lambda s, t: _text(s).startswith(_text(t)), "whether it begins so", spark="startswith"),
     Function("ends_with", (_S, _S), "bool", lambda s, t: _text(s).endswith(_text(t)), "whether it ends so", spark="endswith"),
     Function("matches", (_ANY, _S), "bool", _matches, "whether a regular expression is found in it (RE2)"),
+    Function("regexp_extract", (_S, _S, "int"), _S, _extract, "a group of the first match of a regular expression (RE2), 0 for the whole match; null without a match"),
+    Function("split", (_S, _S, "int"), _S, _split, "the n-th of the parts between separators, counted from 1; null beyond the last"),
+    Function("occurrences", (_S, _S), "int", lambda s, t: _text(s).count(_nonempty(t)), "how often the second is in the first, without overlaps"),
     Function("to_string", (_ANY,), _S, _to_string, "as text"),
     Function("to_int", (_ANY,), "int", lambda v: _to_number(v, int), "as an integer, towards zero"),
     Function("to_float", (_ANY,), "float", lambda v: _to_number(v, float), "as a float"),
@@ -331,6 +365,8 @@ _ROWS = (
     Function("if", (_ANY, _ANY, _ANY), _ANY, _chosen, "the second where the condition holds, else the third"),
     Function("iri", (_ANY,), "iri", _iri, "text as an IRI"),
     Function("truncate", ("timestamp", _S, _S), "timestamp", _truncate, "when its second, minute, hour, day, week, month, quarter or year begins", optional=1),
+    Function("format_time", ("timestamp", _S, _S), _S, _format_time, "as text, by a format with %Y %m %d %H %M %S %f %j %a %b %z", optional=1),
+    Function("overlap", (_ANY, _ANY, _ANY, _ANY), _ANY, _overlap, "the duration that two labels share: `overlap(i, j)`"),
     Function("year", ("timestamp", _S), "int", _date(lambda d: d.year), "year", optional=1, spark=_day("year")),
     Function("month", ("timestamp", _S), "int", _date(lambda d: d.month), "month, 1 to 12", optional=1, spark=_day("month")),
     Function("day", ("timestamp", _S), "int", _date(lambda d: d.day), "day of the month", optional=1, spark=_day("day")),

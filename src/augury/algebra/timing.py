@@ -12,7 +12,7 @@ from augury.algebra import nodes as n
 from augury.algebra.clock_windows import Windows
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
-from augury.algebra.terms import Apply, Const, Expr, Moment
+from augury.algebra.terms import Apply, Const, Expr, Moment, show
 from augury.clock import SECOND, Duration, Timestamp, show_duration
 from augury.errors import Span
 
@@ -273,14 +273,21 @@ class Timing:
         if condition.windows is not None:
             self._previous(condition, condition.windows)
             return
-        (first, back), (second, forth) = RELATIVE[condition.kind]
-        reason = Reason(
-            f"`{condition.label}: {condition.kind}({condition.anchor}, {show_duration(condition.length)})`",
-            condition.span,
-        )
-        self._equal((condition.label, "s"), (condition.anchor, first[0]), back * condition.length, reason)
-        self._equal((condition.label, "e"), (condition.anchor, second[0]), forth * condition.length, reason)
-        self._at_most(condition.label, "s", condition.label, "e", Limit(0))
+        length, label, anchor = condition.length, condition.label, condition.anchor
+        text = show_duration(length) if isinstance(length, int) else show(length)
+        reason = Reason(f"`{label}: {condition.kind}({anchor}, {text})`", condition.span)
+        for point, (origin, sign) in zip("se", RELATIVE[condition.kind], strict=True):
+            if isinstance(length, int) or sign == 0:
+                shift = sign * length if isinstance(length, int) else 0
+                self._equal((label, point), (anchor, origin[0]), shift, reason)
+                continue
+            # It lies beyond the origin, by the bound at most.
+            ends = (label, point), (anchor, origin[0])
+            far, near = ends if sign > 0 else ends[::-1]
+            self.table.add(near, far, Limit(0), reason)
+            if condition.bound is not None:
+                self.table.add(far, near, Limit(condition.bound), reason)
+        self._at_most(label, "s", label, "e", Limit(0))
 
     def _compare(self, condition: n.Compare) -> None:
         """A comparison that is a bound on the difference of two labelled times, whichever way it is written."""

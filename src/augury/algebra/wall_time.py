@@ -6,7 +6,9 @@ it, that is the moment of the change; where they go back over it, its first pass
 
 from __future__ import annotations
 
+import re
 from calendar import monthrange
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -111,3 +113,36 @@ def add_months(wall: datetime, months: int, day: int) -> datetime:
     if not 1 <= year <= 9999:
         raise ValueError("a time beyond the years 1 to 9999")
     return wall.replace(year=year, month=month + 1, day=min(day, monthrange(year, month + 1)[1]))
+
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+DIRECTIVES: dict[str, Callable[[datetime, int], str]] = {  # of a wall time, and its offset from UTC in minutes
+    "%Y": lambda wall, _: f"{wall.year:04}",
+    "%m": lambda wall, _: f"{wall.month:02}",
+    "%d": lambda wall, _: f"{wall.day:02}",
+    "%H": lambda wall, _: f"{wall.hour:02}",
+    "%M": lambda wall, _: f"{wall.minute:02}",
+    "%S": lambda wall, _: f"{wall.second:02}",
+    "%f": lambda wall, _: f"{wall.microsecond:06}",
+    "%j": lambda wall, _: f"{wall.timetuple().tm_yday:03}",
+    "%a": lambda wall, _: _DAYS[wall.weekday()],
+    "%b": lambda wall, _: _MONTH_NAMES[wall.month - 1],
+    "%z": lambda _, offset: f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02}{abs(offset) % 60:02}",
+    "%%": lambda *_: "%",
+}
+
+
+def check_time_format(text: str) -> None:
+    """Raises where a format has a directive that is not one of `DIRECTIVES`."""
+    for directive in re.findall(r"%.?", text, re.DOTALL):
+        if directive not in DIRECTIVES:
+            raise ValueError(f"{directive!r} is not a directive of a time format: {' '.join(DIRECTIVES)}")
+
+
+def format_time(us: int, text: str, zone: str | None = None) -> str:
+    """An instant as text, by a format such as `%Y-%m-%d %H:%M`; names are English in every locale."""
+    check_time_format(text)
+    wall = local_time(us, zone)
+    offset = ((wall - _EPOCH) // _MICROSECOND - us) // (60 * SECOND)
+    return re.sub(r"%.", lambda piece: DIRECTIVES[piece.group()](wall, offset), text)

@@ -19,7 +19,7 @@ from augury.cli.fmt import fmt
 from augury.cli.new import new
 from augury.cli.run import run
 from augury.cli.stream import stream
-from augury.cli.why import why
+from augury.cli.why import why, why_not
 from augury.errors import AuguryError, ProgramError, counted, too_deep
 from augury.terminal import coloured, say, show_diagnostics
 
@@ -30,7 +30,7 @@ def cli() -> None:
     """Complex event processing with knowledge: which situations hold, when, and why."""
 
 
-for command in (check, fmt, explain, run, stream, why, bench, demo, new):
+for command in (check, fmt, explain, run, stream, why, why_not, bench, demo, new):
     cli.add_command(command)
 
 
@@ -56,10 +56,10 @@ def main() -> None:
         say(counted(wrong, "error"))
         sys.exit(1)
     except AuguryError as error:
-        click.echo(coloured("error", "red") + f": {error}", err=True)
+        say(f": {error}", coloured("error", "red"))
         sys.exit(1)
     except RecursionError:
-        click.echo(coloured("error", "red") + f": {too_deep()}", err=True)
+        say(f": {too_deep()}", coloured("error", "red"))
         sys.exit(1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,6 +6,7 @@ import click
 
 from augury.cli.options import compiled, policy_option, program_options
 from augury.explain.plans import FORMATS
+from augury.terminal import show
 
 
 @click.command()
@@ -16,4 +17,4 @@ def explain(
     program: tuple[str, ...], format_: str, facts: tuple[str, ...], functions: tuple[str, ...], policy: str | None
 ) -> None:
     """Show how a program is read: its plan, keys, horizons and strata."""
-    click.echo(compiled(program, facts, functions, policy).explain(format_))
+    show(compiled(program, facts, functions, policy).explain(format_))

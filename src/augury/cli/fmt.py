@@ -14,7 +14,7 @@ from augury.language.rules.show import show_module
 from augury.language.spaseq.query_printer import show_query
 from augury.language.spaseq.query_program import SPASEQ
 from augury.language.spaseq.query_reader import read_query
-from augury.terminal import say
+from augury.terminal import is_terminal, say, show
 
 
 def _formatted(source: Source) -> str:
@@ -38,7 +38,7 @@ def fmt(program: tuple[str, ...], only_check: bool) -> None:
     for path, source in zip(program, program_sources(program), strict=True):
         text = _formatted(source)
         if path == "-":
-            click.echo(text, nl=False)
+            show(text, newline=False) if is_terminal() else click.echo(text, nl=False)
         elif text != source.text:
             changed += 1
             if not only_check:

@@ -20,6 +20,7 @@ from augury.program import Program
 from augury.settings import Settings, Task, length
 from augury.sources import OnError, SourceFile, listed, titles
 from augury.terminal import say, show_diagnostics
+from augury.time_units import TIME_UNITS, TimeUnit
 
 files_argument = click.argument("program", nargs=-1, required=True, metavar="FILE...")
 INCLUDE_FROM = "augury.include_from"
@@ -145,6 +146,28 @@ class Given:
             help="What times mean; by default what the first time looks like.",
         ),
     ]
+    time_unit: Annotated[
+        TimeUnit | None,
+        click.option(
+            "--time-unit",
+            type=click.Choice(TIME_UNITS),
+            help="Of times that are numbers: since 1970 in seconds, milli-, micro- or nanoseconds. "
+            "By default the unit in which the first time lies between 1980 and 2100, which is reported.",
+        ),
+    ]
+    zone: Annotated[
+        str | None,
+        click.option("--zone", metavar="ZONE", help="Of times without a zone, such as Europe/Berlin; by default UTC."),
+    ]
+    columns: Annotated[
+        tuple[str, ...],
+        click.option(
+            "--columns",
+            multiple=True,
+            metavar="EVENT.ATTR=COLUMN",
+            help="The column, or key, that holds an attribute, where it is not called so: wind.speed=v_kmh.",
+        ),
+    ]
     retention: Annotated[
         str | None,
         click.option("--retention", metavar="D", help="A window for the rules that have no bound, such as 1h."),
@@ -189,7 +212,11 @@ class Given:
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
-        return tuple(SourceFile.parse(source, self.time, self.nulls, self.time_predicate) for source in self.events)
+        rest = (self.time, self.nulls, self.time_predicate, self.columns, self.compiled.plan)
+        try:
+            return tuple(SourceFile.parse(source, *rest) for source in self.events)
+        except DataError as error:
+            raise error.at("--columns") from None
 
     def task(self, **more: Any) -> Task:
         """All of it, with settings that the command has beside these."""
@@ -203,7 +230,9 @@ class Given:
             raise DataError(
                 f"a limit has a name and a number, not {wrong!r}", "--limit", "such as --limit rows=1000000"
             )
-        written = {name: getattr(self, name) for name in ("clock", "retention", "on_error", "strict")} | more
+        written = {
+            name: getattr(self, name) for name in ("clock", "time_unit", "zone", "retention", "on_error", "strict")
+        } | more
         for option in ("lateness", "longest", "retention"):
             try:
                 length(written.get(option), self.compiled.plan.tick)

@@ -26,7 +26,7 @@ from augury.cli.options import (
 )
 from augury.engine import batch
 from augury.errors import RunError
-from augury.job import Follower, Job, LeftOut, check_registered, unread
+from augury.job import Follower, Job, LeftOut, check_registered, report_guess, unread
 from augury.pictures import Picture, Scene, check_ending, lanes_of, timeline
 from augury.run import ENGINES, Result
 from augury.settings import Task
@@ -100,13 +100,19 @@ class Output:
             make().save(self.picture)
             say(f"drew {self.picture}")
 
-    def show(self, answers: sinks.Answers, missing: Callable[[], list[str]]) -> None:
-        """Writes the answer of a run; on a terminal, that there is none, and what was missing."""
+    def show(self, answers: sinks.Answers, missing: Callable[[], list[str]], no_events: Callable[[], bool]) -> None:
+        """Writes the answer of a run; on standard error, that there is none, and what was missing."""
         if len(answers) or self.format != "table":
             self.write(answers)
-        else:
-            types = missing()
-            say("nothing was detected" + (f"; there was no event of type {', '.join(types)}" if types else ""))
+        if not len(answers):
+            say_nothing("no detections", missing(), no_events())
+
+
+def say_nothing(what: str, missing: list[str], no_events: bool) -> None:
+    """Says on standard error that a run has no answers, and which events were missing."""
+    if no_events:
+        say("0 events")
+    say(what + (f"; there was no event of type {', '.join(missing)}" if missing else ""))
 
 
 @click.command()
@@ -179,6 +185,8 @@ def run(
     if show_changes:
         replayed = job.replay(until, chosen)
         output.write(sinks.answers_of(replayed.changes, task.plan, job.clock, changes=True))
+        if not replayed.changes:
+            say_nothing("no detections", job.missing(), not len(job.history))
         taken_back = [change.event for change in replayed.changes if change.op == "retract"]
         result = Result(task.program, replayed.model, job.clock, job.history.taken_back)
         output.draw(lambda: result.timeline(taken_back=taken_back))
@@ -188,7 +196,7 @@ def run(
     with working("writing answers"):
         result = Result(task.program, model, job.clock, job.history.taken_back)
         answers = result.as_answers()
-    output.show(answers, job.missing)
+    output.show(answers, job.missing, lambda: not len(job.history))
     output.draw(result.timeline)
     if show_goals and isinstance(model, batch.Answer):
         for goal in model.session.goals():
@@ -224,8 +232,12 @@ def _is_live(task: Task, output: Output) -> bool:
 def follow(task: Task, until: str | None, output: Output) -> None:
     """Tells how the answer changes as events come in on standard input, without waiting for its end."""
     job = Follower(task)
+    detected = False
     for changes in job.changes(until):
+        detected = detected or len(changes) > 0
         output.write(sinks.answers_of(changes, task.plan, job.clock, changes=True))
+    if not detected:
+        say_nothing("no detections", [], job.events == 0)
     job.report()
 
 
@@ -290,6 +302,7 @@ def run_on_spark(task: Task, cluster: Cluster, partitions: int | None, until: st
             from augury.spark.pipeline import Execution
         with working("reading events"):
             job = SparkJob(spark, task, until, Execution(partitions=partitions, trace=output.trace))
+        report_guess(job.clock)
         with working("evaluating on Spark"):
             if output.format == "parquet":
                 errors = job.write(make_folder(output.output))
@@ -298,8 +311,11 @@ def run_on_spark(task: Task, cluster: Cluster, partitions: int | None, until: st
                 errors = found.errors
         if output.format != "parquet":
             answers = found.answers(task.plan, job.clock)
-            output.show(answers, lambda: unread(task.plan, job.types()))
+            output.show(answers, lambda: unread(task.plan, job.types()), lambda: not job.types() and not job.unknown)
             output.draw(lambda: timeline(Scene(tuple(lanes_of("detected", answers.events())), job.clock)))
+        elif job.empty:
+            types = job.types()
+            say_nothing("no detections", unread(task.plan, types), not types and not job.unknown)
         LeftOut(task.plan, job.skipped, job.facts, job.graphs).report(errors, unknown=job.unknown)
 
 

@@ -1,85 +1,98 @@
-"""`augury why`."""
+"""`augury why` and `augury why-not`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Literal
 
 import click
 
 from augury.cli.options import Given, as_of_option, given_options, until_option
-from augury.clock import Clock
 from augury.engine.batch import Answer
 from augury.entailment import Model
 from augury.errors import AuguryError, RunError
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
+from augury.explain.why_not.asked import read_asked
 from augury.job import Job
-from augury.model import Event
-from augury.notation import read_atom, read_event, show_event
+from augury.notation import show_event
+from augury.terminal import say, show
+
+event_option = click.option(
+    "--event",
+    "wanted",
+    required=True,
+    metavar="ATOM",
+    help="The event, such as 'fire_alarm(\"l1\")' or 'fire_alarm(_) @ [1, 3]'; `_` is anything.",
+)
 
 
 @click.command()
 @given_options
 @until_option
 @as_of_option
-@click.option(
-    "--event",
-    "wanted",
-    required=True,
-    metavar="ATOM",
-    help="The event, such as 'fire_alarm(\"l1\")' or 'fire_alarm(\"l1\") @ [1, 3]'.",
-)
+@event_option
 @click.option("--all", "every", is_flag=True, help="Every derivation, not just one.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "mermaid"]), default="text")
 def why(given: Given, until: str | None, as_of: str | None, wanted: str, every: bool, format_: str) -> None:
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
-    plan = given.compiled.plan
-    derived = [query.predicate[0] for query in plan.graph_queries] + [rule.type for rule in plan.rules]
-    everything = replace(plan, outputs=tuple(dict.fromkeys(derived)))
-    compiled = replace(given.compiled, plan=everything)  # one may ask for any derived event
-    job = Job(replace(given.task(), program=compiled))
-    model = job.evaluate(until, as_of, engine="reference" if plan.graph_queries else "embedded")
-    found = [e for e in model.all_events if _matches(e, wanted, job.clock, job.plan.prefixes)]
+    job, model = evaluated(given, until, as_of)
+    asked = read_asked(wanted, job.clock, job.plan.prefixes)
+    found = [e for e in model.all_events if asked.is_met(e)]
     if not found:
-        missing = _not_detected(wanted, model, job)
+        missing = _not_detected(wanted, asked.type, model, job)
         if isinstance(model, Answer):
             with suppress(AuguryError):  # the error below says what is wrong with the question
-                click.echo(f"What came nearest:\n\n{model.session.why_not(wanted)}\n", err=True)
+                say(f"What came nearest:\n\n{model.session.why_not(wanted)}\n")
         raise missing
     trees = [derivation_tree(model, event, every) for event in found]
     if format_ == "json":
-        click.echo(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
+        show(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
     elif format_ == "mermaid":
-        click.echo("\n".join(tree_as_mermaid(t, job.clock, compiled.plan.prefixes) for t in trees), nl=False)
+        show("\n".join(tree_as_mermaid(t, job.clock, job.plan.prefixes) for t in trees), newline=False)
     else:
-        click.echo("\n\n".join(show_tree(t, job.clock, compiled.plan.prefixes) for t in trees))
+        show("\n\n".join(show_tree(t, job.clock, job.plan.prefixes) for t in trees))
     job.report(model)
 
 
-def _matches(event: Event, wanted: str, clock: Clock, prefixes: Mapping[str, str]) -> bool:
-    """By type alone, by type and arguments, or with the interval too."""
-    if "@" in wanted:
-        asked = read_event(wanted, clock, prefixes)
-        if not isinstance(asked, Event):
-            return False
-        if "(" not in wanted:
-            return (asked.type, asked.start, asked.end) == (event.type, event.start, event.end)
-        return asked.content == event.content
-    type, args = read_atom(wanted, prefixes)
-    same = Event(type, args, event.start, event.end)
-    return type == event.type and ("(" not in wanted or same.content == event.content)
+@click.command("why-not")
+@given_options
+@until_option
+@as_of_option
+@event_option
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
+def why_not(given: Given, until: str | None, as_of: str | None, wanted: str, format_: Literal["text", "json"]) -> None:
+    """Show why an event was not detected: for each rule the nearest partial match, and what failed."""
+    job, model = evaluated(given, until, as_of)
+    if not isinstance(model, Answer):
+        raise RunError("queries over graph streams have no why-not yet", "it explains rules")
+    asked = read_asked(wanted, job.clock, job.plan.prefixes)
+    detected = [show_event(event, job.clock) for event in model.all_events if asked.is_met(event)]
+    if detected:
+        raise RunError(f"{wanted} was detected: {_few(detected)}", "`augury why` shows how")
+    click.echo(model.session.why_not(wanted, format_))
+    job.report(model)
 
 
-def _not_detected(wanted: str, model: Model, job: Job) -> RunError:
-    type = read_atom(wanted.partition("@")[0].strip(), job.plan.prefixes)[0]
+def evaluated(given: Given, until: str | None, as_of: str | None) -> tuple[Job, Model]:
+    """The answer of a program with all that it derives: one may ask for any derived event."""
+    plan = given.compiled.plan
+    derived = [query.predicate[0] for query in plan.graph_queries] + [rule.type for rule in plan.rules]
+    everything = replace(plan, outputs=tuple(dict.fromkeys(derived)))
+    job = Job(replace(given.task(), program=replace(given.compiled, plan=everything)))
+    return job, job.evaluate(until, as_of, engine="reference" if plan.graph_queries else "embedded")
+
+
+def _not_detected(wanted: str, type: str, model: Model, job: Job) -> RunError:
     others = [show_event(e, job.clock) for e in model.all_events if e.type == type]
     if not any(name == type for name, _ in job.plan.derived):
         known = ", ".join(sorted({name for name, _ in job.plan.derived}))
         return RunError(f"no rule derives `{type}`", f"the program derives {known}")
     if not others:
         return RunError(f"no `{type}` was detected")
-    return RunError(
-        f"{wanted} was not detected", f"these were: {'; '.join(others[:5])}{' …' if len(others) > 5 else ''}"
-    )
+    return RunError(f"{wanted} was not detected", f"these were: {_few(others)}")
+
+
+def _few(events: list[str]) -> str:
+    return "; ".join(events[:5]) + (" …" if len(events) > 5 else "")

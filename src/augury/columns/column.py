@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from augury.columns.unique import unique_inverse
 from augury.model import MAX_INT, MIN_INT, Value
 
 Array: TypeAlias = Any  # a NumPy array
@@ -73,7 +74,7 @@ class Coded:
 def distinct(rows: Array, n: int) -> tuple[Array, Array]:
     """The different numbers among some below `n`, in ascending order, and the place of each one among them."""
     if n > 16 * len(rows) + 64:
-        return np.unique(rows, return_inverse=True)
+        return unique_inverse(rows)
     place = np.zeros(n, np.int64)
     place[rows] = 1
     found = np.flatnonzero(place)
@@ -118,7 +119,7 @@ def coded(column: Column) -> Coded:
     """A column as its different values and their numbers."""
     if isinstance(column, Coded):
         return column
-    values, index = np.unique(column, return_inverse=True)
+    values, index = unique_inverse(column)
     return Coded(list(values_of(values)), index)
 
 

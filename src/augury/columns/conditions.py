@@ -32,10 +32,12 @@ from augury.algebra.plan import Predicate
 from augury.algebra.relations import RELATIONS, RELATIVE
 from augury.algebra.scalar import COMPARISONS, RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
+from augury.algebra.window_lengths import measure, time_points
 from augury.clock import Duration, Timestamp
 from augury.columns.dictionary import OPEN, Dictionary, exact
 from augury.columns.frame import LONGEST, Frame, joined_frames
 from augury.columns.rows import firsts
+from augury.columns.unique import unique, unique_inverse
 from augury.errors import DataError, RunError
 from augury.jit import Array
 from augury.model import Value, from_json
@@ -132,7 +134,7 @@ class Context:
             return self._solved(condition, frame)
         kinds = sum((frame.vars[v] == OPEN).astype(np.int64) << i for i, v in enumerate(left_open))
         parts: list[Frame] = []
-        for kind in np.unique(kinds).tolist():
+        for kind in unique(kinds).tolist():
             part = frame.take(np.flatnonzero(kinds == kind))
             for i, v in enumerate(left_open):
                 if kind >> i & 1:
@@ -201,21 +203,55 @@ class Context:
         if condition.windows is not None:
             return self._previous(condition, frame)
         start, end = frame.labels[condition.anchor]
-        length = self.scalars.clock.exact_length(condition.length)
-        if length > LONGEST:
-            raise RunError(f"the window `{condition.label}` is too long")
+        if isinstance(condition.length, int):
+            length: Array | int = self.scalars.clock.exact_length(condition.length)
+        else:
+            length, computed = self._window_lengths(condition, condition.length, frame)
+            if not computed.all():
+                return self._relative(condition, frame.where(computed))
         at = {"start": start, "end": end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
         new = (at[first] + back * length, at[second] + forth * length)
+        near = (new[0] > -LONGEST) & (new[1] < LONGEST)
+        for _ in range(int(np.count_nonzero(~near))):
+            self.report(self.scalars.rule, "a time beyond 60 bits", {})
         frame = replace(frame, labels={**frame.labels, condition.label: new})
-        return frame.where(new[0] <= new[1])
+        return frame.where(near & (new[0] <= new[1]))
+
+    def _window_lengths(self, window: Relative, length: Expr, frame: Frame) -> tuple[Array, Array]:
+        """The length of the window of each row, in time points, and for which rows it could be computed."""
+        clock, ends = self.scalars.clock, frame.labels[window.anchor][1]
+        codes, ok = self.values(length, frame, self.scalars.rule)
+        values, which = unique_inverse(codes)
+        measures = [self._measure(window, int(code)) for code in values.tolist()]
+        lengths = np.array([0 if m is None else m for m in measures], np.int64)[which]
+        fits = np.array([m is not None for m in measures], bool)[which]
+        if window.kind == "until":
+            lengths = lengths - ends
+        if window.most is not None:
+            fits &= lengths <= clock.length(window.most)
+        fits &= (lengths >= 0) | (window.kind == "until")
+        for i in np.flatnonzero(ok & ~fits).tolist():
+            try:
+                time_points(window, self.dictionary.decode(int(codes[i])), int(ends[i]), clock)
+            except RowError as error:
+                self.report(self.scalars.rule, str(error), self.binding(frame, i))
+        return np.clip(lengths, 0, 2 * LONGEST), ok & fits
+
+    def _measure(self, window: Relative, code: int) -> int | None:
+        """A length or time in time points; None where it is none, or farther than any window reaches."""
+        try:
+            points = measure(window, self.dictionary.decode(code), self.scalars.clock)
+        except RowError:
+            return None
+        return min(max(points, -2 * LONGEST), 2 * LONGEST)
 
     def _previous(self, condition: Relative, frame: Frame) -> Frame:
         """The window before each window by the clock."""
         assert condition.windows is not None
         line = Line(condition.windows, self.scalars.clock)
         start, _ = frame.labels[condition.anchor]
-        begins, place = np.unique(start, return_inverse=True)
+        begins, place = unique_inverse(start)
         before = [line.last_begun(begin) - 1 for begin in begins.tolist()]
         new = tuple(np.array([at(number) for number in before], np.int64)[place] for at in (line.begin, line.end))
         labels = {**frame.labels, condition.label: (new[0], new[1])}
@@ -325,6 +361,11 @@ class Context:
             self.durations = True
         return self.dictionary.encode(value)
 
+    def encode_times(self, times: Array, unit: str) -> Array:
+        """The codes of points ("t") or lengths ("d") of time in microseconds."""
+        self.durations = self.durations or unit == "d"
+        return self.dictionary.encode_times(times, unit)
+
     def matched(self, args: tuple[Expr, ...], columns: list[Array], frame: Frame) -> Frame:
         """The rows whose arguments match: constants equal, variables that stand twice agree, nested terms open up."""
         dictionary = self.dictionary
@@ -336,7 +377,7 @@ class Context:
                     pass
                 case Const():
                     given = self.encode(expr.value)
-                    wanted = dictionary.canonical(np.array([given]))[0]
+                    wanted = dictionary.canon[given >> 1] if given & 1 else given & -3
                     mask &= (dictionary.canonical(codes) == wanted) & ~dictionary.is_null(codes)
                 case Var() if expr.name in frame.vars:
                     other = frame.vars[expr.name]
@@ -408,15 +449,19 @@ class Context:
     def values(self, expr: Expr, frame: Frame, rule: str) -> tuple[Array, Array]:
         """The codes of an expression, and for which rows it could be computed."""
         ok = np.ones(len(frame), bool)
-        codes = self.codes(expr, frame)
+        by_row = len(frame) <= _FEW and not isinstance(expr, Var | Const)
+        codes = None if by_row else self.codes(expr, frame)
         if codes is not None and not (isinstance(expr, Var) and (codes == OPEN).any()):
             return codes, ok
+        times = self.vector(expr, frame) if self.scalars.clock.kind == "timestamp" and not by_row else None
+        if times is not None and times[0] != "n":
+            return self.encode_times(times[1], times[0]), ok
         self.scalars.rule = rule
         result = np.zeros(len(frame), np.int64)
         for i in range(len(frame)):
-            binding, times = self.binding(frame, i), named(frame, i)
+            binding, moments = self.binding(frame, i), named(frame, i)
             try:
-                value = self._blamed(frame, i, lambda b=binding, n=times: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
+                value = self._blamed(frame, i, lambda b=binding, n=moments: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
                 result[i] = self.encode(value)
             except RowError as error:
                 self.report(rule, str(error), binding)
@@ -431,7 +476,9 @@ class Context:
             case Var():
                 codes = frame.vars.get(expr.name)
                 numbers = None if codes is None else self.dictionary.numeric(codes)
-                return None if numbers is None else ("n", numbers)
+                if numbers is not None:
+                    return "n", numbers
+                return None if codes is None else self.dictionary.times(codes)
             case Const():
                 value = expr.value
                 if type(value) in (int, float) and abs(value) < LONGEST:  # type: ignore[arg-type]
@@ -536,6 +583,7 @@ class Context:
         return "n", result
 
 
+_FEW = 2  # rows for which an expression is computed row by row: that is cheaper than columns
 _ARITHMETIC = ("+", "-", "*", "/")
 COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "<": operator.lt,

@@ -9,14 +9,18 @@ stand for. Null is one of them (`NULL`), and so is what a row leaves open (`OPEN
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from augury.clock import Duration, Timestamp
+from augury.columns.guard import too_many_bytes
 from augury.columns.kernels.floats import intern_floats, refill_floats
 from augury.columns.kernels.hashing import EMPTY, mix
+from augury.columns.unique import unique_inverse
 from augury.jit import Array, Kernel
 from augury.model import (
     FLOAT_SEED,
@@ -25,6 +29,7 @@ from augury.model import (
     MIX_1,
     MIX_2,
     Iri,
+    Term,
     Value,
     content_seed,
     has_null,
@@ -33,9 +38,12 @@ from augury.model import (
     value_hash,
 )
 
+T = TypeVar("T")
 NULL, OPEN = 1, 3
 _WHOLE = 2**61
 _OTHER, _FLOAT = 0, 1
+_UNITS: dict[type, int] = {Timestamp: 1, Duration: 2}
+_VALUE = 170  # bytes of the entries that find a value, and that a value is found by
 
 
 class Dictionary:
@@ -50,54 +58,73 @@ class Dictionary:
         self.values: dict[int, Value] = {}  # the others
         self._texts: dict[str, int] = {}
         self._iris: dict[str, int] = {}
+        self._timestamps: dict[int, int] = {}
+        self._durations: dict[int, int] = {}
         self._ids: dict[Any, int] = {}
         self._equals: dict[Any, int] = {}
         self._floats: dict[float, int] = {}
-        self._buckets: Array | None = None  # floats by their bits, once they come in bulk
+        self._in_bulk = False  # whether floats have come in bulk
+        self._buckets: Array | None = None  # then, floats by their bits
         self._hashes = np.zeros((2, 0), np.uint64)  # hash and spelling of the values, once asked for
         self._hashed = 0
+        self._times = np.zeros(
+            (2, 0), np.int64
+        )  # of which unit the values are, and how many microseconds, once asked for
+        self._timed = 0
+        self.held = 0  # bytes of the values that are not floats, about
+        self.most = sys.maxsize  # of these bytes; a step that would go beyond is refused
         self.terms: Any = None  # the RDF terms among the values, once somebody asks: see `queries/coded_terms.py`
         for value in (None, None):
             self._new(value, (value, self.n))
 
     def _room(self, more: int) -> None:
         if self.n + more > len(self.canon):
-            for name in ("canon", "nullish", "kind", "numbers"):
-                old = getattr(self, name)
-                larger = np.zeros(2 * (self.n + more), old.dtype)
-                larger[: self.n] = old[: self.n]
-                setattr(self, name, larger)
+            size = 2 * (self.n + more)
+            arrays: list[Array] = [self.nullish, self.kind, self.numbers, self.canon]
+            larger: list[Array] = [np.zeros(size, old.dtype) for old in arrays]
+            for old, new in zip(arrays, larger, strict=True):
+                new[: self.n] = old[: self.n]
+            # All of them are there before one is used; the one that says how much room there is comes last.
+            self.nullish, self.kind, self.numbers, self.canon = larger
 
-    def _plain(self, value: Value, places: dict[str, int], text: str) -> int:
-        """A new string or IRI: it equals nothing that is written differently."""
+    def _plain(self, value: Value, places: dict[T, int], key: T) -> int:
+        """A new string, IRI or time: it equals nothing that is written differently."""
         if self.n == len(self.canon):
             self._room(1)
         n = self.n
+        self.held += _VALUE + key.__sizeof__()
+        if self.held > self.most:
+            raise too_many_bytes(self.most)
+        self.values[n], self.canon[n] = value, 2 * n + 1
         self.n += 1
-        places[text], self.values[n], self.canon[n] = n, value, 2 * n + 1
+        places[key] = n  # last: a value that is found has a number of its own
         return n
 
     def _new(self, value: Value, key: Any) -> int:
         self._room(1)
         n = self.n
-        self.n += 1
-        self._ids[key] = n
+        self.held += _VALUE + 2 * size_of(value)  # its key has how it is written
+        if self.held > self.most:
+            raise too_many_bytes(self.most)
         self.values[n] = value
         self.nullish[n] = (value is None and n == 0) or (value is not None and has_null(value))
         code = 2 * n + 1
+        self.n += 1
         self.canon[n] = self._equals.setdefault(order_key(value), code) if n > 1 else code
+        self._ids[key] = n
         return n
 
     def _float(self, value: float) -> int:
         found = self._floats.get(value)
         if found is None:
-            if self._buckets is not None:
+            if self._in_bulk:
                 return int(self._bulk(np.array([value]))[0]) >> 1
             self._room(1)
-            found = self._floats[value] = self.n
-            self._as_float(self.n, self.n + 1)
-            self.numbers[self.n] = value
+            found = self.n
+            self._as_float(found, found + 1)
+            self.numbers[found] = value
             self.n += 1
+            self._floats[value] = found
         return found
 
     def _as_float(self, lo: int, hi: int) -> None:
@@ -122,6 +149,10 @@ class Dictionary:
             text: str = value.text  # type: ignore[union-attr]
             found = self._iris.get(text)
             return 2 * (found if found is not None else self._plain(value, self._iris, text)) + 1
+        elif kind is Timestamp or kind is Duration:
+            places, us = (self._timestamps if kind is Timestamp else self._durations), value.us  # type: ignore[union-attr]
+            found = places.get(us)
+            return 2 * (found if found is not None else self._plain(value, places, us)) + 1
         elif value is None:
             return NULL
         key = (kind, value, repr(value))
@@ -137,6 +168,37 @@ class Dictionary:
     def encode_all(self, values: Iterable[Value]) -> Array:
         encode = self.encode
         return np.array([encode(v) for v in values], np.int64)
+
+    def encode_times(self, times: Array, unit: str) -> Array:
+        """The codes of points ("t") or lengths ("d") of time in microseconds."""
+        make, places = (Timestamp, self._timestamps) if unit == "t" else (Duration, self._durations)
+        different, place = unique_inverse(times)
+        known = map(places.get, different.tolist())
+        numbers = [
+            n if n is not None else self._plain(make(us), places, us)
+            for us, n in zip(different.tolist(), known, strict=True)
+        ]
+        return (2 * np.array(numbers, np.int64) + 1)[place]
+
+    def times(self, codes: Array) -> tuple[str, Array] | None:
+        """Codes as points ("t") or lengths ("d") of time in microseconds, where all are of one kind; else None."""
+        if not len(codes) or not (codes & 1).all() or type(self.values.get(int(codes[0]) >> 1)) not in _UNITS:
+            return None
+        lo, hi = self._timed, self.n
+        if lo < hi:
+            if hi > self._times.shape[1]:
+                larger = np.zeros((2, len(self.canon)), np.int64)
+                larger[:, :lo] = self._times[:, :lo]
+                self._times = larger
+            for n in range(lo, hi):
+                value = self.values.get(n)
+                if isinstance(value, Timestamp | Duration):
+                    self._times[:, n] = _UNITS[type(value)], value.us
+            self._timed = hi
+        units, us = self._times[:, codes >> 1]
+        if not (units == units[0]).all():
+            return None
+        return ("t" if units[0] == _UNITS[Timestamp] else "d"), us
 
     def find_texts(self, values: Sequence[Value]) -> Array | None:
         """The codes of texts, 0 of those that are not there; None where some value is no text."""
@@ -174,15 +236,17 @@ class Dictionary:
         """Many floats at once; from then on floats are found by their bits."""
         self._room(len(column))
         most = self.n + len(column)
-        if self._buckets is None or 3 * most > 2 * len(self._buckets):
-            self._buckets = np.full(1 << (2 * most + 1024).bit_length(), EMPTY, np.int64)
-            known = np.flatnonzero(self.kind[: self.n] == _FLOAT)
-            refill_floats(known, self.numbers[known].view(np.int64), self._buckets)
-            self._floats = {}
         ids = np.empty(len(column), np.int64)
-        before = self.n
-        self.n = intern_floats(column, column.view(np.int64), self.numbers, self.n, self._buckets, ids)
-        self._as_float(before, self.n)
+        buckets, self._buckets = self._buckets, None  # where this is broken off, they are made anew
+        if buckets is None or 3 * most > 2 * len(buckets):
+            buckets = np.full(1 << (2 * most + 1024).bit_length(), EMPTY, np.int64)
+            known = np.flatnonzero(self.kind[: self.n] == _FLOAT)
+            refill_floats(known, self.numbers[known].view(np.int64), buckets)
+            self._in_bulk = True
+            self._floats = {}
+        n = intern_floats(column, column.view(np.int64), self.numbers, self.n, buckets, ids)
+        self._as_float(self.n, n)
+        self.n, self._buckets = n, buckets
         return ids * 2 + 1
 
     def agree(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -272,7 +336,46 @@ class Dictionary:
             self._hashed = hi
         return self._hashes[what, numbers]
 
+    @property
+    def bytes(self) -> int:
+        """What it holds: texts and other values, what finds them, and the floats."""
+        arrays = (self.canon, self.nullish, self.kind, self.numbers, self._hashes)
+        buckets = 0 if self._buckets is None else int(self._buckets.nbytes)
+        return self.held + sum(int(a.nbytes) for a in arrays) + buckets + 100 * len(self._floats)
+
     # State
+
+    def mark(self) -> tuple[int, int]:
+        """How far it has come, for `cut`."""
+        return self.n, self.held
+
+    def cut(self, mark: tuple[int, int]) -> None:
+        """Forgets the values that came after a mark, with a step that failed. It may be broken off and called again."""
+        n, held = mark
+        self.most = sys.maxsize
+        self.terms = None
+        self._hashed = min(self._hashed, n)
+        while (number := next(reversed(self.values))) >= n:
+            value = self.values[number]
+            if type(value) is str:
+                self._remove(self._texts, value, number)
+            elif type(value) is Iri:
+                self._remove(self._iris, value.text, number)
+            else:
+                self._remove(self._ids, (type(value), value, repr(value)), number)
+                self._remove(self._equals, order_key(value), 2 * number + 1)
+            del self.values[number]
+        for decimal in [decimal for decimal, number in self._floats.items() if number >= n]:
+            del self._floats[decimal]
+        self._buckets = None
+        self.kind[n:] = 0
+        self.nullish[n:] = 0
+        self.n, self.held = n, held
+
+    @staticmethod
+    def _remove(numbers: dict[Any, int], key: Any, number: int) -> None:
+        if numbers.get(key) == number:
+            del numbers[key]
 
     def saved(self) -> dict[str, Any]:
         """The state for a snapshot: where floats stand, these, and all other values in the order of their numbers."""
@@ -331,6 +434,18 @@ class Dictionary:
         place = {int(n): k for k, n in enumerate(numbers)}
         values = {place[n]: v for n, v in self.values.items() if n in place}
         return Dictionary.of(self.kind[numbers], self.numbers[numbers], values), moved
+
+
+def size_of(value: Value) -> int:
+    """How many bytes a value takes, about."""
+    match value:
+        case Term():
+            return 64 + sum(map(size_of, value.args))
+        case tuple():
+            return 48 + sum(map(size_of, value))
+        case Iri():
+            return 48 + value.text.__sizeof__()
+    return value.__sizeof__()
 
 
 def exact(values: Array) -> bool:

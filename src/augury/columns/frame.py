@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from augury.clock import FARTHEST
 from augury.columns.dictionary import OPEN
 from augury.columns.table import END, LEFT, RANK, RIGHT, START, Table
 from augury.jit import Array
 
-LONGEST = 2**60  # times are no farther from the origin than this, so that differences stay within 64 bits
+LONGEST = FARTHEST
 
 
 @dataclass(frozen=True)

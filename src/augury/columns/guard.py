@@ -43,30 +43,33 @@ class Guard:
         """So many pairs of rows are looked at."""
         self._pairs += count
         if self._pairs > self._most_pairs and self._watching:
-            raise self._exceeded("pairs", f"looks at more than {self._most_pairs:,} pairs of events in one step")
+            raise _exceeded("pairs", f"looks at more than {self._most_pairs:,} pairs of events in one step")
         self.timely()
 
     def timely(self) -> None:
         if self.limits.time is not None and self._watching and monotonic() > self._until:
-            raise self._exceeded("time", f"takes longer than {self.limits.time / 1e6:g} s for one step")
+            raise _exceeded("time", f"takes longer than {self.limits.time / 1e6:g} s for one step")
 
     def too_many_rows(self) -> Exceeded:
-        return self._exceeded("rows", f"brings the state to more than {self.rows:,} rows")
+        return _exceeded("rows", f"brings the state to more than {self.rows:,} rows")
 
     def held(self, size: int) -> None:
         """The state has so many bytes."""
         if self.bytes is not None and size > self.bytes:
-            raise self._exceeded("bytes", f"brings the state to more than {self.bytes:,} bytes")
+            raise too_many_bytes(self.bytes)
 
     def answered(self, count: int) -> None:
         """The step gives so many answers."""
         if self.limits.answers is not None and count > self.limits.answers:
-            raise self._exceeded("answers", f"brings the answers of one step to more than {self.limits.answers:,}")
+            raise _exceeded("answers", f"brings the answers of one step to more than {self.limits.answers:,}")
 
-    def _exceeded(self, limit: str, what: str) -> Exceeded:
-        return Exceeded(
-            what, f"give it a window or a key, or a higher limit: limits={{'{limit}': …}}, --limit {limit}=…"
-        )
+
+def _exceeded(limit: str, what: str) -> Exceeded:
+    return Exceeded(what, f"give it a window or a key, or a higher limit: limits={{'{limit}': …}}, --limit {limit}=…")
+
+
+def too_many_bytes(limit: int) -> Exceeded:
+    return _exceeded("bytes", f"brings the state to more than {limit:,} bytes")
 
 
 def foresee(size: int, share: float) -> None:

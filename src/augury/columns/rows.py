@@ -13,6 +13,7 @@ from augury.columns.table import NONE, capacity, grown, no_buckets
 from augury.jit import Array
 
 _NO_TIMES = np.empty(0, np.int64)
+_NO_BUCKETS = np.empty(0, np.int32)
 
 
 class Rows:
@@ -58,9 +59,21 @@ class Rows:
     def standing(self) -> Array:
         return np.flatnonzero(self.alive[: self.n])
 
-    def rehash(self, words: Dictionary) -> None:
-        self.words = words
-        self.chains.clear()
+    def cut(self, n: int, dead: int) -> None:
+        """Goes back to its first rows, so many of which were dead. It may be broken off and called again."""
+        self.chains = {}
+        self.alive[n:] = 0
+        self.n, self.dead = n, dead
+
+    @property
+    def bytes(self) -> int:
+        chains = sum(int(one.buckets.nbytes + one.after.nbytes) for one in self.chains.values())
+        return int(self.data.nbytes + self.alive.nbytes) + chains
+
+    def recode(self, words: Dictionary, data: Array) -> None:
+        """Takes over codes of another dictionary."""
+        self.chains = {}
+        self.words, self.data = words, data
 
     def by(self, fields: tuple[int, ...], strict: bool = True) -> Chains:
         """The rows by some of their fields; where `strict`, null is found by nothing."""
@@ -133,13 +146,12 @@ class Chains:
             return
         if len(self.after) < rows.n:
             self.after = grown(self.after, len(rows.alive), self.seen)
-        if rows.n > len(self.buckets):
-            self.buckets, self.seen = no_buckets(rows.n), 0
-        words = rows.words
-        k.enter(
-            rows.data, self.seen, rows.n, self.fields, self.strict, words.canon, words.nullish, self.buckets, self.after
-        )
-        self.seen = rows.n
+        buckets, words = self.buckets, rows.words
+        if rows.n > len(buckets):
+            buckets, self.seen = no_buckets(rows.n), 0
+        self.buckets = _NO_BUCKETS  # where this is broken off, they are made anew
+        k.enter(rows.data, self.seen, rows.n, self.fields, self.strict, words.canon, words.nullish, buckets, self.after)
+        self.seen, self.buckets = rows.n, buckets
 
 
 class Distinct(Rows):
@@ -154,15 +166,24 @@ class Distinct(Rows):
         super().shrink()
         self.after = self.after[: self.n].copy()
 
-    def rehash(self, words: Dictionary) -> None:
-        super().rehash(words)
-        self._fill(self.n)
+    def cut(self, n: int, dead: int) -> None:
+        self.buckets = _NO_BUCKETS  # the next rows make them anew
+        super().cut(n, dead)
+
+    def recode(self, words: Dictionary, data: Array) -> None:
+        self.buckets = _NO_BUCKETS
+        super().recode(words, data)
+
+    @property
+    def bytes(self) -> int:
+        return super().bytes + int(self.buckets.nbytes + self.after.nbytes)
 
     def _fill(self, count: int) -> None:
         """Makes buckets for so many rows."""
-        self.buckets = no_buckets(count)
-        words = self.words
-        k.enter(self.data, 0, self.n, self.fields, False, words.canon, words.nullish, self.buckets, self.after)
+        buckets, words = no_buckets(count), self.words
+        self.buckets = _NO_BUCKETS
+        k.enter(self.data, 0, self.n, self.fields, False, words.canon, words.nullish, buckets, self.after)
+        self.buckets = buckets
 
     def admit(self, columns: Sequence[Array], count: int) -> Array:
         """Adds those rows that are new; where each of them is."""
@@ -181,11 +202,11 @@ class Distinct(Rows):
         given = np.empty((self.width, count), np.int64)
         for i, column in enumerate(columns):
             given[i] = column
-        before = self.n
-        self.n = k.admit(
-            given, count, self.data, before, self.fields, self.words.canon, self.buckets, self.after, places
-        )
-        self.alive[before : self.n] = 1
+        before, buckets = self.n, self.buckets
+        self.buckets = _NO_BUCKETS  # where this is broken off, they are made anew
+        n = k.admit(given, count, self.data, before, self.fields, self.words.canon, buckets, self.after, places)
+        self.alive[before:n] = 1
+        self.n, self.buckets = n, buckets
         return places
 
 

@@ -22,6 +22,7 @@ from augury.optimiser.implied_bounds import FAR
 NONE = np.empty(0, np.int64)
 _MANY = 1 << 21  # rows; of fewer, the room for their like is larger
 _BLOCK = 4096
+_ALL_STOOD = np.empty(0, np.uint8)
 _GROUP = 8  # what an index knows of a group, see `kernels/index.py`: half a line of the cache
 __all__ = [
     "END",
@@ -69,6 +70,7 @@ class Table:
         self.readers: list[tuple[Follower, int]] = []
         self.mark = 0  # how many rows there were when the step began
         self.killed: list[Array] = []  # what the step has killed
+        self.stood = _ALL_STOOD  # which rows stood when the step began; those beyond its end all did
 
     @property
     def dictionary(self) -> Dictionary:
@@ -156,6 +158,10 @@ class Table:
         """The rows that stand."""
         return np.flatnonzero(self.alive[: self.n])
 
+    def earliest(self) -> int:
+        """The least end of the rows that stand, of which there are some."""
+        return int(self.data[END, : self.n][self.stands()].min())
+
     def ending(self, lo: int, hi: int) -> Array:
         """The rows that stand and end from `lo` up to, not including, `hi`. Rows mostly come in order: few blocks do."""
         full = self.n // _BLOCK
@@ -179,18 +185,48 @@ class Table:
 
     # Undoing and compacting
 
+    def prepare(self) -> None:
+        """Allocates what `begin` needs, so that it cannot fail once the step counts."""
+        if self.killed and len(self.stood) < self.n:
+            self.stood = grown(self.stood, len(self.alive), len(self.stood), 1)
+
     def begin(self) -> None:
-        self.mark, self.killed = self.n, []
+        """The step is over, and the next one begins. It may be called again where it was broken off."""
+        self.prepare()
+        for rows in self.killed:
+            self.stood[rows] = 0
+        self.mark = self.n
+        self.killed = []
 
     def undo(self) -> None:
-        """As it was when the step began, but for indexes, which are made anew."""
+        """Restores the rows that stood when the step began, but for indexes, which `rebuild` makes anew.
+
+        It needs nothing but `mark` and `stood`: kernels mark rows as dead before anybody can write down which they were.
+        It allocates no arrays, and may be called again where it was broken off.
+        """
         for rows in self.killed:
-            self.alive[rows] = 1
-        self.alive[self.mark : self.n] = 0
-        self.n = self.mark
-        self.latest = self.latest[: self.n // _BLOCK]
-        self.dead = int(self.n - self.alive[: self.n].sum())
+            if int(rows.max()) < len(self.stood):  # `begin` may have been broken off
+                self.stood[rows] = 1
+        n = self.mark
+        self.data[:, n : self.n] = 0  # room is zero: not all fields of a new row are written
+        self.alive[:n] = 1
+        counted = min(n, len(self.stood))
+        self.alive[:counted] = self.stood[:counted]
+        self.alive[n:] = 0
+        self.n = n
+        self.latest = self.latest[: n // _BLOCK]
+        self.dead = n - int(np.count_nonzero(self.alive[:n]))
         self.killed = []
+
+    def shrink(self) -> None:
+        """Gives back most of the room that a step has taken and does not need any more."""
+        size = capacity(self.n)
+        if len(self.alive) > 4 * size and len(self.alive) > _BLOCK:
+            data = np.zeros((self.width, size), np.int64)
+            data[:, : self.n] = self.data[:, : self.n]
+            alive = np.zeros(size, np.uint8)
+            alive[: self.n] = self.alive[: self.n]
+            self.data, self.alive = data, alive
 
     def keep(self, rows: Array) -> Array:
         """Keeps just these rows, in their order; where each one went, -1 where it was dropped."""
@@ -200,7 +236,9 @@ class Table:
         self.data = np.ascontiguousarray(self.data[:, rows])
         self.alive = self.alive[rows].copy()
         self.n, self.dead = len(rows), int((self.alive == 0).sum())
-        self.room(16)
+        self.stood = self.alive.copy() if self.dead else _ALL_STOOD
+        self.killed = []
+        self._grow(self.n + 16)  # whatever the limit of rows
         self.begin()
         return moved
 
@@ -274,10 +312,16 @@ class Index:
             rehash(self.buckets, self.groups, self.count)
         dictionary = table.dictionary
         self.count = arrange(
-            table.data, self.seen, table.n, self.fields, self.order, table.alive, self.buckets, self.groups, self.count,
+            table.data, self._in_order(), self.fields, self.order, table.alive, self.buckets, self.groups, self.count,
             self.prev, self.after, dictionary.canon, dictionary.nullish,
         )  # fmt: skip
         self.seen = table.n
+
+    def _in_order(self) -> Array:
+        """The rows that it has not taken in, by the field that orders chains: else each would walk back over others."""
+        rows = np.arange(self.seen, self.table.n)
+        times = self.table.data[self.order, self.seen : self.table.n]
+        return rows if bool((times[1:] >= times[:-1]).all()) else rows[np.argsort(times, kind="stable")]
 
 
 class Latest:
@@ -308,6 +352,10 @@ class Links:
     def drop(self) -> None:
         self.heads, self.after, self.seen = NONE, NONE, 0
         self.room = NONE
+
+    @property
+    def bytes(self) -> int:
+        return int(self.heads.nbytes + self.after.nbytes + self.room.nbytes)
 
     def extend(self) -> None:
         parent, child = self.parent, self.child

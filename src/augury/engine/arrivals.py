@@ -11,6 +11,7 @@ import numpy as np
 from augury.algebra.plan import Plan, Predicate
 from augury.columns.frame import LONGEST
 from augury.columns.table import END
+from augury.columns.unique import difference, unique
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.errors import DataError, RunError
@@ -47,6 +48,7 @@ class Arrived:
     arrivals: Arrivals
     count: int = 0
     greatest: int | None = None
+    frontier: int | None = None  # up to when nothing more ends, where that was said
     batches: dict[Predicate, Batch] = field(default_factory=dict)
     killed: list[InputRow] = field(default_factory=list)
     tombstones: list[str] = field(default_factory=list)
@@ -54,6 +56,7 @@ class Arrived:
     late: list[HistoryItem] = field(default_factory=list)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
     new_ids: list[str] = field(default_factory=list)
+    forgotten: list[tuple[str, InputRow, dict[Copy, InputRow] | None]] = field(default_factory=list)
     unnamed: bool = False  # whether there were events without an id before
 
     def apply(self, circuit: Circuit) -> None:
@@ -66,45 +69,60 @@ class Arrived:
             alive = [r for r in dict.fromkeys(rows) if events.out.table.alive[r]]
             events.out.table.kill(np.array(alive, np.int64)) if alive else None
         for name in self.withdrawn:
+            known = self.arrivals.by_id.get(name)
+            if known is not None:
+                self.forgotten.append((name, known, self.arrivals.copies.get(name)))
             self.arrivals.forget(name)
-        for part in self._portions(circuit):
+        others = self.batches
+        if not circuit.in_order.isdisjoint(others):
+            # What a recursion does not rest on comes after it, all at once: it is looked at once, and not at every time.
+            ordered = {type: batch for type, batch in others.items() if type in circuit.in_order}
+            others = {type: batch for type, batch in others.items() if type not in circuit.in_order}
+            for part in self._in_time(ordered, circuit):
+                for type, batch in part.items():
+                    self.arrivals.add(circuit, type, batch, self)
+                circuit.run(circuit.last_in_order)
+        for part in self._portions(others, circuit):
             for type, batch in part.items():
                 self.arrivals.add(circuit, type, batch, self)
             circuit.run()
         circuit.run()
 
-    def _portions(self, circuit: Circuit) -> Iterable[dict[Predicate, Batch]]:
-        """All at once; large steps in portions that fit the caches; time by time where a recursion needs it."""
-        total = sum(len(b.end) for b in self.batches.values())
-        if total == 0 or (total <= 2 * _PORTION and not circuit.in_order):
-            return [self.batches] if total else []
-        for type, batch in self.batches.items():
-            if type in circuit.inputs:
-                circuit.inputs[type].out.table.room(len(batch.end))
-        if circuit.in_order:
-            bounds = np.unique(np.concatenate([b.end for b in self.batches.values()]))
-        else:
-            some = np.sort(np.concatenate([b.end[::_APART] for b in self.batches.values()]))
-            last = max(b.end.max() for b in self.batches.values())
-            bounds = np.unique(np.append(some[_PORTION // _APART :: _PORTION // _APART], last))
-        return self._until(bounds, circuit, total)
+    def _in_time(self, batches: dict[Predicate, Batch], circuit: Circuit) -> Iterable[dict[Predicate, Batch]]:
+        """What ends at each time."""
+        _make_room(batches, circuit)
+        return self._until(unique(np.concatenate([b.end for b in batches.values()])), batches, circuit)
 
-    def _until(self, bounds: Array, circuit: Circuit, total: int) -> Iterable[dict[Predicate, Batch]]:
+    def _portions(self, batches: dict[Predicate, Batch], circuit: Circuit) -> Iterable[dict[Predicate, Batch]]:
+        """All at once; large steps in portions that fit the caches."""
+        total = sum(len(b.end) for b in batches.values())
+        if total <= 2 * _PORTION:
+            return [batches] if total else []
+        _make_room(batches, circuit)
+        some = np.sort(np.concatenate([b.end[::_APART] for b in batches.values()]))
+        last = max(b.end.max() for b in batches.values())
+        bounds = unique(np.append(some[_PORTION // _APART :: _PORTION // _APART], last))
+        return self._until(bounds, batches, circuit)
+
+    def _until(
+        self, bounds: Array, batches: dict[Predicate, Batch], circuit: Circuit
+    ) -> Iterable[dict[Predicate, Batch]]:
         """What ends by each bound, and after the one before it."""
         places: dict[Predicate, tuple[Array | None, Array]] = {}
-        for type, batch in self.batches.items():
+        for type, batch in batches.items():
             ends, order = batch.end, None
             if (ends[1:] < ends[:-1]).any():
                 order = np.argsort(ends, kind="stable")
                 ends = ends[order]
             places[type] = (order, np.searchsorted(ends, bounds, side="right"))
-        done = 0
+        total = sum(len(b.end) for b in self.batches.values())
+        done = 0 if batches is self.batches else total - sum(len(b.end) for b in batches.values())
         for i in range(len(bounds)):
             part = {}
             for type, (order, cuts) in places.items():
                 lo, hi = (int(cuts[i - 1]) if i else 0), int(cuts[i])
                 if hi > lo:
-                    batch = self.batches[type]
+                    batch = batches[type]
                     part[type] = _slice(batch, lo, hi) if order is None else batch.some(order[lo:hi])
                     done += hi - lo
             circuit.tables.share = done / total
@@ -113,6 +131,12 @@ class Arrived:
 
 _PORTION = 1 << 15  # rows that are taken in at a time: few enough to stay in the caches, many enough to be worth a call
 _APART = 64  # of so many rows one is looked at to find where portions end
+
+
+def _make_room(batches: dict[Predicate, Batch], circuit: Circuit) -> None:
+    for type, batch in batches.items():
+        if type in circuit.inputs:
+            circuit.inputs[type].out.table.room(len(batch.end))
 
 
 def _slice(batch: Batch, lo: int, hi: int) -> Batch:
@@ -208,7 +232,7 @@ class Arrivals:
         arrived.tombstones = sorted(tombstones - self.tombstones)
         for type, rows in drop.items():
             batch = arrived.batches[type]
-            arrived.batches[type] = batch.some(np.setdiff1d(np.arange(len(batch)), rows))
+            arrived.batches[type] = batch.some(difference(np.arange(len(batch)), rows))
 
     @staticmethod
     def _check_times(name: str, batch: Batch) -> None:
@@ -457,13 +481,18 @@ class Arrivals:
 
         before = self.by_id
         self._keep(place)
-        self.tombstones -= before.keys() - self.by_id.keys()
+        self.tombstones = self.tombstones - (before.keys() - self.by_id.keys())
         self.looked_up = {id(e): e.out.table.n for e in self.circuit.inputs.values() if id(e) in self.looked_up}
 
     def undo(self, arrived: Arrived) -> None:
+        """Restores which ids are known. It may be broken off and called again."""
         self.unnamed = arrived.unnamed
         for name in arrived.new_ids:
             self.forget(name)
+        for name, known, copies in arrived.forgotten:
+            self.by_id[name] = known
+            if copies is not None:
+                self.copies[name] = copies
         self.tombstones.difference_update(arrived.tombstones)
         self.looked_up.clear()
         rows = {id(e): e.out.table.n for e in self.circuit.inputs.values()}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
 from augury.engine.goals import Goal, goals
-from augury.model import Change
+from augury.errors import CallbackErrors
+from augury.model import Change, HistoryItem
 
 
 class Callbacks:
@@ -21,12 +23,31 @@ class Callbacks:
         """The new partial matches that somebody wants to hear of."""
         return [goal for rule in self.of_goal if rule in circuit.rules for goal in goals(circuit, rule, now, new=True)]
 
-    def call(self, changes: Changes, goals: list[Goal]) -> None:
+    def call(
+        self, changes: Changes, goals: list[Goal], late: Callable[[HistoryItem], None] | None, items: list[HistoryItem]
+    ) -> None:
+        """Calls every function with everything that concerns it; then raises what they raised, as one group.
+
+        Each late item is taken out of `items` before the function is called with it: those that are left where
+        somebody interrupts are not lost.
+        """
+        errors: list[Exception] = []
+
+        def call(function: Callable[[Any], None], argument: Any) -> None:
+            try:
+                function(argument)
+            except Exception as error:
+                errors.append(error)
+
         for goal in goals:
             for threshold, callback in self.of_goal[goal.rule]:
                 if goal.complete >= threshold:
-                    callback(goal)
+                    call(callback, goal)
         if self.of_type and len(changes):
             for change in changes:
-                for heard in self.of_type.get(change.event.type, ()):
-                    heard(change)
+                for callback_of_type in self.of_type.get(change.event.type, ()):
+                    call(callback_of_type, change)
+        while late is not None and items:
+            call(late, items.pop(0))
+        if errors:
+            raise CallbackErrors.of(errors, changes)

@@ -13,6 +13,7 @@ from augury import sinks
 from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.columns.table import END, NONE, START, grown
+from augury.columns.unique import is_in
 from augury.engine.found import Found
 from augury.engine.scenes import scene_of
 from augury.engine.trace import StepCache, Traces
@@ -153,10 +154,14 @@ class Answers:
         self.events = events
         self.shown = np.zeros(16, np.uint8)
         self.waiting: list[tuple[int, int]] = []
+        self._shows = self._hides = NONE  # what the step gives, and what it takes back
         self.rebuild()
 
     def step(self, until: int | None, held: Array | None = None) -> tuple[Array, Array]:
-        """The rows that are taken back, and the rows that are given, with ends up to `until`, but for those held back."""
+        """The rows that are taken back, and the rows that are given, with ends up to `until`, but for those held back.
+
+        They are not yet taken for given: `show` does that, once the step counts.
+        """
         table = self.events.out.table
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
@@ -176,24 +181,23 @@ class Answers:
                 for end, row in zip(ends[~ready].tolist(), new[~ready].tolist(), strict=True):
                     heapq.heappush(self.waiting, (end, row))
                 new = new[ready]
-            self.shown[new] = 1
-        due: list[int] = []
+        due: dict[int, None] = {}  # one may wait twice, where rules were added
         not_yet: list[tuple[int, int]] = []
         while self.waiting and until is not None and self.waiting[0][0] <= until:
             end, row = heapq.heappop(self.waiting)
             if held is not None and held[row]:
                 not_yet.append((end, row))
             elif table.alive[row] and not self.shown[row]:
-                self.shown[row] = 1  # it may wait twice, where rules were added
-                due.append(row)
+                due[row] = None
         for waits in not_yet:
             heapq.heappush(self.waiting, waits)
         if due:
-            new = np.concatenate([new, np.array(due, np.int64)])
+            more = np.fromiter(due, np.int64, len(due))
+            new = np.concatenate([new, more[~is_in(more, new)]]) if len(new) else more
+        self._shows, self._hides = new, NONE
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
-        self.shown[dead] = 0
-        self.shown[new] = 1
+        self._hides = dead
         return dead, new
 
     def _late_step(self, until: int | None, held: Array | None) -> tuple[Array, Array]:
@@ -206,10 +210,16 @@ class Answers:
         shown = self.shown[: table.n].astype(bool)
         dead, new = np.flatnonzero(shown & ~ready), np.flatnonzero(ready & ~shown)
         self._wait(np.flatnonzero(table.stands() & ~ready), due)
+        self._shows, self._hides = new, dead
         if len(dead) and len(new):
             dead, new = self._net(dead, new)
-        self.shown[: table.n] = ready
         return dead, new
+
+    def show(self) -> None:
+        """The step counts: what it gives is given. It may be broken off and called again."""
+        self.shown[self._hides] = 0
+        self.shown[self._shows] = 1
+        self._shows = self._hides = NONE
 
     def _net(self, dead: Array, new: Array) -> tuple[Array, Array]:
         """An answer that was taken back and given again has not changed."""
@@ -235,6 +245,14 @@ class Answers:
         n = min(table.n, len(self.shown))
         return np.flatnonzero(self.shown[:n] & table.alive[:n])
 
+    def unshown(self) -> Array:
+        """The rows that stand and have not been given yet."""
+        table = self.events.out.table
+        stands = table.stands()
+        n = min(table.n, len(self.shown))
+        stands[:n] &= self.shown[:n] == 0
+        return np.flatnonzero(stands)
+
     def moved(self, place: Array) -> None:
         """After a compaction."""
         table = self.events.out.table
@@ -246,13 +264,13 @@ class Answers:
         self.rebuild()
 
     def rebuild(self) -> None:
-        """After an undo or a restore; `shown` is state and has been put right."""
+        """After an undo or a restore; `shown` is state and has been put right. It may be broken off and called again."""
+        self._shows = self._hides = NONE
         table = self.events.out.table
         if len(self.shown) < table.n:
             self.shown = grown(self.shown, 2 * table.n, len(self.shown), 0)
         self.shown[table.n :] = 0
-        rows = np.flatnonzero(table.stands() & (self.shown[: table.n] == 0))
-        self._wait(rows, table.data[END])
+        self._wait(self.unshown(), table.data[END])
 
     def _wait(self, rows: Array, due: Array) -> None:
         """Just these wait, each for its time."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +16,16 @@ from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
     UNRESTRICTED,
     Condition,
+    Every,
     Graph,
+    Holds,
     Join,
     Repeat,
     Rule,
     Scan,
+    Unless,
     walk_all,
+    walk_condition,
 )
 from augury.algebra.place import placed, reading
 from augury.algebra.plan import INPUT, Plan, Predicate
@@ -28,6 +36,7 @@ from augury.clock import Clock, show_duration
 from augury.columns.conditions import Context
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import LONGEST, View
+from augury.columns.guard import Guard
 from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
@@ -39,7 +48,7 @@ from augury.engine.operators.learn import Learn
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.settled import Settled
 from augury.engine.wiring import Wiring, reads_text_alone
-from augury.errors import RunError
+from augury.errors import RunError, cut
 from augury.explain.proofs import Proofs
 from augury.jit import Array
 from augury.knowledge.facts import Facts
@@ -48,6 +57,22 @@ from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
 from augury.model import Event, Fact
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a circuit was when a step began, as far as nothing else says so."""
+
+    now: int | None
+    longest_seen: int
+    begins: int | None
+    durations: bool
+    operators: int
+    inputs: tuple[Predicate, ...]
+    carried: Sequence[tuple[Operator, tuple[Any, ...]]]
+    values: tuple[int, int]
+    words: Dictionary
+    known: tuple[int, int]
 
 
 class Circuit:
@@ -63,12 +88,15 @@ class Circuit:
         changing: Iterable[str] = (),
         knowledge: Knowledge | None = None,
     ) -> None:
-        self.turn = threading.RLock()  # held during a step, and by whoever reads tables meanwhile
+        self.turn: AbstractContextManager[Any] = (
+            threading.RLock()
+        )  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.clocked: list[ClockWindows | Panes | Settled] = []  # those that wait for time to pass
         self.now: int | None = None
         self.looking_back: set[int] = set()  # of these, who asks how facts were one time point before
+        self.just_back: set[int] = set()  # and who asks for nothing else
         self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
         self.longest_seen = 0  # the longest input so far, in time points
         self.learns = True  # whether that stands for all inputs, where nobody said how long they last
@@ -83,6 +111,7 @@ class Circuit:
         self.context = Context(scalars, self.bridge, self.tables.dictionary, self.report)
         self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
+        self.reported: dict[tuple[str, str], int] = {}  # how often those of the step had been reported before it
         self.operators: list[Operator] = []
         self.makers: dict[int, Operator] = {}
         self.sources: dict[int, tuple[View, ...]] = {}  # what the rows of each table are made of
@@ -91,15 +120,17 @@ class Circuit:
         self.heads: dict[str, Derive] = {}
         self.learning: dict[Predicate, Learn] = {}
         self.journal: list[tuple[Table, int, int, int]] = []
-        self.in_order = (
-            False  # whether a recursion looks at what is absent or chosen, so that time must pass step by step
-        )
+        # The types on which a recursion rests that looks at what is absent or chosen, so that these events are taken in time
+        # by time; and the last of its operators, up to which the circuit runs meanwhile.
+        self.in_order: frozenset[Predicate] = frozenset()
+        self.last_in_order = 0
         self._ready: list[tuple[int, int, Operator]] = []
         self.running: Operator | None = None  # the one that takes in changes, or was the last to
         self.graph_texts: dict[int, GraphTexts] = {}
         self.wiring = Wiring(self)
         self._events: dict[tuple[int, int], Event] = {}
         self._orders = 0
+        self._weighed = 0
         self.values_kept = 0  # how many values there were after the last compaction
         self.rules: dict[str, Rule] = {}  # with their conditions placed
         self.given: dict[str, Rule] = {}  # as the plan has them
@@ -123,12 +154,23 @@ class Circuit:
         begins = frontier - self.longest_seen
         self.begins = begins if self.begins is None else max(begins, self.begins)
 
+    def longest_of(self, types: Iterable[Predicate]) -> int | None:
+        """How long events of some types last at most, in time points; None where nothing says so."""
+        lengths = self.lengths
+        if lengths is None and self.learns:
+            lengths = event_lengths(self.plan, self.duration(self.longest_seen))
+        bounds = [None if lengths is None else lengths.get(type) for type in types]
+        return None if None in bounds else max(self.clock.length(bound or 0) for bound in bounds)
+
     def duration(self, length: int) -> int:
         """A length in time points as microseconds."""
         return length * (self.clock.tick if self.clock.kind == "logical" else 1)
 
     def report(self, rule: str, message: str, binding: Mapping[str, object]) -> None:
-        self.errors[rule, message] = self.errors.get((rule, message), 0) + 1
+        key = (rule, cut(message))
+        before = self.errors.get(key, 0)
+        self.reported.setdefault(key, before)
+        self.errors[key] = before + 1
 
     # Running
 
@@ -146,16 +188,24 @@ class Circuit:
         operator.scheduled = True
         heapq.heappush(self._ready, (operator.order, id(operator), operator))
 
-    def run(self) -> None:
-        """Lets every operator take in what has changed, those first whose inputs are complete."""
+    def run(self, last: int | None = None) -> None:
+        """Lets every operator take in what has changed, those first whose inputs are complete; with `last`, up to this one."""
         ready, guard = self._ready, self.tables.guard
-        while ready:
+        while ready and (last is None or ready[0][0] <= last):
             operator = self.running = heapq.heappop(ready)[2]
             operator.scheduled = False
             operator.step()
             guard.timely()
             if guard.bytes is not None:
-                guard.held(sum(o.out.table.bytes for o in self.operators))
+                self._weigh(guard, over=not ready)
+
+    def _weigh(self, guard: Guard, over: bool) -> None:
+        """Compares what is held with the limit, once enough has come to be worth adding it all up."""
+        assert guard.bytes is not None
+        about = 64 * self.tables.rows + self.tables.dictionary.held + self.knowledge.words.held
+        if over or about > self._weighed + guard.bytes // 64:
+            self._weighed = about
+            guard.held(self.bytes)
 
     def tick(self, now: int | None) -> None:
         """Time has come to `now`."""
@@ -169,17 +219,67 @@ class Circuit:
     def rows(self) -> int:
         return sum(operator.out.table.n for operator in self.operators)
 
-    def undo(self) -> None:
-        """All tables as they were when the step began."""
+    @property
+    def bytes(self) -> int:
+        """What the state takes: rows and events, facts, and the values of both."""
+        state = sum(operator.bytes for operator in self.operators)
+        return state + self.tables.dictionary.bytes + self.knowledge.bytes
+
+    @property
+    def weight(self) -> int:
+        """How much is held: rows, facts and values."""
+        facts = sum(one.rows.n for one in self.knowledge.relations.values())
+        return self.tables.rows + self.tables.dictionary.n + self.knowledge.words.n + facts
+
+    def begin(self) -> None:
+        """A step begins: limits count."""
+        guard = self.tables.guard
+        guard.begin()
+        if guard.bytes is not None:
+            self.tables.dictionary.most = self.knowledge.words.most = guard.bytes
+
+    def mark(self) -> Mark:
+        """What `undo` needs beside what tables, facts and reports write down themselves."""
+        carried = [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
+        words, dictionary = self.knowledge.words, self.tables.dictionary
+        return Mark(
+            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), tuple(self.inputs),
+            carried, dictionary.mark(), words, words.mark(),
+        )  # fmt: skip
+
+    def undo(self, mark: Mark, shared: bool) -> None:
+        """Restores everything that the step has changed. It may be broken off and called again.
+
+        Values of knowledge that is `shared` with other sessions stay: they may have been told of them.
+        """
         self._ready.clear()
+        del self.operators[mark.operators :]  # of types that came for the first time
+        self.inputs = {type: self.inputs[type] for type in mark.inputs}
         for operator in self.operators:
             operator.scheduled = False
+        self.now, self.longest_seen, self.begins, self._weighed = mark.now, mark.longest_seen, mark.begins, 0
         for table, field, row, value in reversed(self.journal):
             table.data[field, row] = value
-        for table in self.tables.changed.values():
-            table.undo()
-        self.knowledge.changes.undo()
+        for operator in self.operators:  # a table may have changed before it could say so
+            operator.out.table.undo()
+        self.tables.share = 1.0
+        self.knowledge.undo(mark.words, mark.words.mark() if shared else mark.known)
+        self.tables.dictionary.cut(mark.values)
+        self.bridge.reset()
+        self.context.durations = mark.durations
+        for operator, values in mark.carried:
+            for name, value in zip(operator.carries, values, strict=True):
+                setattr(operator, name, value)
+            self.sources[id(operator.out.table)] = operator.inputs
+        for operator in self.operators:
+            with suppress(MemoryError):  # it takes more room for a moment, and does without
+                operator.out.table.shrink()
         self.rebuild()
+        for key, count in self.reported.items():  # those of a rebuild, too
+            if count:
+                self.errors[key] = count
+            else:
+                self.errors.pop(key, None)
         self.settle()
 
     def rebuild(self) -> None:
@@ -191,14 +291,21 @@ class Circuit:
         for operator in self.operators:
             operator.rebuild()
 
+    def prepare(self) -> None:
+        """Allocates what `settle` needs: from then on the step counts."""
+        for table in self.tables.changed.values():
+            table.prepare()
+
     def settle(self) -> None:
-        """The step is over."""
+        """The step is over. It may be broken off and called again."""
         for table in self.tables.changed.values():
             table.begin()
-        self.tables.changed.clear()
         self.tables.share = 1.0
-        self.journal.clear()
+        self.tables.dictionary.most = self.knowledge.words.most = sys.maxsize
         self.knowledge.changes.settle()
+        self.reported = {}
+        self.journal = []
+        self.tables.changed = {}
 
     # What rows are made of
 
@@ -276,6 +383,7 @@ class Circuit:
         self.operators = [o for o in self.operators if not isinstance(o, Rederive)]
         for layer in layers:
             self._stratum(layer, {rule.label for rule in new})
+        self.in_order = _types_in_order(plan, layers)
         self._number(layers)
         for operator in self.operators:  # a new operator takes in what is there
             operator.wake()
@@ -316,20 +424,26 @@ class Circuit:
         if names:
             self.asking.append((operator, names))
             self.looking_back |= {id(operator)} if any(map(asks_before, where)) else set()
+            parts = [part for c in where for part in walk_condition(c) if isinstance(part, Holds | Unless)]
+            self.just_back |= {id(operator)} if all(part.was for part in parts if part.name in names) else set()
 
     def learned(self, spans: Spans) -> None:
         """Facts have changed: those who asked for them, at the times over which they did, ask again."""
+        if self.tables.rows + self.knowledge.learned > self.tables.guard.rows:
+            raise self.tables.guard.too_many_rows()
         for (name, _), (lo, hi) in spans.items():
             touched = reading(self.plan, {name})
             for operator, names in self.asking:
                 if names & touched:  # who asks for the time point before is concerned by one more
-                    operator.revise(lo, np.minimum(hi, LONGEST) + 1 if id(operator) in self.looking_back else hi)
+                    until = np.minimum(hi, LONGEST) + 1 if id(operator) in self.looking_back else hi
+                    operator.revise(lo + 1 if id(operator) in self.just_back else lo, until)
 
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
         """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
         found: dict[str, int] = {}
         for operator, names in self.asking:
             floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
+            floor = min([floor, *(view.table.earliest() - 1 for view in operator.asks_again() if view.table.live)])
             floor -= id(operator) in self.looking_back
             if floor < settled:
                 for name in self._below(names):
@@ -351,9 +465,6 @@ class Circuit:
             given, names = self.inputs[type], [f"#{i}" for i in range(type[1])]
             view = View(given.out.table, {name: given.field(i) for i, name in enumerate(names)})
             Derive(self, view, self.derived[type], "", tuple(Var(name) for name in names), ())
-        looks_back = any(e.head in stratum.types and e.reads in stratum.types for e in fact_edges(self.plan))
-        if stratum.recursive and (looks_back or not _monotone(stratum)):
-            self.in_order = True
         for rule in stratum.rules:
             if rule.label in new:
                 self.wiring.rule(self.rules[rule.label])
@@ -405,6 +516,8 @@ class Circuit:
                 makers = [self.maker(view.table) for view in learn.inputs]
                 if any(maker in sets for maker in makers) and all(id(maker) in done for maker in makers):
                     number(learn)
+            if self.in_order.intersection(layer.types):
+                self.last_in_order = self._orders
         for operator in self.operators:
             number(operator)
         for events in self.derived.values():
@@ -448,6 +561,25 @@ class Circuit:
             below = self.maker(view.table)
             if not view.table.readers and not isinstance(below, Events | Derived) and below in self.operators:
                 self._drop(below)
+
+
+def _types_in_order(plan: Plan, layers: Iterable[Stratum]) -> frozenset[Predicate]:
+    """The types below recursions that look at what is absent or chosen, or at facts that they make, and those types in them."""
+    facts = fact_edges(plan)
+    reads: dict[Predicate, set[Predicate]] = {}
+    for rule in plan.rules:
+        reads.setdefault(rule.predicate, set()).update(n.predicate for n in rule.nodes if isinstance(n, Scan))
+    for edge in facts:
+        reads.setdefault(edge.head, set()).add(edge.reads)
+    found: set[Predicate] = set()
+    for layer in layers:
+        looks_back = any(e.head in layer.types and e.reads in layer.types for e in facts)
+        if layer.recursive and (looks_back or not _monotone(layer)):
+            found |= set(layer.types)
+    while more := {type for head in found for type in reads.get(head, ())} - found:
+        found |= more
+    clocked = any(isinstance(node, Every) for rule in plan.rules if rule.predicate in found for node in rule.nodes)
+    return frozenset(plan.event_types if clocked and found else found)  # windows by the clock rest on all that comes
 
 
 def _monotone(stratum: Stratum) -> bool:

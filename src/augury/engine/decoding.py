@@ -16,6 +16,7 @@ import numpy as np
 from augury.clock import Duration, Timestamp
 from augury.columns.column import distinct
 from augury.columns.dictionary import NULL, Dictionary
+from augury.columns.unique import unique_inverse
 from augury.engine.trace import StepCache, Traces
 from augury.errors import RunError
 from augury.jit import Array
@@ -110,7 +111,7 @@ def values_of(dictionary: Dictionary, codes: Array, numbers: bool = True) -> Col
         few, place = distinct(codes >> 1, dictionary.n)
         few = few * 2 + 1
     else:
-        few, place = np.unique(codes, return_inverse=True)
+        few, place = unique_inverse(codes)
     return Column([dictionary.decode(code) for code in few.tolist()], place)
 
 

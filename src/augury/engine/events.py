@@ -11,8 +11,9 @@ import numpy as np
 from augury.columns.column import Coded, some
 from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
 from augury.columns.frame import View
-from augury.columns.kernels.sets import first_equals
+from augury.columns.kernels.sets import first_equals, number_equals
 from augury.columns.table import END, NONE, START, Table, grown, no_buckets
+from augury.columns.unique import unique
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
@@ -30,10 +31,23 @@ _UNUSED = np.empty(0, np.int32)
 class Chunk:
     """Arguments as they came: column by column. Events that another stage derived come with their traces."""
 
-    __slots__ = ("columns", "count", "first", "ids", "traces")
+    __slots__ = ("_weighed", "columns", "count", "first", "ids", "traces")
 
     def __init__(self, first: int, count: int, columns: Columns, ids: Any = None, traces: Any = None) -> None:
         self.first, self.count, self.columns, self.ids, self.traces = first, count, columns, ids, traces
+        self._weighed = (0, 0)
+
+    @property
+    def bytes(self) -> int:
+        """What its columns take, about. Some of its texts are those of the dictionary, and are counted there, too."""
+        events, size = self._weighed
+        if events != self.count:
+            columns = (*self.columns, *((self.ids,) if self.ids is not None else ()))
+            if events > self.count:
+                events = size = 0
+            size += sum(column_bytes(column, events, self.count) for column in columns)
+            self._weighed = (self.count, size)
+        return size
 
     def extend(self, count: int, columns: Columns, ids: Any) -> bool:
         """Takes in more events, where they are few and given as lists."""
@@ -41,10 +55,11 @@ class Chunk:
             return False
         if not all(isinstance(column, list) for column in (*self.columns, *columns)):
             return False
+        # What stands beyond `count` is not there: where some columns are longer than others, they are cut when they grow.
         for mine, more in zip(self.columns, columns, strict=True):
-            mine += more
+            mine[self.count :] = more
         if ids is not None:
-            self.ids += ids
+            self.ids[self.count :] = ids
         self.count += count
         return True
 
@@ -55,6 +70,9 @@ class Chunk:
             self.columns = [column[: self.count] for column in self.columns]
             self.ids = None if self.ids is None else self.ids[: self.count]
             self.traces = None if self.traces is None else self.traces[: self.count]
+        for column in (*self.columns, self.ids):
+            if isinstance(column, list):
+                del column[self.count :]
 
     def some(self, first: int, at: Array) -> Chunk:
         """The rows at some places, as a chunk that begins elsewhere."""
@@ -97,7 +115,7 @@ class Events(Operator):
         self.fixed = NONE  # the numbers among equals of the first rows, fixed before some of their equals went
         self._last = (NONE, NONE)  # the rows whose ids were made last, and these
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
-        self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
+        self._forget_equals()
         super().__init__(circuit, (), View(table), "")
 
     def field(self, position: int) -> int:
@@ -233,47 +251,63 @@ class Events(Operator):
         if position in self.used:
             codes, dictionary = self.out.table.data[self.field(position), rows], self.out.table.dictionary
             return dictionary.hashes(codes), dictionary.spellings(codes)
-        parts = [_hashed(some(chunk.columns[position], at)) for chunk, at in self.pieces(rows)]
+        parts = [_hashed(column) for column in self.columns_at(position, rows)]
         return np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])
+
+    def columns_at(self, position: int, rows: Array) -> list[Any]:
+        """One argument of rows as it came, chunk by chunk."""
+        return [some(chunk.columns[position], at) for chunk, at in self.pieces(rows)]
 
     def numbers(self, rows: Array) -> Array:
         """How many equal events without an id, written alike, came before each row."""
         self._compare()
-        numbers = np.zeros(len(rows), np.int64)
-        firsts = self._firsts[rows]
-        doubtful = firsts != rows
-        if len(self.fixed):
-            doubtful |= self._fixed(rows) > 0
-        if doubtful.any():
-            numbers[doubtful] = self._counted(rows[doubtful], np.unique(firsts[doubtful]))
-        return numbers
+        self._count()
+        return self._numbers[rows]
 
-    def _counted(self, rows: Array, groups: Array) -> Array:
-        """The numbers of rows among the rows that are alike in time and in what conditions see of them."""
-        firsts = self._firsts[: self.out.table.n]
-        if len(groups) == 1:
-            alike = np.flatnonzero(firsts == groups[0])
-        else:
-            wanted = np.zeros(len(firsts), bool)
-            wanted[groups] = True
-            alike = np.flatnonzero(wanted[firsts])
-        unnamed = np.concatenate([chunk.unnamed(at) for chunk, at in self.pieces(alike)])
-        result = np.zeros(len(firsts), np.int64)
-        alike = alike[unnamed]
-        if not len(alike):
-            return result[rows]
-        keys = mixed(*self._hashes(alike))
+    def _count(self) -> None:
+        """Numbers the rows that have come since: each costs the same, however many equals it has.
+
+        Rows that equal no other in time and in what conditions see have the number 0. Only of the others the whole
+        content is hashed; `_counts` holds for the first row of each content the number that the next equal row gets.
+        """
+        table, lo = self.out.table, self._numbered
+        if lo == table.n:
+            return
+        if len(self._numbers) < table.n:
+            self._numbers = grown(self._numbers, len(table.alive), lo)
+        if len(self._contents) and 2 * table.n > len(self._content_buckets):
+            self._contents, lo = NONE, 0
+        rows = np.arange(lo, table.n)
+        self._numbers[rows] = np.maximum(self._fixed(rows), 0)
+        self._numbered = table.n
+        repeated = rows[(self._firsts[rows] != rows) | (self._numbers[rows] > 0)]
+        if not len(repeated):
+            return
+        if not len(self._contents):
+            self._content_buckets = no_buckets(2 * table.n)
+            self._contents, self._counts = (np.zeros(len(table.alive), np.int64) for _ in range(2))
+            self._hashed = np.zeros(len(table.alive), bool)
+        elif len(self._contents) < table.n:
+            self._contents, self._counts, self._hashed = (
+                grown(array, len(table.alive), lo, 0) for array in (self._contents, self._counts, self._hashed)
+            )
+        # The first row of a group has not been hashed while it was the only one.
+        firsts = unique(self._firsts[repeated])
+        rows = unique(np.concatenate([repeated, firsts[~self._hashed[firsts]]]))
+        self._hashed[rows] = True
+        rows = rows[np.concatenate([chunk.unnamed(at) for chunk, at in self.pieces(rows)])]
+        if len(rows):
+            keys = self._content_keys(rows).view(np.int64)
+            number_equals(
+                rows, keys, self._fixed(rows), self._contents, self._counts, self._content_buckets, self._numbers
+            )
+
+    def _content_keys(self, rows: Array) -> Array:
+        """Hashes of all that makes events equal and written alike."""
+        keys = mixed(*self._hashes(rows))
         for position in range(self.id_arity, self.arity):  # the rows of one event are not among its equals
-            keys = mixed(keys, self._column_hashes(position, alike)[0])
-        order = np.argsort(keys, kind="stable")
-        new = np.r_[True, np.diff(keys[order]) != 0]
-        first, run = np.flatnonzero(new), np.cumsum(new) - 1
-        fixed = self._fixed(alike[order])
-        free = fixed < 0
-        count = np.cumsum(free)
-        before = np.maximum.reduceat(fixed + 1, first) - (count - free)[first]
-        result[alike[order]] = np.where(free, before[run] + count - 1, fixed)
-        return result[rows]
+            keys = mixed(keys, self._column_hashes(position, rows)[0])
+        return keys
 
     def _fixed(self, rows: Array) -> Array:
         """The numbers that are fixed already; else -1."""
@@ -308,6 +342,13 @@ class Events(Operator):
         )
         self._compared = table.n
 
+    def _forget_equals(self) -> None:
+        self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
+        # Numbers among equals of the first `_numbered` rows; hashes of contents, see `_count`.
+        self._numbers, self._numbered = NONE, 0
+        self._contents, self._counts, self._content_buckets = NONE, NONE, _UNUSED
+        self._hashed = np.zeros(0, bool)
+
     def step(self) -> None:
         pass
 
@@ -319,7 +360,7 @@ class Events(Operator):
             self.chunks[-1].cut(table.n)
         self.made_ids.clear()
         self._last = (NONE, NONE)
-        self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
+        self._forget_equals()
 
     def keeping(self, rows: Array) -> None:
         numbers = self.numbers(rows)
@@ -357,6 +398,10 @@ class Events(Operator):
         check_numbers(fixed, 0, n + 1 if n > 1 << 32 else 1 << 32, "an impossible number")
         self.fixed = fixed
 
+    @property
+    def bytes(self) -> int:
+        return super().bytes + sum(chunk.bytes for chunk in self.chunks)
+
     def about(self) -> dict[str, Any]:
         return {"type": self.type}
 
@@ -369,6 +414,18 @@ class Events(Operator):
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return ((self.out.table, row),)
+
+
+def column_bytes(column: Any, lo: int, hi: int) -> int:
+    """What the values of a column from one up to another take."""
+    if isinstance(column, np.ndarray):
+        return int(column.itemsize) * (hi - lo)
+    if isinstance(column, Coded):
+        texts = column_bytes(column.values, 0, len(column.values)) if lo == 0 else 0
+        return int(column.index.itemsize) * (hi - lo) + texts
+    if isinstance(column, list | tuple):
+        return sum(8 + (0 if one is None else one.__sizeof__()) for one in column[lo:hi])
+    return int(getattr(column, "nbytes", 16 * (hi - lo)))
 
 
 def _hashed(column: Any) -> tuple[Array, Array]:

@@ -77,6 +77,11 @@ class Rows:
     def type(self) -> str:
         return self.derived.type
 
+    @property
+    def calendar(self) -> bool:
+        """Whether times are those of the calendar."""
+        return self.derived.circuit.clock.kind == "timestamp"
+
     # Columns
 
     @_in_turn

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from augury.algebra.plan import rule_reads
 from augury.compiled import Compiled, check_clock, read_text
+from augury.engine.atomic import Step
 from augury.engine.changes import Answers, Changes
 from augury.engine.found import Found, Rows
+from augury.engine.goals import Goal
 from augury.engine.learning import check_new_makers
 from augury.errors import RunError
 
@@ -43,22 +45,26 @@ def add(session: Session, program: Compiled, rules: str | Path, after: int | Non
         if name in program.plan.outputs and id(events) not in known:
             session.answers.append(Answers(events))
     session._index_answers()
-    session.grown.append(("add", text, after))
+    session.grown = [*session.grown, ("add", text, after)]
 
 
-def remove(session: Session, label: str) -> Changes:
+def remove(session: Session, step: Step, program: Compiled, label: str) -> tuple[Changes, list[Goal]]:
     """Takes a rule out; what only it derived is retracted."""
-    circuit, running, program = session.circuit, session.program, session.program.without_rule(label)
+    circuit, running = session.circuit, session.program
     circuit.silence(label)
-    changes = session._finish()
+    changes, goals = session._told(step)
+    for one in session.answers:
+        one.show()
+    circuit.settle()
     # What was given of a type that is no longer derived is no longer an answer.
     leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
     given = [Rows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
-    session._unseen.update(given)
-    session._keep_unseen()
+    for rows in (*changes.gone.parts, *changes.given.parts, *given):
+        rows.keep()
     circuit.remove(label)
     session.program, session.arrivals.plan = program, program.plan
     session.answers = [one for one in session.answers if one not in leaving]
     session._index_answers()
-    session.grown.append(("remove", label, None))
-    return Changes(Found([*changes.gone.parts, *given]), changes.given, running.plan, session.clock)
+    session.grown = [*session.grown, ("remove", label, None)]
+    step.given = []
+    return Changes(Found([*changes.gone.parts, *given]), changes.given, running.plan, session.clock), goals

@@ -8,8 +8,9 @@ keeps its input events instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,12 +68,9 @@ class Horizon:
 
     def longest_of(self, types: Iterable[Predicate]) -> int | None:
         """How long events of some types last at most, in time points; None where nothing says so."""
-        circuit, known = self.circuit, list(types)
-        lengths = circuit.lengths if circuit.lengths is not None else self.lengths
-        if lengths is None or any(lengths.get(type) is None for type in known):
-            return None
-        self.relied = self.relied or circuit.lengths is None
-        return max(circuit.clock.length(lengths[type] or 0) for type in known)
+        longest = self.circuit.longest_of(types)
+        self.relied = self.relied or (longest is not None and self.circuit.lengths is None)
+        return longest
 
     def wanted(self, table: Table) -> Array:
         """The rows that may still vanish, or that an operator may still need."""
@@ -84,13 +82,20 @@ class Horizon:
         return mask
 
 
-def needed(circuit: Circuit, frontier: int | None, horizon: Horizon) -> dict[int, Array]:
-    """For each table a mask of the rows to keep. Without a frontier only the dead are forgotten."""
+def needed(
+    circuit: Circuit, frontier: int | None, horizon: Horizon, waiting: Mapping[int, Array] = MappingProxyType({})
+) -> dict[int, Array]:
+    """For each table a mask of the rows to keep. Without a frontier only the dead are forgotten.
+
+    `waiting` has rows of tables that stay whatever the operators say: answers that have not been emitted yet.
+    """
     tables = {id(o.out.table): o.out.table for o in circuit.operators}
     keep = {key: table.stands() for key, table in tables.items()}
     if frontier is not None:
         for key, table in tables.items():
             keep[key] &= horizon.wanted(table)
+    for key, rows in waiting.items():
+        keep[key][rows] = True
     for operator in circuit.operators:
         operator.retain(keep, frontier, horizon.since)
     for operator in sorted(circuit.operators, key=lambda o: -o.order):
@@ -104,10 +109,12 @@ def remembers(circuit: Circuit) -> list[str]:
     return list(dict.fromkeys(operator.rule for operator in circuit.operators if operator.remembers(horizon)))
 
 
-def compact(circuit: Circuit, frontier: int | None) -> dict[int, Array]:
-    """Forgets what may be forgotten; for each table where its rows went."""
+def compact(
+    circuit: Circuit, frontier: int | None, waiting: Mapping[int, Array] = MappingProxyType({})
+) -> dict[int, Array]:
+    """Forgets what may be forgotten, but for rows that wait to be emitted; for each table where its rows went."""
     horizon = Horizon(circuit, frontier)
-    keep = needed(circuit, frontier, horizon)
+    keep = needed(circuit, frontier, horizon, waiting)
     if horizon.relied and frontier is not None:
         circuit.relied_on_lengths(frontier)
     _keep_inputs(circuit, keep)

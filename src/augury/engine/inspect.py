@@ -68,7 +68,7 @@ def stats(session: Session) -> dict[str, Any]:
             "operator": o.kind,
             "rule": o.rule,
             "rows": o.out.table.live,
-            "bytes": o.out.table.bytes,
+            "bytes": o.bytes,
             "touched": o.touched,
             **o.about(),
         }
@@ -91,8 +91,8 @@ def stats(session: Session) -> dict[str, Any]:
         "clock": None if session.now is None else session.clock.show(session.now),
         "forgets": session.settled is not None and not remembering,
         "remembers": remembering,  # rules that nothing bounds, however old what they hold is
-        "rows": sum(o.out.table.live for o in circuit.operators),
-        "bytes": sum(o.out.table.bytes for o in circuit.operators),
+        "rows": sum(o.out.table.live for o in circuit.operators) + circuit.knowledge.learned,
+        "bytes": circuit.bytes,
         "values": circuit.tables.dictionary.n,
         "tombstones": len(session.arrivals.tombstones),
         "knowledge": {
@@ -100,6 +100,7 @@ def stats(session: Session) -> dict[str, Any]:
             "entries": sum(len(r.timelines) for r in circuit.knowledge.relations.values()),
             "tabled": circuit.knowledge.solver.size,
             "values": circuit.knowledge.words.n,
+            "bytes": circuit.knowledge.bytes,
             "changes": circuit.knowledge.version,
         },
         "rules": rules,

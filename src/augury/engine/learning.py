@@ -72,19 +72,17 @@ def in_time(session: Session, statements: Iterable[Statement]) -> Learnt:
     return arrived
 
 
-def allow(session: Session, names: set[str]) -> None:
-    """Lets facts change that the circuit was not wired for: conditions on them are placed as they are written."""
+def unforeseen(session: Session, names: set[str]) -> set[str]:
+    """The facts that the circuit was not wired for to change; raises where it cannot be wired anew."""
     circuit = session.circuit
     new = names - circuit.may_change - {name for name, _ in circuit.plan.made}
-    if not new:
-        return
-    if session.grown or session.pruned:
+    if new and (session.grown or session.pruned):
         listed = ", ".join(repr(name) for name in sorted(names | circuit.may_change))
         raise RunError(
             f"the facts of `{min(new)}` change for the first time, and some of the past is forgotten or was told to other rules",
             hint=f"say which facts may change when the session opens: changing=[{listed}]",
         )
-    _rewire(session, circuit, circuit.may_change | names)
+    return new
 
 
 def check_new_makers(session: Session, program: Compiled) -> None:
@@ -99,8 +97,13 @@ def check_new_makers(session: Session, program: Compiled) -> None:
             )
 
 
-def _rewire(session: Session, old: Circuit, changing: set[str]) -> None:
-    """The same session on a circuit that is wired anew, with all its events."""
+def rewire(session: Session, names: set[str]) -> None:
+    """Lets more facts change: the same session on a circuit that is wired anew, with all its events.
+
+    Conditions on them are placed as they are written.
+    """
+    old = session.circuit
+    changing = old.may_change | names
     old.knowledge.changes.unmake()
     new = Circuit(session.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
     new.errors = old.errors

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -16,7 +16,8 @@ from augury.columns.frame import LONGEST
 from augury.columns.guard import Exceeded, Guard
 from augury.compiled import Compiled, check_clock
 from augury.engine import growing, inspect, snapshot
-from augury.engine.arrivals import Arrivals, Bounds
+from augury.engine.arrivals import Arrivals, Arrived, Bounds
+from augury.engine.atomic import Compaction, Step, Turn, release
 from augury.engine.callbacks import Callbacks
 from augury.engine.changes import Answers, Changes, Detected
 from augury.engine.circuit import Circuit
@@ -24,9 +25,9 @@ from augury.engine.found import Found, Rows
 from augury.engine.goals import Goal, Goals, goals, states
 from augury.engine.horizon import Horizon, compact, unsettled
 from augury.engine.intake import Intake
-from augury.engine.learning import allow, in_time, known_name, statements_from
+from augury.engine.learning import in_time, known_name, rewire, statements_from, unforeseen
 from augury.engine.scenes import scene_of
-from augury.errors import DataError, RunError, nearest, too_deep
+from augury.errors import DataError, RunError, UnusableError, nearest, too_deep
 from augury.jit import Array, count_work
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
@@ -36,7 +37,8 @@ from augury.pictures import Picture, Scene, TimelineOptions, timeline
 from augury.settings import Settings, choose_clock
 from augury.sources import Batch
 
-_MANY = 100_000  # rows of state that are worth a look at what may be forgotten
+_MANY = 100_000  # rows, facts and values that are worth a look at what may be forgotten
+_FEW_VALUES = 4096  # of facts that are gone, that are not worth forgetting
 
 
 class Session:
@@ -68,15 +70,14 @@ class Session:
         self.rejected: list[tuple[Event, str]] = []
         self._callbacks = Callbacks()
         self.grown: list[tuple[str, str, int | None]] = []  # rules added and removed since it was opened
-        self._entered = threading.Lock()
-        self._turn = threading.RLock()  # whoever looks waits for the end of a step
+        self._turn = Turn()  # whoever looks waits for the end of a step
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
         self.steps = self.counted = self.matched = 0
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
-        self._kept = 0
+        self._kept = self._weighed = 0  # how many rows there were, and how much in all, when it was last pruned
         self._circuit: Circuit | None = None
-        self._intake = Intake(lambda first: self._open(first).clock, self.settings.strict)
+        self._intake = Intake(self._reading, self.settings.strict, self.settings.limits)
         if clock is not None:
             self._clock = clock
         if clock is not None or self.settings.clock is not None or program.plan.tick is not None:
@@ -89,7 +90,8 @@ class Session:
         if self._circuit is None:
             settings, program = self.settings, self.program
             if not hasattr(self, "_clock"):
-                self._clock = choose_clock(program, settings.clock, first)
+                self._clock = choose_clock(program, settings, first)
+                self._report_guess(self._clock)
             check_clock(program, self.clock.kind)
             facts = facts_from(self._given_facts, program.plan, self.clock)
             check_facts(facts, program.plan)
@@ -114,6 +116,19 @@ class Session:
         assert self._circuit is not None
         return self._circuit
 
+    def _reading(self, first: object) -> Clock:
+        """The clock that reads inputs; a unit of times that was guessed from the first one is reported."""
+        self._open(first)
+        clock = self._clock.reading(first)
+        if clock is not self._clock:
+            self._report_guess(clock)
+        self._clock = clock
+        return clock
+
+    def _report_guess(self, clock: Clock) -> None:
+        if clock.guess:
+            warnings.warn(clock.guess, stacklevel=2)
+
     @property
     def plan(self) -> Plan:
         """What the circuit computes."""
@@ -131,13 +146,22 @@ class Session:
         return self._open(None)
 
     def _wire(self, circuit: Circuit) -> None:
-        self._circuit, circuit.turn = circuit, self._turn
+        circuit.turn = self._turn
         circuit.tables.guard = Guard(self.settings.limits)
         outputs = set(self.program.plan.outputs)
-        self.answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
-        self._index_answers()
+        answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
         longest = self.settings.longest
-        self.arrivals = Arrivals(circuit, self.program.plan, None if longest is None else self.clock.length(longest))
+        arrivals = Arrivals(circuit, self.program.plan, None if longest is None else self.clock.length(longest))
+        self.answers, self.arrivals = answers, arrivals
+        self._index_answers()
+        self._turn.circuit = weakref.ref(circuit)
+        self._weighed = circuit.weight
+        self._circuit = circuit
+
+    def close(self) -> None:
+        """Forgets the circuit and the clock that the first events have opened it with."""
+        self._circuit, self._intake.reader = None, None
+        self._turn.circuit = lambda: None
 
     def _index_answers(self) -> None:
         """Which answers a table concerns, and which wait for time to pass."""
@@ -175,10 +199,13 @@ class Session:
         as a DataFrame of pandas or Polars. A table of several types has a column `type`.
         """
         with self._alone():
-            read = self._intake.read(events, self.program.plan)
-            if not len(read) and self._circuit is None:
-                return Changes()  # nothing yet that tells the clock
-            return self._step(lambda: self.arrivals.pushed(read, self._bounds))
+            return self._step(lambda: self._read(events))
+
+    def _read(self, events: Any) -> Arrived | None:
+        read = self._intake.read(events, self.program.plan)
+        if not len(read) and self._circuit is None:
+            return None  # nothing yet that tells the clock
+        return self.arrivals.pushed(read, self._bounds)
 
     @property
     def unknown(self) -> dict[str, int]:
@@ -227,9 +254,15 @@ class Session:
         said of a time that is settled already comes too late.
         """
         with self._alone():
-            self._open(self.now)
-            statements = statements_from(self, facts)
-            allow(self, {one.fact.name for one in statements})
+            with self._undoing(Step(self).undo):
+                self._open(self.now)
+                statements = statements_from(self, facts)
+                new = unforeseen(self, {one.fact.name for one in statements})
+                self._turn.pending = None
+            if new:
+                with self._restoring():
+                    rewire(self, new)
+                    self._turn.pending = None
             return self._step(lambda: in_time(self, statements))
 
     def take(
@@ -244,32 +277,42 @@ class Session:
 
         What ends at or before `late` is late already. The host reads the changes before its next step, or never.
         """
-        with self._alone():
+
+        def arrive() -> Arrived:
             self._open(None)
             behind = max((t for t in (self.frontier, late) if t is not None), default=None)
-            changes = self._step(lambda: self.arrivals.batches(batches, behind, revoked, withdrawn), frontier)
+            return self.arrivals.batches(batches, behind, revoked, withdrawn)
+
+        with self._alone():
+            changes = self._step(arrive, frontier)
             self._unseen.difference_update((*changes.gone.parts, *changes.given.parts))
             return changes
 
     def advance(self, time: Any) -> Changes:
         """Promises that nothing more ends at or before a time; the changes of the answer."""
         with self._alone():
-            self._open(time)
-            return self._advance(self.clock.read(time))
+
+            def arrive() -> Arrived:
+                self._open(time)
+                return self._until(self.clock.read(time))
+
+            return self._step(arrive)
 
     def _advance(self, time: int, over: bool = False) -> Changes:
+        with self._alone():
+            return self._step(lambda: self._until(time), over=over)
+
+    def _until(self, time: int) -> Arrived:
+        """Nothing arrives, and nothing more ends at or before a time."""
         if abs(time) >= LONGEST:
             raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
-        self.advanced = time if self.advanced is None else max(self.advanced, time)
-        self.circuit.tick(self.now)
-        return self._finish(over)
+        self._open(None)
+        return Arrived(self.arrivals, unnamed=self.arrivals.unnamed, frontier=time)
 
     def finish(self) -> Changes:
         """Says that nothing more comes: what is there is final."""
-        with self._alone():
-            if self.now is None:
-                return Changes()
-            return self._advance(self.now, over=True)
+        now = self.now
+        return Changes() if now is None else self._advance(now, over=True)
 
     def feed(self, events: Iterable[Any]) -> Iterator[Change]:
         """Pushes one event at a time, and yields the changes as they come."""
@@ -281,7 +324,7 @@ class Session:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Nobody else tells the session anything meanwhile, and whoever looks waits."""
-        if not self._entered.acquire(blocking=False):
+        if not self._turn.step():
             raise RunError(
                 "the session is in use", hint="one thread at a time tells a session; a callback must not push"
             )
@@ -291,49 +334,78 @@ class Session:
         except RecursionError:
             raise too_deep() from None
         finally:
-            self._entered.release()
+            self._turn.stepped()
 
-    def _step(self, arrive: Callable[[], Any], frontier: int | None = None) -> Changes:
-        """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier."""
-        circuit = self._circuit
-        assert circuit is not None
-        if circuit.tables.rows > min(2 * self._kept + _MANY, (self._kept + circuit.tables.guard.rows) // 2):
+    def _step(self, arrive: Callable[[], Arrived | None], frontier: int | None = None, over: bool = False) -> Changes:
+        """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier.
+
+        `over` says that nothing more comes at all.
+        """
+        if self._circuit is not None and self._many():
             self._prune_if_worth()
-        arrived = arrive()
-        count_work(arrived.count)
-        circuit.tables.guard.begin()
-        before = circuit.now
+        step = Step(self)
+        late: list[HistoryItem] = []
+        with self._undoing(step.undo):
+            arrived = arrive()
+            if arrived is None:
+                step.undo()
+                return Changes()
+            late += arrived.late
+            changes, goals = self._taken(step, arrived, frontier, over)
+            self._turn.pending = step.complete  # from here on the step counts
+        self._complete(step, changes, goals, late)
+        return changes
+
+    @contextmanager
+    def _undoing(self, undo: Callable[[], None]) -> Iterator[None]:
+        """Undoes what is done inside where it fails."""
+        self._turn.pending = undo
         try:
-            arrived.apply(circuit)
-            circuit.tick(max((t for t in (self.now, arrived.greatest, frontier) if t is not None), default=None))
-            circuit.tables.guard.answered(
-                sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers)
-            )
+            yield
         except BaseException as error:
-            circuit.tables.guard.end()
-            circuit.now = before
-            circuit.undo()
-            self.arrivals.undo(arrived)
-            for one in self.answers:
-                one.rebuild()
-            self._index_answers()
-            if isinstance(error, Exceeded | MemoryError):
-                raise self._too_much(error) from None
-            raise
-        circuit.tables.guard.end()
+            if not isinstance(error, Exceeded | MemoryError):
+                self._turn.settle(error)
+                raise
+            said = self._too_much(error)
+            release(error)
+            self._turn.settle(error)
+            raise said from None
+
+    def _taken(self, step: Step, arrived: Arrived, frontier: int | None, over: bool) -> tuple[Changes, list[Goal]]:
+        """Takes in what has arrived; the changes, and the goals that somebody wants to hear of."""
+        circuit = self.circuit
+        step.opened(arrived)
+        count_work(arrived.count)
+        bounds = [t for t in (frontier, arrived.frontier) if t is not None]
+        circuit.begin()
+        arrived.apply(circuit)
         if arrived.greatest is not None:
             self.greatest = arrived.greatest if self.greatest is None else max(self.greatest, arrived.greatest)
-        if frontier is not None:
-            self.advanced = frontier if self.advanced is None else max(self.advanced, frontier)
+        if bounds:
+            self.advanced = max(bounds if self.advanced is None else (*bounds, self.advanced))
+        circuit.tick(self.now)
+        guard = circuit.tables.guard
+        guard.answered(sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers))
+        guard.end()
         self.counted += arrived.count
         self.rejected += arrived.rejected
         self.late_count += len(arrived.late)
         if self._late is None:
             self.late += arrived.late
-        changes = self._finish()
-        for item in arrived.late if self._late is not None else ():
-            self._late(item)  # type: ignore[misc]
-        return changes
+        return self._told(step, over)
+
+    def _complete(self, step: Step, changes: Changes, goals: list[Goal], late: list[HistoryItem]) -> None:
+        """Completes a step that counts, and calls whoever wants to hear of it."""
+        try:
+            try:
+                step.complete()
+            except Exception:
+                with suppress(UnusableError):  # it is completed when the session is next used
+                    self._turn.settle()
+            self._callbacks.call(changes, goals, self._late, late)
+        finally:
+            if self._late is not None:
+                self.late += late  # what nobody was told of, where somebody interrupts
 
     def _too_much(self, error: Exceeded | MemoryError) -> RunError:
         """What a step would have needed, and for which rule; the session is as it was before."""
@@ -363,9 +435,9 @@ class Session:
             self.circuit.relied_on_lengths(until)
         return min(until, limit), held
 
-    def _finish(self, over: bool = False) -> Changes:
-        circuit = self._circuit
-        assert circuit is not None
+    def _told(self, step: Step, over: bool = False) -> tuple[Changes, list[Goal]]:
+        """What the step has changed. From then on nothing needs memory until it counts."""
+        circuit = self.circuit
         until = self.now if self.settings.emit == "early" else self.settled
         gone, given = list[Rows](), list[Rows]()
         concerned = [self._of_table[key] for key in circuit.tables.changed if key in self._of_table]
@@ -382,12 +454,19 @@ class Session:
             else:
                 self._waiting.pop(one, None)
         goals = self._callbacks.goals(circuit, self.now)
-        circuit.settle()
         self.steps += 1
+        step.given = [*gone, *given]
         changes = Changes(Found(gone), Found(given), self.program.plan, self.clock)
-        self._unseen.update((*gone, *given))
-        self._callbacks.call(changes, goals)  # from here on a callback may fail: the step is over
-        return changes
+        circuit.prepare()
+        return changes, goals
+
+    def _many(self) -> bool:
+        """Whether so much is held that it is worth a look at what may be forgotten."""
+        circuit = self.circuit
+        return (
+            circuit.weight > 2 * self._weighed + _MANY
+            or circuit.tables.rows > (self._kept + circuit.tables.guard.rows) // 2
+        )
 
     def _prune_if_worth(self) -> None:
         """Between steps, once state has doubled: where there is a frontier, or most of it is dead."""
@@ -396,7 +475,7 @@ class Session:
         if self.settled is not None or 2 * dead > circuit.rows:
             self._prune()
         else:
-            self._kept = circuit.rows
+            self._kept, self._weighed = circuit.rows, circuit.weight
 
     def prune(self) -> int:
         """Forgets what can no longer matter; how many rows of state are left. It happens by itself now and then."""
@@ -406,17 +485,23 @@ class Session:
     def _prune(self) -> int:
         circuit = self.circuit
         self._keep_unseen()
-        moved = compact(circuit, self.settled)
-        if self.settled is not None:
-            self.pruned = True
-            circuit.knowledge.changes.prune(
-                circuit.asked_since(self.settled, unsettled(circuit, self.settled)), self.settled
-            )
-        for one in self.answers:
-            one.moved(moved[id(one.events.out.table)])
-        self._index_answers()
-        self.arrivals.moved(moved)
-        self._kept = circuit.rows
+        compaction = Compaction(self)
+        with self._undoing(compaction.undo):
+            waiting = {id(one.events.out.table): one.unshown() for one in self.answers}
+            moved = compact(circuit, self.settled, waiting)
+            for one in self.answers:
+                one.moved(moved[id(one.events.out.table)])
+            self._index_answers()
+            self.arrivals.moved(moved)
+            self.pruned = self.pruned or self.settled is not None
+            self._turn.pending = None
+        if self.settled is not None:  # predicate by predicate: what is left for want of memory goes next time
+            asked = circuit.asked_since(self.settled, unsettled(circuit, self.settled))
+            with suppress(MemoryError):
+                circuit.knowledge.changes.prune(asked, self.settled)
+                if self.shared is None:
+                    circuit.knowledge.tidy(_FEW_VALUES)
+        self._kept, self._weighed = circuit.rows, circuit.weight
         return self._kept
 
     def _keep_unseen(self) -> None:
@@ -459,24 +544,45 @@ class Session:
         if since not in ("past", "now"):
             raise RunError(f"rules start from the past or from now, not from {since!r}")
         with self._alone():
-            program, before = growing.with_rules(self, rules), snapshot.taken(self)
-            try:
+            program = growing.with_rules(self, rules)
+            with self._restoring() as step:
                 growing.add(self, program, rules, self.now if since == "now" else None)
-            except BaseException:
-                shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
-                self._take_over(snapshot.restored(self.opened, before, limits=self.settings.limits, **shared))
-                raise
-            return self._finish()
+                changes, goals = self._told(step)
+                self._turn.pending = step.complete
+            self._complete(step, changes, goals, [])
+            return changes
+
+    @contextmanager
+    def _restoring(self) -> Iterator[Step]:
+        """What changes more than rows: where it fails, the session goes back to a snapshot of before."""
+        self._keep_unseen()
+        step, before = Step(self), snapshot.taken(self)
+
+        def undo() -> None:
+            shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
+            self._take_over(snapshot.restored(self.opened, before, limits=self.settings.limits, **shared))
+            step.undo()
+
+        with self._undoing(undo):
+            yield step
 
     def _take_over(self, other: Session) -> None:
         """Goes on with the state of another session."""
-        for name in ("program", "_circuit", "answers", "_of_table", "_waiting", "arrivals", "grown", "_kept"):
-            setattr(self, name, getattr(other, name))
+        circuit = other.circuit
+        circuit.turn = self._turn
+        names = ("program", "_circuit", "answers", "_of_table", "_waiting", "arrivals", "grown", "_kept", "_weighed")
+        self.__dict__.update({name: other.__dict__[name] for name in names})
+        self._turn.circuit = weakref.ref(circuit)
 
     def remove_rule(self, label: str) -> Changes:
         """Takes a rule out; what only it derived is retracted."""
         with self._alone():
-            return growing.remove(self, label)
+            program = self.program.without_rule(label)
+            with self._restoring() as step:
+                changes, goals = growing.remove(self, step, program, label)
+                self._turn.pending = step.complete
+            self._complete(step, changes, goals, [])
+            return changes
 
     # Looking inside
 

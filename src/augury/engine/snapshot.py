@@ -20,6 +20,7 @@ from augury.clock import Clock
 from augury.columns.dictionary import Dictionary
 from augury.columns.table import grown
 from augury.engine import growing
+from augury.engine.atomic import Step
 from augury.engine.events import Events
 from augury.engine.saved import (
     Head,
@@ -228,7 +229,15 @@ def _settings(state: Any) -> Settings:
     require(isinstance(revisable, bool) or (is_time(revisable) and revisable is not None), "a length that is none")
     changing = state["changing"]
     require(are_texts(changing), "names that are none")
-    return Settings(None, emit, lateness, retention, longest, revisable, frozenset(changing), strict=strict)
+    return Settings(
+        emit=emit,
+        lateness=lateness,
+        retention=retention,
+        longest=longest,
+        revisable=revisable,
+        changing=frozenset(changing),
+        strict=strict,
+    )
 
 
 def _grow(session: Session, steps: Any) -> None:
@@ -238,7 +247,9 @@ def _grow(session: Session, steps: Any) -> None:
         if what == "add":
             growing.add(session, session.program.with_rules(text + "\n"), text + "\n", after)  # text, and never a path
         else:
-            growing.remove(session, text)
+            step = Step(session)
+            growing.remove(session, step, session.program.without_rule(text), text)
+            step.complete()
     session.grown = [(what, text, after) for what, text, after in steps]
 
 
@@ -341,4 +352,5 @@ def _fill_table(table: Table, columns: Any) -> None:
     for at, field in enumerate(fields):
         table.data[at, :n] = field
     table.alive = grown(alive, n + 16, n, 0)
+    table.stood = alive.copy()
     table.begin()

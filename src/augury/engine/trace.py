@@ -86,6 +86,8 @@ class Many:
 
     def _numbers(self) -> list[Array]:
         """The number of each event among those of its row."""
+        if not self.parts:  # groups of nothing, as `collect … or none` makes them
+            return []
         owners = np.concatenate([part[2] for part in self.parts])
         order = np.lexsort((np.concatenate([part[3] for part in self.parts]), owners))
         number = np.empty(len(order), np.int64)

@@ -44,7 +44,7 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.place import not_looked_for
 from augury.algebra.plan import Plan
-from augury.algebra.rule_terms import collected_variables, head_labels, just_windows
+from augury.algebra.rule_terms import collected_variables, head_labels, just_windows, later_variables
 from augury.algebra.run_terms import run_labels, run_variables
 from augury.algebra.sharing import canonical
 from augury.algebra.strata import static_calls_of
@@ -55,7 +55,7 @@ from augury.columns.table import END, FIELDS, Table
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
 from augury.engine.operators.clocked import ClockWindows
-from augury.engine.operators.collect import Collect
+from augury.engine.operators.collect import Collect, RowsOfOne
 from augury.engine.operators.derive import Derive
 from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import GAP
@@ -63,6 +63,7 @@ from augury.engine.operators.join import Join as JoinOperator
 from augury.engine.operators.map import UNTIL, Map, Point, Unfolded, Union, Until
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.policies import POLICIES
+from augury.engine.operators.ranged_collect import RangedCollect
 from augury.engine.operators.ranking import Ranking
 from augury.engine.operators.runs.greedy import Greedy, is_greedy
 from augury.engine.operators.runs.matches import Complete, Longest
@@ -154,8 +155,10 @@ class Wiring:
             sorted(above.vars & (set(rows.vars) | set(collect.by) | names)), sorted(above.labels & set(rows.labels))
         )
         back = None if collect.window is None else partial(implied_back, rule.body, collect.window, self.circuit.clock)
-        several = _several(rule.body) or number > 0, _several(collect.pattern)
-        return Collect(self.circuit, rows, collected, out, rule, number, keys, shared, *several, back).out
+        several, collected_twice = _rows_of_one(rule, number, rows), _several(collect.pattern)
+        simple = keys == shared and several != "groups" and not collected_twice
+        kind = RangedCollect if simple and RangedCollect.suits(self.circuit, collect, rows) else Collect
+        return kind(self.circuit, rows, collected, out, rule, number, keys, shared, several, collected_twice, back).out
 
     # Patterns
 
@@ -514,7 +517,27 @@ def _asking(needs: Needs, where: Iterable[Condition]) -> Needs:
 
 def _several(node: Node) -> bool:
     """Whether several rows may be made of the same events: where facts bind, or branches meet."""
-    return any(isinstance(n, Either) or any(isinstance(c, Holds) for c in conditions(n)) for n in walk(node))
+    return any(isinstance(n, Either) for n in walk(node)) or bool(_bound_by_facts(node))
+
+
+def _bound_by_facts(node: Node) -> set[str]:
+    """The variables that facts bind. A static literal whose variables are all bound holds once, or not at all."""
+    found: set[str] = set()
+    for part in walk(node):
+        asked = {v for c in conditions(part) if isinstance(c, Holds) for v in condition_vars(c)}
+        found |= asked - {v for below in inputs(part) for v in bound_vars(below)}
+    return found
+
+
+def _rows_of_one(rule: Rule, number: int, rows: View) -> RowsOfOne:
+    """How the rows that a collect is for may be made of the same events, see `RowsOfOne`."""
+    earlier = {v for collect in rule.collects[:number] for v in collect.by}
+    extra, later = _bound_by_facts(rule.body) | earlier, later_variables(rule, number)
+    if any(isinstance(node, Either) for node in walk(rule.body)) or not extra & rows.vars.keys() <= later:
+        return "groups"
+    if extra <= later:
+        return "one"
+    return "groups" if number else "copies"
 
 
 def _timely(condition: Condition, left: View, right: View) -> bool:

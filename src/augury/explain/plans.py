@@ -124,7 +124,7 @@ def rule_tree(rule: n.Rule, plan: Plan) -> Tree:
 
 def _top_text(top: n.Top) -> str:
     which = "all" if top.count is None else str(top.count)
-    order = " ascending" if top.ascending else ""
+    order = (" ascending" if top.ascending else "") + (" with ties" if top.ties else "")
     per = f" per {', '.join(top.per)}" if top.per else ""
     return f"top {which} by {show(top.by)}{order}{per}{f' as {top.place}' if top.place else ''}"
 

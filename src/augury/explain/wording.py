@@ -26,7 +26,10 @@ def show_condition(condition: Condition) -> str:
         case Spans():
             return f"{{{', '.join(condition.labels)}}} within {show_duration(condition.length)}"
         case Relative():
-            return f"{condition.label} = {condition.kind}({condition.anchor}, {show_duration(condition.length)})"
+            length = condition.length
+            text = show_duration(length) if isinstance(length, int) else show(length)
+            most = "" if condition.most is None else f", most = {show_duration(condition.most)}"
+            return f"{condition.label} = {condition.kind}({condition.anchor}, {text}{most})"
         case NoneInside():
             return f"none inside {condition.window}"
         case _:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.sparql_algebra import TriplePattern, Variable
+from augury.columns.unique import is_in, unique, unique_first
 from augury.graphs.match import Filters, Graph, fitting
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
@@ -52,10 +53,10 @@ class StaticGraph:
 
     @cached_property
     def _nodes(self) -> Array:
-        return np.union1d(self.subject, self.object)
+        return unique(np.concatenate([self.subject, self.object]))
 
     def has_nodes(self, event: Array | None, terms: Array) -> Array:
-        return np.isin(terms, self._nodes)
+        return is_in(terms, self._nodes)
 
     @cached_property
     def _by_predicate(self) -> _Sorted:
@@ -155,7 +156,7 @@ class Dataset:
         columns = (graph, predicate, subject, object)
         rows = different_rows(columns)
         g, p, s, o = (column[rows] for column in columns)
-        names, starts = np.unique(g, return_index=True)
+        names, starts = unique_first(g)
         stops = [*starts[1:], len(g)]
         return Dataset(
             {

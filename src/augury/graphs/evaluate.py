@@ -15,6 +15,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression
+from augury.columns.unique import unique, unique_first_inverse, unique_inverse
 from augury.graphs import classify as t
 from augury.graphs.functions import FUNCTIONS, ExpressionError
 from augury.graphs.lexical import FALSE, RANKED, TRUE, show_double
@@ -219,10 +220,10 @@ class Expressions:
         family, number, _, rank = (np.broadcast_to(part, len(pending))[rows] for part in column.worth.columns)
         kinds = np.where(family == t.TRUTH, _TRUTH_RANK, rank)
         found = column.numbers.copy()
-        for kind in np.unique(kinds).tolist():
+        for kind in unique(kinds).tolist():
             mine = kinds == kind
             # By their bits: 0.0 and -0.0 are equal, but written differently.
-            different, places = np.unique(number[mine].view(np.int64), return_inverse=True)
+            different, places = unique_inverse(number[mine].view(np.int64))
             found[rows[mine]] = self.terms.keys.add(_keys(kind, different.view(np.float64).tolist()))[places]
         return found
 
@@ -234,11 +235,11 @@ class Expressions:
         if not len(args[0]):
             return np.empty(0, np.int64)
         if len(args) == 1:
-            different, places = np.unique(args[0], return_inverse=True)
+            different, places = unique_inverse(args[0])
             rows = [(one,) for one in different.tolist()]
         else:
             codes = reduce(_paired, args)
-            _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+            _, first, places = unique_first_inverse(codes)
             rows = list(zip(*(arg[first].tolist() for arg in args), strict=True))
         return self._answers(name, rows)[places.reshape(-1)]
 
@@ -275,7 +276,7 @@ def _keys(rank: int, values: Sequence[float]) -> list[bytes]:
 
 
 def _paired(a: Array, b: Array) -> Array:
-    dense = np.unique(a, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    dense = unique_inverse(a)[1].reshape(-1).astype(np.int64)
     return dense * (int(b.max(initial=0)) + 2) + b + 1
 
 

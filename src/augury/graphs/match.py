@@ -14,6 +14,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, RdfTerm, TriplePattern, Variable
+from augury.columns.unique import is_in, unique
 from augury.graphs.graph_texts import Triples
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
@@ -103,12 +104,12 @@ class EventGraph:
     def has_nodes(self, event: Array | None, terms: Array) -> Array:
         """What a basic pattern has bound stands in a triple of the event: all are nodes but those of predicates alone."""
         t = self.triples
-        found = ~np.isin(terms, np.unique(t.predicate))
+        found = ~is_in(terms, unique(t.predicate))
         if not found.all():
             assert event is not None
             both = [np.concatenate([t.event, t.event]), np.concatenate([t.subject, t.object])]
             codes, known = joint_codes([event, terms], both)
-            found = np.isin(codes, known)
+            found = is_in(codes, known)
         return found
 
     def for_rows(self, event: Array | None, size: int) -> EventGraph:

@@ -12,6 +12,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Path, TriplePattern, Variable
+from augury.columns.unique import is_in
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes, united
 from augury.jit import Array
@@ -117,7 +118,7 @@ class _Walk:
             event, subject, _, object = self.graph.select(self.terms.find(path))
             return Table(len(subject), event, {FROM: subject, TO: object})
         event, subject, predicate, object = self.graph.select(None)
-        kept = ~np.isin(predicate, [self.terms.find(one) for one in path.excluded])
+        kept = ~is_in(predicate, [self.terms.find(one) for one in path.excluded])
         table = Table(len(subject), event, {FROM: subject, TO: object}, distinct=False)
         return distinct(table.take(kept))
 
@@ -169,7 +170,7 @@ def _unknown(reached: Table, known: Table) -> Table:
         return [column for column in (table.event, table.columns[FROM], table.columns[TO]) if column is not None]
 
     codes, seen = joint_codes(parts(reached), parts(known))
-    return reached.take(~np.isin(codes, seen))
+    return reached.take(~is_in(codes, seen))
 
 
 def _ordered(found: Table) -> Table:

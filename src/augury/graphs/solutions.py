@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from augury.columns.guard import check_memory
+from augury.columns.unique import unique_inverse
 from augury.graphs.rdf_terms import UNBOUND
 from augury.jit import Array
 
@@ -185,7 +186,7 @@ def _fits(column: Array, size: int) -> bool:
 
 
 def _dense(codes: Array) -> Array:
-    return np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return unique_inverse(codes)[1].reshape(-1).astype(np.int64)
 
 
 def _paired(code: Array, column: Array) -> Array:

@@ -25,6 +25,7 @@ from augury.columns.conditions import Context, Report
 from augury.columns.dictionary import Dictionary
 from augury.columns.frame import Frame
 from augury.columns.table import NONE
+from augury.columns.unique import unique
 from augury.jit import Array, count_work
 from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.facts import Facts
@@ -65,6 +66,7 @@ class Knowledge:
         self._below: dict[Predicate, set[Predicate]] = {}
         self.version = 0  # how often facts have changed
         self._kept_words = 0
+        self._recoding: tuple[Dictionary, list[tuple[Relation, Array]]] | None = None
         for table in tables_of(own):
             self.load(table)
         for statements in Facts.of(facts).statement_tables:
@@ -130,7 +132,7 @@ class Knowledge:
         if found is None:
             parts = [r.bounds for p in self.below(predicate) if (r := self.relations.get(p)) is not None]
             parts = [bounds for bounds in parts if len(bounds)]
-            found = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts)) if parts else NONE
+            found = parts[0] if len(parts) == 1 else unique(np.concatenate(parts)) if parts else NONE
             self._bounds[predicate] = found
         return found
 
@@ -164,28 +166,60 @@ class Knowledge:
 
     # Housekeeping
 
-    def tidy(self) -> None:
-        """Between questions: what has grown too large is forgotten."""
+    def tidy(self, foreign: int = _FOREIGN) -> None:
+        """Between questions: what has grown too large is forgotten, such as values beyond so many that no fact has."""
+        self._recode()
         if self.solver.size > _TABLED:
             self.solver.forget()
-        if self.words.n > 2 * self._kept_words + _FOREIGN:
+        if self.words.n > 2 * self._kept_words + foreign:
             self._forget_values()
 
     def _forget_values(self) -> None:
         """Forgets the values that no fact has: they came with calls."""
         self.forget()
         self.near.clear()
-        tables = [facts.rows for facts in self.relations.values()]
-        smaller, moved = self.words.without([rows.data[:, : rows.n].ravel() for rows in tables])
-        for rows in tables:
-            codes = rows.data[:, : rows.n]
+        facts = list(self.relations.values())
+        smaller, moved = self.words.without([one.rows.data[:, : one.rows.n].ravel() for one in facts])
+        recoded = []
+        for one in facts:
+            codes = one.rows.data.copy()
+            codes[:, one.rows.n :] = 0
             odd = (codes & 1).astype(bool)
             codes[odd] = moved[codes[odd] >> 1]
-            rows.data[:, : rows.n] = codes
+            recoded.append((one, codes))
+        self._recoding = (smaller, recoded)
+        self._recode()
+
+    def _recode(self) -> None:
+        """Goes over to another dictionary, once all is made anew. It may be broken off and called again."""
+        if self._recoding is None:
+            return
+        smaller, recoded = self._recoding
+        for relation, codes in recoded:
+            relation.recode(smaller, codes)
         self.words = self.context.dictionary = smaller
-        for facts in self.relations.values():
-            facts.rehash(smaller)
         self._kept_words = smaller.n
+        self._recoding = None
+
+    def undo(self, words: Dictionary, mark: tuple[int, int]) -> None:
+        """Restores the facts of the beginning of a step, and forgets the values that came since then."""
+        self._recode()
+        self.changes.undo()
+        if self.words is words and words.n > mark[0]:
+            self.solver.forget(None)  # answers may have values that are forgotten now
+            self.materialised.forget(None)
+            self.closures.forget(None)
+            words.cut(mark)
+
+    @property
+    def learned(self) -> int:
+        """How many facts there are beyond those that were there when the run began."""
+        return sum(max(0, len(one) - one.given) for one in self.relations.values())
+
+    @property
+    def bytes(self) -> int:
+        """What facts and their values take, and what was found out about them."""
+        return self.words.bytes + sum(one.bytes for one in self.relations.values()) + self.solver.bytes
 
     def forget(self, changed: Iterable[Predicate] | None = None) -> None:
         """Forgets what was found out, or what rests on facts that have changed."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from augury.algebra.sphere import EARTH_KM, distances_km
+from augury.columns.unique import unique
 from augury.jit import Array, Kernel
 
 _DOUBT = 1e-11  # of a chord on the unit sphere; the distance and the chords are right to 1e-14
@@ -56,7 +57,7 @@ class Near:
 
     def remove(self, rows: Array) -> None:
         """Takes points out; their rows are not given to others."""
-        rows = np.unique(np.asarray(rows, np.int64))
+        rows = unique(np.asarray(rows, np.int64))
         rows = rows[self._alive[rows] == 1]
         self._alive[rows] = 0
         self._dead += len(rows)

@@ -20,6 +20,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from augury.algebra.sparql_algebra import Blank, RdfTerm, Triple
+from augury.columns.unique import is_in
 from augury.errors import DataError
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
@@ -27,6 +28,7 @@ from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parse
 from augury.graphs.rdf_terms import Terms, key_text, term_of_text
 from augury.jit import Array, expect_work
 from augury.knowledge.rdf import Quads, Triples
+from augury.limits import LINE
 from augury.model import text_hash
 from augury.sources import Skipped
 
@@ -64,7 +66,7 @@ def read_quads(path: str, skipped: Skipped, form: Form | None = None) -> Quads:
     with _opened(path) as file:
         try:
             _check_triple_terms(file, place)
-            for lines in _lines(file) if form in _LINED else _statements(file, path, reading):
+            for lines in _lines(file, place) if form in _LINED else _statements(file, path, reading):
                 reading.add(lines)
         except DataError as error:
             if form not in _WHOLE:
@@ -116,12 +118,14 @@ def _malformed(error: SyntaxError, place: str, form: Form, before: int = 0) -> D
 # Lines of N-Triples and N-Quads
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
+def _lines(file: IO[bytes], place: str) -> Iterator[bytes]:
     """The lines of a file, a chunk of them at a time."""
     rest = b""
     while block := file.read(CHUNK):
         block = rest + block
         cut = block.rfind(b"\n") + 1
+        if len(block) - cut > LINE:
+            raise DataError(f"a line of more than {LINE:,} bytes", place)
         yield block[:cut]
         rest = block[cut:]
     yield rest
@@ -307,7 +311,7 @@ def _check_triple_terms(file: IO[bytes], place: str) -> None:
 def _depth(bare: bytes, opening: str, closing: str) -> int:
     """The greatest number of brackets that are open at one place."""
     data = np.frombuffer(bare, np.uint8)
-    steps = np.isin(data, list(opening.encode())).astype(np.int8) - np.isin(data, list(closing.encode()))
+    steps = is_in(data, list(opening.encode())).astype(np.int8) - is_in(data, list(closing.encode()))
     return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
 
 

@@ -112,7 +112,7 @@ def one_by_one(
         try:
             found.append(read(row))
         except DataError as error:
-            problems.append((part.line(row), DataError(error.message, error.place or part.at(row), error.hint)))
+            problems.append((part.line(row), error.at(error.place or part.at(row))))
             if on_error == "stop":
                 break
     return found, problems
@@ -121,5 +121,5 @@ def one_by_one(
 def _statement(heading: FactHeading, sheet: Sheet, row: int, plan: Plan, clock: Clock) -> Statement:
     since, until, op = heading.said("time", "valid_from"), heading.said("valid_to"), heading.said("op")
     values = tuple(sheet.value(h, row, attribute, plan.prefixes) for h, attribute in heading.args)
-    bounds = [None if key is None else time_of(sheet.cell(key, row), key, clock) for key in (since, until)]
+    bounds = [None if key is None else time_of(sheet.cell(key, row, clock), key, clock) for key in (since, until)]
     return statement(heading.name, values, sheet.cell(op, row) if op else None, bounds[0], bounds[1])

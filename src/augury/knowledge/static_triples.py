@@ -13,6 +13,7 @@ import numpy as np
 
 from augury.algebra.nodes import Graph, walk_all
 from augury.algebra.plan import Plan
+from augury.columns.unique import unique
 from augury.graphs.rdf_terms import Terms, term_of
 from augury.jit import Array
 from augury.knowledge.fact_table import FactTable
@@ -42,7 +43,7 @@ def static_triples(graphs: Iterable[tuple[Quads, bool]]) -> FactTable:
     stated = np.concatenate(entailing)
     everywhere = stated[stated[:, 3] < 0]
     found = [np.concatenate(plain)]
-    for name in np.unique(stated[:, 3]).tolist():
+    for name in unique(stated[:, 3]).tolist():
         own = stated[stated[:, 3] == name]
         closed = _closed(own if name < 0 else np.concatenate([own, everywhere]), terms)
         found.append(np.column_stack([closed, np.full(len(closed), name)]))
@@ -57,7 +58,7 @@ def _keys(terms: Terms) -> list[Value]:
 
 def _closed(rows: Array, terms: Terms) -> Array:
     """Subjects, predicates and objects of triples, with what they entail. That goes by values, written as they first stood."""
-    used = np.unique(rows[:, :3])
+    used = unique(rows[:, :3])
     local = Quads(
         [str(terms.keys.key(n), "utf-8", "surrogatepass") for n in used.tolist()], np.searchsorted(used, rows)
     )

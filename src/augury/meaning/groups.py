@@ -104,7 +104,7 @@ class Groups:
             order = sorted(table, key=lambda key: key[2:])  # the start that the event will have, then its arguments
             order.sort(key=lambda key: key[1], reverse=not top.ascending)
             order.sort(key=lambda key: key[0])  # null last
-            for place, key in enumerate(order[: top.count], 1):
+            for place, key in enumerate(order[: _taken(top, order)], 1):
                 for row in table[key]:
                     yield row.bind({**row.binding, top.place: place}) if top.place else row
 
@@ -149,3 +149,14 @@ def _eligible(collect: Collect, row: Row, candidate: Row, limit: int) -> bool:
         window = row.labels[collect.window]
         return window.start <= candidate.start and candidate.end <= window.end
     return candidate.end <= limit
+
+
+def _taken(top: Top, order: Sequence[OrderKey]) -> int | None:
+    """How many of the rows in order are given: with ties, all whose value equals that of the n-th, if that is not null."""
+    count = top.count
+    if count is None or not top.ties or count > len(order):
+        return count
+    missing, value = order[count - 1][:2]
+    while not missing and count < len(order) and order[count][:2] == (missing, value):
+        count += 1
+    return count

@@ -18,6 +18,7 @@ from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, holds
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate
+from augury.algebra.window_lengths import time_points
 from augury.clock import MAX_TIME, MIN_TIME, Timestamp
 from augury.errors import RunError
 from augury.meaning.occurrences import Row, distinct
@@ -184,7 +185,7 @@ class World:
                 ):
                     yield row
             case n.Relative():
-                window = self._relative(condition, row.labels)
+                window = self._relative(condition, row)
                 if window is not None:
                     yield replace(row, labels={**row.labels, condition.label: window})
             case n.NoneInside():
@@ -193,17 +194,31 @@ class World:
             case _:
                 assert_never(condition)
 
-    def _relative(self, condition: n.Relative, labels: Mapping[str, Named]) -> Named | None:
+    def _relative(self, condition: n.Relative, row: Row) -> Named | None:
+        anchor = row.labels[condition.anchor]
         if condition.windows is not None:
-            return self._previous(condition.windows, labels[condition.anchor])
-        anchor, length = labels[condition.anchor], self.scalars.clock.exact_length(condition.length)
+            return self._previous(condition.windows, anchor)
+        length = self._window_length(condition, anchor.end, row)
+        if length is None:
+            return None
         at = {"start": anchor.start, "end": anchor.end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
         start, end = at[first] + back * length, at[second] + forth * length
         if not (start >= MIN_TIME and end <= MAX_TIME):
-            self.report(self.scalars.rule, "a time beyond 64 bits", {})
+            self.report(self.scalars.rule, "a time beyond 60 bits", {})
             return None
         return Named(start, end) if start <= end else None
+
+    def _window_length(self, window: n.Relative, end: int, row: Row) -> int | None:
+        """The length of a window, in time points; None where the row has none, which is reported."""
+        clock = self.scalars.clock
+        if isinstance(window.length, int):
+            return clock.exact_length(window.length)
+        try:
+            return time_points(window, self.scalars.evaluate(window.length, row.binding, row.labels), end, clock)
+        except RowError as error:
+            self.report(self.scalars.rule, str(error), row.binding, row.parts)
+            return None
 
     def _previous(self, windows: Windows, window: Named) -> Named | None:
         """The window before a window by the clock: the last one that begins before it."""

@@ -58,9 +58,10 @@ class Match:
         """How often each completed part came."""
         return tuple(map(len, self.completed))
 
-    def last(self, part: int) -> Event | None:
-        """The last event of a completed part."""
-        return self.completed[part][-1].parts[-1] if self.completed[part] else None
+    @property
+    def lasts(self) -> tuple[Event | None, ...]:
+        """The last event of each completed part."""
+        return tuple(rows[-1].parts[-1] if rows else None for rows in self.completed)
 
     @property
     def start(self) -> int:
@@ -106,10 +107,10 @@ class Runs:
         """What one step makes of a match: one more iteration of the part it is in, or that part complete."""
         part, count = self.run.parts[len(match.completed)], len(match.iterations)
         more = part.most is None or count < part.most
-        longer = self._next(match, part, part.between if count else part.link) if more else []
-        return [*longer, *(self._completed(match, part) if count >= part.least else ())]
+        longer = self.following(match, part, part.between if count else part.link) if more else []
+        return [*longer, *(self.completed(match, part) if count >= part.least else ())]
 
-    def _next(self, match: Match, part: Part, link: Link) -> list[Match]:
+    def following(self, match: Match, part: Part, link: Link) -> list[Match]:
         """The matches with one more iteration of a part: those that the operator lets follow."""
         found = [
             (row, longer)
@@ -184,7 +185,7 @@ class Runs:
         failed = [c for c in ready if not list(self._asked(c, row, done, ()))]
         return [(c, self._with_results(c, row, done)) for c in failed]
 
-    def _completed(self, match: Match, part: Part) -> Iterator[Match]:
+    def completed(self, match: Match, part: Part) -> Iterator[Match]:
         """The match behind a part: aggregates over its iterations have values, and the conditions on them hold."""
         done = replace(match, iterations=(), completed=(*match.completed, match.iterations))
         end = done.end if done.events else 0
@@ -339,14 +340,14 @@ class Runs:
         best: dict[OrderKey, tuple[int, ...]] = {}
         longest = self.run.which == "LONGEST"
         for match in matches:
-            group, counts = self._group(match), self._counts(match)
+            group, counts = self.group(match), self.counts(match)
             best[group] = (max if longest else min)(best.get(group, counts), counts)
-        return [match for match in matches if best[self._group(match)] == self._counts(match)]
+        return [match for match in matches if best[self.group(match)] == self.counts(match)]
 
-    def _counts(self, match: Match) -> tuple[int, ...]:
+    def counts(self, match: Match) -> tuple[int, ...]:
         return tuple(n for n, part in zip(match.counts, self.run.parts, strict=True) if part.quantified)
 
-    def _group(self, match: Match) -> OrderKey:
+    def group(self, match: Match) -> OrderKey:
         return (self._key(match), match.events[0].id)
 
     def _key(self, match: Match) -> OrderKey:
@@ -367,7 +368,7 @@ class Runs:
         if self.run.skip == PAST_END:
             return match.start > before.end
         assert isinstance(self.run.skip, int)
-        last = before.last(self.run.skip)
+        last = before.lasts[self.run.skip]
         assert last is not None, "a part that may be left out is refused here"
         return match.start >= last.start and match.events[0].order > before.events[0].order
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from augury.errors import RunError
+from augury.errors import RunError, visible
 from augury.model import Event, Value
 from augury.pictures.lanes import Kind
 from augury.pictures.picture import Picture
@@ -81,7 +81,7 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
             counts = Counter(one.points)
             distinct = sorted(counts)
             x, y = [p[0] for p in distinct], [p[1] for p in distinct]
-            label = f"{one.type} ({len(one.points):,})"
+            label = f"{visible(one.type)} ({len(one.points):,})"
             faint = 0.25 if len(distinct) > _SWARM else 1.0
             if one.kind == "event":
                 axes.scatter(x, y, s=14, marker=".", color="#8a8f98", alpha=min(faint, 0.8), label=label)
@@ -94,7 +94,7 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
                     x, y, s=sizes, marker=marker, edgecolors=edge, alpha=min(faint, 0.85), label=label, facecolors=fill
                 )
                 number += 1
-        names = {name: (x, y) for x, y, name in points if name}
+        names = {visible(name): (x, y) for x, y, name in points if name}
         if len(names) <= _LABELLED:
             scale = (across / (east - west), height / (north - south))
             for name, place, (right, up) in _labels(names, scale):
@@ -103,7 +103,7 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
         axes.xaxis.set_major_formatter(lambda x, _: _degrees(x, "E", "W"))
         axes.yaxis.set_major_formatter(lambda y, _: _degrees(y, "N", "S"))
         if title:
-            axes.set_title(title)
+            axes.set_title(visible(title))
         drawn.legend(loc="outside lower left", ncols=3, fontsize=9)
         return picture_of(drawn, title or "Map")
 

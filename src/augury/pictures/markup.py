@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from augury.clock import Clock
+from augury.errors import visible
 
 _CELL = "padding:2px 10px;text-align:{side};white-space:nowrap"
 _LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
@@ -35,7 +36,7 @@ def _line(line: str) -> str:
     """A line of an explanation: the branches of a tree are faint, and what is first in the text is strong."""
     found = _BRANCH.match(line)
     assert found is not None
-    branch, text = found[1], escape(found[2], quote=False)
+    branch, text = found[1], escape(visible(found[2]), quote=False)
     text = re.sub(r"(\(input [^()]*\))$", r'<span style="opacity:.65">\1</span>', text)
     if text.startswith("by rule "):
         text = f'<span style="opacity:.75">by rule <i>{text.removeprefix("by rule ")}</i></span>'
@@ -68,13 +69,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[
 
     def line(cells: Sequence[str], tag: str) -> str:
         made = "".join(
-            f'<{tag} style="{_CELL.format(side=sides.get(i, "left"))}{";" + _LINE if tag == "th" else ""}">{c if isinstance(c, Html) else escape(c)}</{tag}>'
+            f'<{tag} style="{_CELL.format(side=sides.get(i, "left"))}{";" + _LINE if tag == "th" else ""}">{c if isinstance(c, Html) else escape(visible(c))}</{tag}>'
             for i, c in enumerate(cells)
         )
         return f"<tr>{made}</tr>"
 
     body = "".join(line(row, "td") for row in rows)
-    below = f'<div style="opacity:.7;padding:2px 10px">{escape(faint)}</div>' if faint else ""
+    below = f'<div style="opacity:.7;padding:2px 10px">{escape(visible(faint))}</div>' if faint else ""
     head = f"<thead>{line(header, 'th')}</thead>"
     look = "border-collapse:collapse;font-variant-numeric:tabular-nums"
     return f'<div style="overflow-x:auto"><table style="{look}">{head}<tbody>{body}</tbody></table>{below}</div>'

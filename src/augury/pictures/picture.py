@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from augury.errors import RunError
+from augury.errors import RunError, visible
 
 _LIGHT, _DARK = "#1f2328", "#e6edf3"
 _PAPER, _NIGHT = "#ffffff", "#14171b"
@@ -21,7 +21,7 @@ class Picture:
 
     def __init__(self, drawn: str, page: Callable[[], str]) -> None:
         """`drawn` is SVG in `currentColor`; `page` makes a page of it that people can zoom."""
-        self._drawn, self._page = drawn, page
+        self._drawn, self._page = visible(drawn), page  # XML has no controls, however they are written
 
     @cached_property
     def svg(self) -> str:
@@ -31,7 +31,7 @@ class Picture:
     @property
     def html(self) -> str:
         """A page with the picture, to pan and to zoom, which works offline."""
-        return self._page()
+        return visible(self._page())
 
     def save(self, path: str | Path) -> Path:
         """Writes the picture as `.svg`, or as `.html` to pan and to zoom."""

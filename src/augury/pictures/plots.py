@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from augury.errors import RunError
+from augury.errors import RunError, visible
 from augury.pictures.page import page_of
 from augury.pictures.picture import Picture
 
@@ -24,7 +24,7 @@ _STYLE: dict[Any, Any] = {
     "axes.titleweight": "bold", "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
     "xtick.color": _INK, "ytick.color": _INK, "grid.color": _INK, "grid.alpha": 0.14, "axes.grid": True,
     "axes.axisbelow": True, "axes.facecolor": "none", "figure.facecolor": "none", "legend.frameon": False,
-    "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "savefig.facecolor": "none",
+    "text.parse_math": False, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "savefig.facecolor": "none",
 }  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def figure(width: float, height: float) -> Figure:
 def picture_of(drawn: Figure, title: str) -> Picture:
     """A figure as a picture."""
     text = io.StringIO()
-    metadata: dict[str, Any] = {"Date": None, "Creator": "Augury", "Title": title}
+    metadata: dict[str, Any] = {"Date": None, "Creator": "Augury", "Title": visible(title)}
     drawn.savefig(text, format="svg", metadata=metadata)
     found = text.getvalue()
     svg = found[found.index("<svg") :].replace(_INK, "currentColor")

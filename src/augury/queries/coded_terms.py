@@ -6,6 +6,7 @@ import numpy as np
 
 from augury.columns.dictionary import NULL, OPEN, Dictionary
 from augury.columns.table import grown
+from augury.columns.unique import unique
 from augury.errors import RunError
 from augury.graphs.graph_texts import Triples
 from augury.graphs.rdf_terms import UNBOUND, Terms
@@ -40,7 +41,7 @@ class CodedTerms:
         places = codes >> 1
         self._numbers = _room(self._numbers, int(places.max(initial=0)) + 1)
         found = self._numbers[places]
-        new = np.unique(places[found == _UNKNOWN])
+        new = unique(places[found == _UNKNOWN])
         if len(new):
             keys = [str(self._find(int(place) * 2 + 1)).encode("utf-8", "surrogatepass") for place in new]
             self._numbers[new] = self.terms.keys.add(keys)
@@ -50,7 +51,7 @@ class CodedTerms:
     def codes(self, numbers: Array) -> Array:
         """The codes of terms."""
         self._codes = _room(self._codes, len(self.terms))
-        new = np.unique(numbers[(numbers != UNBOUND) & (self._codes[numbers] == _UNKNOWN)])
+        new = unique(numbers[(numbers != UNBOUND) & (self._codes[numbers] == _UNKNOWN)])
         if len(new):
             keys = self.terms.keys
             coded = [self._encode(keys.key(int(n)).decode("utf-8", "surrogatepass")) for n in new]
@@ -63,7 +64,7 @@ class CodedTerms:
     def values(self, numbers: Array) -> Array:
         """The codes of the values that terms stand for."""
         self._values = _room(self._values, len(self.terms))
-        new = np.unique(numbers[(numbers != UNBOUND) & (self._values[numbers] == _UNKNOWN)])
+        new = unique(numbers[(numbers != UNBOUND) & (self._values[numbers] == _UNKNOWN)])
         self._values[new] = [self._encode(self.terms.value(int(n))) for n in new]
         return np.where(numbers == UNBOUND, NULL, self._values[numbers])
 

@@ -78,6 +78,7 @@ from augury.queries.term_functions import (
 
 LINKS: dict[str, Link] = {",": "NEXT", ";": "THEN", ":": "SEQ"}
 _TRUE = Const(True)
+_NOTHING = "#nothing"  # the null that a function without variables is passed: a column says how many rows there are
 # Of the text of a pattern: literals and IRIs, which stay as they are, and variables.
 _TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+""")
 
@@ -163,7 +164,8 @@ class _Lowering:
         names = tuple(v for v in dict.fromkeys(expression.variables) if v in values)
         if len(names) == 1 and expression.text == f"?{names[0]}":
             return values[names[0]]
-        return self._call(Computed(names, expression.text), [values[v] for v in names] or [Const(None)])
+        names, args = _arguments(names, values)
+        return self._call(Computed(names, expression.text), args)
 
     # Operands
 
@@ -255,7 +257,7 @@ class _Lowering:
         mine = [v for v in names if v in asked | apart and known.values.get(v) != Var(names[v])]
         args = [*(known.values[v] for v in before), *(Var(names[v]) for v in mine)]
         if not args:
-            args, before = [Const(None)], ["none"]
+            args, before = [Const(None)], [_NOTHING]
         if len(branches) > 1:
             args.append(Var(f"#way {number}"))
         return (self._true(Meets((*before, *mine), len(before), filters), args),)
@@ -474,8 +476,8 @@ class _Lowering:
             if column.expression is not None:
                 found[column.name] = self._expression(column.expression, found)
         for having in query.rows.having:
-            names = tuple(v for v in having.variables if v in found)
-            where.append(self._true(Holds(names, having.text), [found[v] for v in names] or [Const(None)]))
+            names, given = _arguments([v for v in having.variables if v in found], found)
+            where.append(self._true(Holds(names, having.text), given))
         if query.rows.limit == 0:
             where.append(Compare("=", Const(1), Const(2)))
         match query.answer:
@@ -566,6 +568,11 @@ class _Lowering:
             *self._meets(operand, seen, names, number),
         )
         return NoneInside("#match", Where(scan, where, item.span), (), item.span)
+
+
+def _arguments(names: Sequence[str], values: Mapping[str, Expr]) -> tuple[tuple[str, ...], list[Expr]]:
+    """The arguments of a function of some variables; where there are none, a null."""
+    return (tuple(names), [values[v] for v in names]) if names else ((_NOTHING,), [Const(None)])
 
 
 def _text(expression: Expression | None) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 from augury.algebra.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
 from augury.clock import Timestamp
 from augury.columns.dictionary import Dictionary
+from augury.columns.unique import unique_inverse
 from augury.errors import RunError
 from augury.graphs.evaluate import Expressions
 from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples
@@ -101,7 +102,7 @@ class AsTerm(TermFunction):
         return None if value is None else key_text(term_of(value))
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        different, place = np.unique(columns[0], return_inverse=True)
+        different, place = unique_inverse(columns[0])
         found = [dictionary.encode(self(dictionary.decode(code))) for code in different.tolist()]
         return np.array(found, np.int64)[place]
 

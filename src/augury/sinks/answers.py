@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from augury.algebra.plan import Plan
 from augury.clock import Clock
+from augury.columns.unique import is_in
 from augury.errors import RunError, nearest
 from augury.model import Change, Event
 from augury.sinks.names import column_names, declared_types
@@ -144,7 +145,7 @@ class Answers:
         which = None
         if len(chosen) > 1:
             assert self.which is not None
-            which = self.which if len(chosen) == len(self.parts) else self.which[np.isin(self.which, chosen)]
+            which = self.which if len(chosen) == len(self.parts) else self.which[is_in(self.which, chosen)]
         lo, total, size = 0, sum(len(self.parts[i]) for i in chosen), _FIRST
         done = dict.fromkeys(chosen, 0)
         while lo < total:

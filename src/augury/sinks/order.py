@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from augury.columns.unique import unique
 from augury.model import Value, order_key
 from augury.sinks.values import Array, Column
 
@@ -72,7 +73,7 @@ def _argument(parts: Sequence[Sortable], owner: Array, local: Array, position: i
     """A number for an argument of each row, in the order of terms; the least where a row has no such argument."""
     found = np.full(len(rows), -1, np.int64)
     columns: list[tuple[Array, Column]] = []
-    for number in np.unique(owner[rows]).tolist():
+    for number in unique(owner[rows]).tolist():
         if position < parts[number].arity:
             mine = np.flatnonzero(owner[rows] == number)
             columns.append((mine, parts[number].values(position, local[rows[mine]])))

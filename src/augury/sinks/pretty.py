@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len, chop_cells
 
+from augury.errors import visible
 from augury.model import show_value
 from augury.sinks.answers import Answers, Piece
 from augury.sinks.texts import column_texts, joined, times
@@ -26,9 +27,10 @@ def lines(answers: Answers, width: int | None = None, trace: bool = True) -> Ite
     for chunk in answers.chunks(trace=trace):
         columns = [_cells(piece, answers) for piece in chunk.pieces]
         signs, *texts = (chunk.mixed([c[k] for c in columns]).to_pylist() for k in range(4))
-        rows += zip(signs, *texts, strict=True)
+        rows += zip(signs, *texts[:2], map(_cell, texts[2]), strict=True)
         if trace:
-            traces += zip(*(chunk.mixed([c[k] for c in columns]).to_pylist() for k in (4, 5)), strict=True)
+            ids, counts = (chunk.mixed([c[k] for c in columns]).to_pylist() for k in (4, 5))
+            traces += zip([[_cell(id) for id in some] for some in ids], counts, strict=True)
     header = ("", "start", "end", "event")
     first = 0 if answers.changes else 1
     widths = [max((cell_len(row[k]) for row in (header, *rows)), default=0) for k in range(4)]
@@ -45,6 +47,11 @@ def lines(answers: Answers, width: int | None = None, trace: bool = True) -> Ite
             yield _line(("", "", "", rest), widths, first, "")
 
 
+def _cell(text: str) -> str:
+    """A text on one line, as a terminal shows it."""
+    return text if text.isprintable() else visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def _line(row: tuple[str, ...], widths: list[int], first: int, trace: str) -> str:
     sign, start, end, event = row
     cells = [sign.ljust(widths[0]), start.rjust(widths[1]), end.rjust(widths[2])]
@@ -56,7 +63,7 @@ def _cells(piece: Piece, answers: Answers) -> list[Any]:
     """Sign, start, end and event as texts; then the first ids of each trace, and how many it has."""
     args: list[Any] = []
     for column in piece.columns:
-        shown = column_texts(column, show_value, show_value(None))
+        shown = column_texts(column, show_value, show_value(None))  # which writes controls as text
         args += [", ", shown] if args else [shown]
     count = len(piece)
     event = joined(f"{piece.part.type}(", *args, ")") if args else pa.repeat(f"{piece.part.type}()", count)

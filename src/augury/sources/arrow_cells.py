@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.clock import Clock, Duration, Timestamp
+from augury.clock import Clock, Duration, Timestamp, time_zone
 from augury.columns.column import Array, Coded, Column, column_of, spread, values_of
 from augury.errors import DataError
-from augury.sources.cells import MISSING, Cells
+from augury.sources.cells import MISSING, Cells, check_times, times_of_numbers
 from augury.sources.types import (
     value_of,
 )
@@ -91,13 +91,20 @@ class ArrowCells(ArrayCells):
             if found is not None:
                 return found
         elif clock.kind == "timestamp" and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-            return _numbers_of(_microseconds(self.array).cast(pa.int64()), MISSING)
-        elif pa.types.is_integer(kind) and not (clock.kind == "timestamp" and clock.guessed):
+            return _time_points(in_zone(_microseconds(self.array), clock.zone).cast(pa.int64()))
+        elif pa.types.is_integer(kind) and not clock.takes_no_numbers:
             try:
-                return _numbers_of(self.array.cast(pa.int64()), MISSING)
+                return _times_of(self.array.cast(pa.int64()), clock)
             except pa.ArrowInvalid:
                 raise DataError("a time beyond 64 bits") from None
         return super().times(clock)
+
+    def time_cell(self, row: int, clock: Clock) -> Any:
+        moment = self.cell(row)
+        kind = self.array.type
+        if not clock.zone or not isinstance(moment, Timestamp) or getattr(kind, "tz", None) is not None:
+            return moment
+        return Timestamp(int(self.some(np.array([row])).times(clock)[0]))
 
     def texts(self) -> list[str | None]:
         if is_text(self.array.type):
@@ -193,6 +200,17 @@ def _microseconds(array: Any) -> Any:
     return _in_microseconds(array, pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None))
 
 
+def in_zone(moments: Any, zone: str) -> Any:
+    """Timestamps without a zone as UTC, where they are local times of `zone`; others as they are."""
+    if not zone or moments.type.tz is not None:
+        return moments
+    try:
+        return pc.assume_timezone(moments, zone, ambiguous="earliest")
+    except pa.ArrowInvalid:  # a time that the clocks skip, or a zone that Arrow does not know
+        local = [None if m is None else m.replace(tzinfo=time_zone(zone)) for m in _listed(moments)]
+        return pa.array(local, pa.timestamp("us", "UTC"))
+
+
 def _in_microseconds(array: Any, kind: Any) -> Any:
     """Times or lengths in microseconds; what is finer is rounded down."""
     if getattr(array.type, "unit", "") == "ns":
@@ -210,6 +228,23 @@ def _in_microseconds(array: Any, kind: Any) -> Any:
 
 def _numbers_of(array: Any, null: int) -> Array:
     return as_array(pc.fill_null(array, null) if array.null_count else array, np.int64)
+
+
+def _time_points(array: Any) -> Array:
+    """Integers as time points, MISSING where one is null; refuses those that are too far from the origin."""
+    if array.null_count:
+        check_times(as_array(array.drop_null(), np.int64))
+        return _numbers_of(array, MISSING)
+    return check_times(as_array(array, np.int64))
+
+
+def _times_of(array: Any, clock: Clock) -> Array:
+    """Integers as times that the clock reads, MISSING where one is null."""
+    if not array.null_count:
+        return times_of_numbers(as_array(array, np.int64), clock)
+    times = np.full(len(array), MISSING, np.int64)
+    times[as_array(array.is_valid(), bool)] = times_of_numbers(as_array(array.drop_null(), np.int64), clock)
+    return times
 
 
 def encoded(array: Any) -> tuple[list[Any], Array]:
@@ -260,17 +295,20 @@ def text_times(texts: Any, clock: Clock) -> Array | None:
             whole = whole_numbers(texts)
             if whole is None and all_match(texts, r"^-?[0-9]{1,18}$"):
                 whole = texts.cast(pa.int64())
-            return None if whole is None else _numbers_of(whole, MISSING)
+            return None if whole is None else _times_of(whole, clock)
+        if clock.unit is not None and (whole := whole_numbers(texts)) is not None:
+            return _times_of(whole, clock)
         if all_match(
             texts, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?)?$"
         ):
-            return _numbers_of(texts.cast(pa.timestamp("us")).cast(pa.int64()), MISSING)
+            local = in_zone(texts.cast(pa.timestamp("us")), clock.zone)
+            return _numbers_of(local.cast(pa.int64()), MISSING)
         if all_match(
             texts,
             r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3}([0-9]{3})?)?)?(Z|[+-][0-9]{2}:[0-9]{2})$",
         ):
             return _numbers_of(texts.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), MISSING)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, DataError):  # the caller reads them one by one, and names the wrong one
         pass
     return None
 

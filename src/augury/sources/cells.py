@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Attribute
-from augury.clock import Clock, Timestamp
+from augury.clock import MAX_TIME, MIN_TIME, TIME_RANGE, Clock, Timestamp, check_time
 from augury.columns.column import Array, Column, coded, spread, values_of
-from augury.errors import DataError, brief
+from augury.errors import DataError
 from augury.model import MAX_INT, MIN_INT, Value
 from augury.sources.types import (
     TYPES,
@@ -28,6 +28,7 @@ from augury.sources.types import (
     text_of,
     value_of,
 )
+from augury.time_units import PER_SECOND, TIME_UNITS, likely_range, to_microseconds
 
 MISSING = MIN_INT  # the time of a row that says none
 
@@ -85,6 +86,10 @@ class Cells(ABC):
         """The cells as time points, MISSING where one is empty."""
         return time_points(self.plain(), clock)
 
+    def time_cell(self, row: int, clock: Clock) -> Any:
+        """A cell that says a time, for the clock to read."""
+        return self.cell(row)
+
     def texts(self) -> list[str | None]:
         """The cells as text: ids, names of types, what is done."""
         return [(v or None) if type(v) is str else text_of(v) for v in values_of(self.plain())]
@@ -101,9 +106,9 @@ def read_time(value: Any, clock: Clock) -> int | None:
     if is_null(value) or (isinstance(value, str) and not value):
         return None
     if type(value) is int and not MIN_INT <= value <= MAX_INT:
-        raise DataError(f"a time beyond 64 bits: {brief(value)}")
+        check_time(value)  # before the clock shows it: a number may have more digits than Python writes
     if isinstance(value, Timestamp):  # a calendar time, even where the clock takes no numbers for one
-        return value.us if clock.kind == "timestamp" else clock.read(str(value))
+        return check_time(value.us) if clock.kind == "timestamp" else clock.read(str(value))
     if type(value) is date:
         value = datetime.combine(value, time())
     return clock.read(value)
@@ -119,17 +124,39 @@ def time_of(value: Any, column: str, clock: Clock) -> int | None:
 
 def time_points(column: Column, clock: Clock) -> Array:
     """A column as time points."""
-    if (
-        isinstance(column, np.ndarray)
-        and column.dtype.kind == "i"
-        and not (clock.kind == "timestamp" and clock.guessed)
-    ):
-        return column
+    if isinstance(column, np.ndarray) and column.dtype.kind == "i" and not clock.takes_no_numbers:
+        return times_of_numbers(column, clock)
     if len(column) == 0:
         return np.empty(0, np.int64)
     found = coded(column)
     read = [read_time(v, clock) for v in found.values]
     return np.array([*(MISSING if t is None else t for t in read), MISSING], np.int64)[found.index]
+
+
+def check_times(times: Array) -> Array:
+    """Time points of which none is missing; refuses those that are too far from the origin."""
+    if len(times) and not (int(times.min()) >= MIN_TIME and int(times.max()) <= MAX_TIME):
+        raise DataError("a time too far from the origin", hint=TIME_RANGE)
+    return times
+
+
+def times_of_numbers(numbers: Array, clock: Clock) -> Array:
+    """Integers, none of which is missing, as time points. Where one may be of another unit, rows are read one by one."""
+    if not len(numbers):
+        return numbers
+    least, greatest = int(numbers.min()), int(numbers.max())
+    if clock.guessed or clock.unit_guessed:
+        for unit in TIME_UNITS:
+            first, beyond = likely_range(unit)
+            apart = unit == clock.unit or least >= beyond or greatest < first
+            if not apart and ((numbers >= first) & (numbers < beyond)).any():
+                raise DataError("a time that may be in another unit")
+    if clock.unit is None or clock.unit == "us":
+        return check_times(numbers)
+    check_time(to_microseconds(least, clock.unit))
+    check_time(to_microseconds(greatest, clock.unit))
+    whole, parts = max(10**6 // PER_SECOND[clock.unit], 1), max(PER_SECOND[clock.unit] // 10**6, 1)
+    return numbers // parts * whole
 
 
 def declared(column: Column, attribute: Attribute, prefixes: Prefixes) -> Column:

@@ -6,7 +6,7 @@ import glob
 import io
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from augury.algebra.plan import Plan
 from augury.errors import DataError
+from augury.limits import NO_LIMITS, Limits
 from augury.sources import csv, jsonl, named_graphs, parquet
-from augury.sources.heading import NAMES, Names
+from augury.sources.bounded import BoundedStream, Bounds, packed_size
+from augury.sources.heading import NAMES, Names, with_columns
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
 
@@ -43,14 +45,21 @@ class SourceFile:
     time_predicate: str = ""  # of triples that say when a graph event is
 
     @staticmethod
-    def parse(text: str, time: str = "time", nulls: tuple[str, ...] = (), time_predicate: str = "") -> SourceFile:
+    def parse(
+        text: str,
+        time: str = "time",
+        nulls: tuple[str, ...] = (),
+        time_predicate: str = "",
+        columns: Iterable[str] = (),
+        plan: Plan | None = None,
+    ) -> SourceFile:
         stream = re.match(r"(<[^<>]+>)=", text)
         if stream is not None:
             return SourceFile(text[stream.end() :], stream[1], Names(time=time), nulls, time_predicate=time_predicate)
         name, equals, path = text.partition("=")
         if equals and name.replace("_", "a").isalnum() and not Path(text).exists():
-            return SourceFile(path, name, Names(time=time), nulls)
-        return SourceFile(text, None, Names(time=time), nulls)
+            return SourceFile(path, name, with_columns(Names(time=time), columns, name, plan), nulls)
+        return SourceFile(text, None, with_columns(Names(time=time), columns, None, plan), nulls)
 
     @property
     def place(self) -> str:
@@ -154,16 +163,20 @@ class SourceFile:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def parts(self, plan: Plan | None = None) -> Iterator[Sheet | Items]:
+    def parts(self, plan: Plan | None = None, limits: Limits = NO_LIMITS) -> Iterator[Sheet | Items]:
         """What the files hold, part by part, in the order in which they stand there."""
         for file in self.files():
+            bounds = Bounds(file.place, limits)
             try:
-                yield from file._read(plan)
+                for part in file._read(plan, bounds):
+                    yield part
+                    if not file.live:
+                        bounds.check()
             except (OSError, pa.ArrowException) as error:
                 raise file._unreadable(error) from None
 
-    def _read(self, plan: Plan | None) -> Iterator[Sheet | Items]:
-        with self._opened() as stream:
+    def _read(self, plan: Plan | None, bounds: Bounds) -> Iterator[Sheet | Items]:
+        with self._opened(bounds) as stream:
             form = FORMATS[self.form(stream.peek(8)) if self.path == "-" else self.form()]
             if form.binary and (self.path == "-" or self.compression):  # it wants to be looked at from both ends
                 data = stream.read()
@@ -177,14 +190,17 @@ class SourceFile:
         hint = f"is it {self.compression}, and whole?" if self.compression else ""
         return DataError(f"cannot be read: {said}", self.place, hint)
 
-    def _opened(self) -> Any:
+    def _opened(self, bounds: Bounds) -> Any:
         """The bytes of a file, unpacked."""
         if self.path == "-":
-            return _Input(self.live)
+            return BoundedStream(_Input(self.live), bounds)
         try:
             if self.compression:
-                return pa.input_stream(self.path, compression=self.compression, buffer_size=1 << 20)
-            return pa.OSFile(self.path) if FORMATS[self.form()].binary else open(self.path, "rb")
+                stream = pa.input_stream(self.path, compression=self.compression, buffer_size=1 << 20)
+                return BoundedStream(stream, bounds, packed_size(self.path, self.compression))
+            if FORMATS[self.form()].binary:
+                return pa.OSFile(self.path)
+            return BoundedStream(open(self.path, "rb"), bounds)
         except FileNotFoundError:
             raise DataError("no such file", self.place) from None
         except OSError as error:
@@ -243,7 +259,7 @@ def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[s
     """
     names = source.names
     types = [source.type] if source.type is not None else sorted(plan.declared)
-    known = [[a.name for a in plan.declared[t]] for t in types if t in plan.declared]
+    known = [[names.column(t, a.name) for a in plan.declared[t]] for t in types if t in plan.declared]
     if not known or {c.lower() for c in cells} & {c.lower() for c in (*names.all, *(n for own in known for n in own))}:
         return None
     if any(own != known[0] for own in known):
@@ -267,16 +283,20 @@ def read(
     type: str | None = None,
     time: str = "time",
     null: str | Iterable[str] = (),
+    columns: Mapping[str, str] | None = None,
     time_predicate: str = "",
 ) -> SourceFile:
     """A file, a folder or a pattern with events or facts, as the command line reads it, for `run`, `push` and `facts`.
 
-    `type` is that of all its events, `time` the column that holds their time, `null` how null is written in CSV. It is read
+    `type` is that of all its events, `time` the column that holds their time, `null` how null is written in CSV; `columns`
+    are attributes whose columns are called otherwise: `{"wind.speed": "v_kmh"}`. It is read
     when it is used; it is a stream of Arrow itself, so that `pandas` or Polars can look at it. `time_predicate` is that of
     the triples that say when the named graphs of N-Quads, TriG and JSON-LD are.
     """
     nulls = (null,) if isinstance(null, str) else tuple(null)
-    found = SourceFile(str(path), type, Names(time=time), nulls, time_predicate=time_predicate)
+    renamed = [f"{attribute}={column}" for attribute, column in (columns or {}).items()]
+    names = with_columns(Names(time=time), renamed, type)
+    found = SourceFile(str(path), type, names, nulls, time_predicate=time_predicate)
     if not found.remote and found.path != "-":
         found.check()
     return found

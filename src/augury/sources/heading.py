@@ -6,7 +6,7 @@ place,level,time,id   with `event smoke(place: string, level: int).`   →   arg
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from augury.algebra.plan import Attribute, Plan, static_calls
@@ -17,7 +17,10 @@ FACT_ROLES = ("op", "time", "valid_from", "valid_to")  # what a row says of its 
 
 @dataclass(frozen=True)
 class Names:
-    """The columns that say what is no attribute: of which type, when, which one, whether taken back, and since when known."""
+    """The columns that say what is no attribute: of which type, when, which one, whether taken back, and since when known.
+
+    `renamed` are the columns of attributes that are called otherwise: type, attribute, column.
+    """
 
     type: str = "type"
     time: str = "time"
@@ -26,6 +29,11 @@ class Names:
     id: str = "id"
     op: str = "op"
     known: str = "known"
+    renamed: tuple[tuple[str, str, str], ...] = ()
+
+    def column(self, type: str, attribute: str) -> str:
+        """The column, or key, that holds an attribute of a type."""
+        return next((c for t, a, c in self.renamed if (t, a) == (type, attribute)), attribute)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -42,20 +50,53 @@ def no_columns_twice(names: Sequence[str], place: str) -> None:
         raise DataError(f"the column `{twice}` stands twice", place)
 
 
-def missing_column(type: str, missing: str, known: Iterable[str], place: str = "") -> DataError:
-    """What is said of a column that is declared and not there."""
+def missing_column(type: str, missing: str, known: Iterable[str], place: str = "", event: bool = False) -> DataError:
+    """What is said of a column that is declared and not there; columns of events can be renamed."""
     listed = list(known)
     close = nearest(missing, listed)
-    return DataError(
-        f"`{type}` has no column `{missing}`",
-        place,
-        f"there is `{close}`" if close else f"the columns are {', '.join(listed)}",
-    )
+    hint = f"there is `{close}`" if close else f"the columns are {', '.join(listed)}"
+    if event:
+        hint += f"; --columns {type}.{missing}={close or 'COLUMN'} says which column it is"
+    return DataError(f"`{type}` has no column `{missing}`", place, hint)
+
+
+ROLES = ("time", "start", "end", "id", "op", "known")  # what a column says of an event, beside its type
+
+
+def with_columns(names: Names, columns: Iterable[str], type: str | None, plan: Plan | None = None) -> Names:
+    """Names with those of `event.attribute=column`; an attribute may be what a column says of an event, such as `time`."""
+    for text in columns:
+        target, equals, column = text.partition("=")
+        event, dot, attribute = target.rpartition(".")
+        if not (equals and dot and event and attribute and column):
+            raise DataError(f"columns are renamed as event.attribute=column, not {text!r}", hint="wind.speed=v_kmh")
+        names = _with_column(names, event, attribute, column, type, plan)
+    return names
+
+
+def _with_column(names: Names, event: str, attribute: str, column: str, type: str | None, plan: Plan | None) -> Names:
+    own = [a.name for a in plan.declared.get(event, ())] if plan is not None else []
+    if attribute in ROLES and attribute not in own:
+        return replace(names, **{attribute: column}) if event == type else names
+    if plan is not None and attribute not in own:
+        raise _unknown_attribute(event, attribute, own, plan)
+    return replace(names, renamed=(*names.renamed, (event, attribute, column)))
+
+
+def _unknown_attribute(event: str, attribute: str, own: Sequence[str], plan: Plan) -> DataError:
+    if event not in plan.declared:
+        known = {name for name, _ in plan.event_types}
+        close = nearest(event, known) if event not in known else None
+        hint = f"did you mean `{close}`?" if close else f"declare `event {event}({attribute}: string, …).`"
+        return DataError(f"the program declares no event `{event}`, whose columns could be renamed", hint=hint)
+    close = nearest(attribute, own)
+    hint = f"did you mean `{close}`?" if close else f"its attributes are {', '.join(own)}"
+    return DataError(f"`{event}` has no attribute `{attribute}`", hint=hint)
 
 
 def declares_type(type: str | None, plan: Plan, names: Names) -> bool:
     """Whether a type is given that has an attribute of the name that else says the type of an event."""
-    return type is not None and any(a.name == names.type for a in plan.declared.get(type, ()))
+    return type is not None and any(names.column(type, a.name) == names.type for a in plan.declared.get(type, ()))
 
 
 @dataclass(frozen=True)
@@ -97,7 +138,7 @@ class EventHeading:
 
     def own(self, type: str, plan: Plan) -> set[str]:
         """The attributes of a declared type: no column of such a name says anything else of its events."""
-        return {a.name for a in plan.declared.get(type, ())}
+        return {self.names.column(type, a.name) for a in plan.declared.get(type, ())}
 
     def said(self, role: str, own: Iterable[str] = ()) -> str | None:
         """The column that says something of the events."""
@@ -124,10 +165,12 @@ class EventHeading:
         if attributes is None:
             used = [arity for name, arity in plan.event_types if name == type]
             return [(h, None) for h in self.data[: used[0] if len(used) == 1 else None]]
-        missing = next((a.name for a in attributes if a.name not in self.columns), None)
+        columns = [self.names.column(type, a.name) for a in attributes]
+        missing = next((a for a, column in zip(attributes, columns, strict=True) if column not in self.columns), None)
         if missing is not None:
-            raise missing_column(type, missing, self.data)
-        return [(a.name, a) for a in attributes]
+            column = self.names.column(type, missing.name)
+            raise missing_column(type, column, self.data, event=column == missing.name)
+        return list(zip(columns, attributes, strict=True))
 
 
 @dataclass(frozen=True)

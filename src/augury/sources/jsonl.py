@@ -1,12 +1,13 @@
-"""JSON lines: one object a line."""
+"""JSON lines: one object a line; or one JSON array of them."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 from augury.errors import DataError
 from augury.jit import Kernel, expect_work
 from augury.sources.blocks import Block, Stream, blocks, text_lines, uncollected
+from augury.sources.json_array import is_array, read_array
 from augury.sources.lines import columns_of
 from augury.sources.problems import Problem
 from augury.sources.sheet import Items
@@ -26,9 +28,29 @@ _LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
 
 def read(stream: Stream, place: str) -> Iterator[Items]:
     """The objects of a file, and what is wrong with the lines that are no JSON."""
-    for block in blocks(stream, size=_SIZE):
+    parts = blocks(stream, size=_SIZE)
+    first = next(parts, None)
+    if first is None:
+        return
+    if first.data.lstrip().startswith(b"["):
+        first = Block(b"".join([first.data, *_all_lines(parts, place)]), first.first)
+        if is_array(first.data):
+            yield read_array(first.data, place)
+            return
+    for block in chain([first], parts):
+        if block.too_long:
+            yield Items([], place, problems=[(block.first, block.problem(place))])
+            continue
         expect_work(block.first + block.data.count(b"\n"))  # these rows are still to come to the engine
         yield _of_one_shape(block, place) or _at_once(block, place) or _one_by_one(block, place)
+
+
+def _all_lines(parts: Iterable[Block], place: str) -> Iterator[bytes]:
+    """The lines of an array; one that is too long cannot be left out of it."""
+    for block in parts:
+        if block.too_long:
+            raise block.problem(place)
+        yield block.data
 
 
 class _Objects(Sequence[Any]):

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Attribute, Plan
-from augury.clock import Clock
+from augury.clock import MAX_TIME, MIN_TIME, Clock, check_time
 from augury.columns.column import Array
 from augury.errors import DataError, brief, nearest
-from augury.model import Event, HistoryItem, Revocation, Value
+from augury.model import Event, HistoryItem, Revocation, Value, on_calendar
 from augury.sources.cells import MISSING, Cells, declared, time_of
 from augury.sources.graph_events import as_plain, check_graph, graph_columns, is_graph_event, is_stream
 from augury.sources.heading import NAMES, EventHeading, Names
@@ -36,10 +36,13 @@ _SHAPES = 256  # of objects that are worth a look each
 def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: str | None = None) -> HistoryItem:
     """An event or a revocation from a Python object or the JSON form; `type` is that of an object that names none."""
     if isinstance(item, Event):
+        for time in (item.start, item.end, item.known):
+            _check_point(time, item.type)
         args = _converted(item.type, item.args, plan)
         _check_graph(item.type, args, plan)
         return replace(item, args=args)
     if isinstance(item, Revocation):
+        _check_point(item.known, f"the revocation of {brief(item.id)}")
         return item
     if not isinstance(item, Mapping):
         raise DataError(f"not an event: {brief(item)}", hint=f"an event is {FORM}")
@@ -48,7 +51,7 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
     name = item.get(names.type, type)
     # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
     declared = plan.declared.get(name, ()) if isinstance(name, str) else ()
-    own = {a.name for a in declared} if "args" not in item else set()
+    own = {names.column(name, a.name) for a in declared} if "args" not in item else set()
     op, id, known = (None if key in own else item.get(key) for key in (names.op, names.id, names.known))
     since, id, op = time_of(known, names.known, clock), _text(id, names.id) or "", _text(op, names.op)
     if op == "revoke":
@@ -63,7 +66,20 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: s
     args = args_of(item, name, plan, names)
     _check_graph(name, args, plan)
     start, end = _interval(item, clock, names)
-    return Event(name, args, start, end, id, known=since)
+    event = Event(name, args, start, end, id, known=since)
+    return on_calendar(event) if clock.kind == "timestamp" else event
+
+
+def _check_point(time: int | None, what: str) -> None:
+    """Refuses a time point of an event of Python that is too far from the origin, or that is no integer."""
+    if time is None:
+        return
+    if type(time) is not int:
+        raise DataError(f"{what}: {brief(time)} is no time point: a time point is an integer")
+    try:
+        check_time(time)
+    except DataError as error:
+        raise DataError(f"{what}: {error.message}", hint=error.hint) from None
 
 
 def _check_graph(type: str, args: tuple[Value, ...], plan: Plan) -> None:
@@ -95,12 +111,12 @@ def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: Names) -> tup
                 hint=f"declare `event {name}(…).`, or give `args` as a list",
             )
         return ()
-    missing = next((a.name for a in attributes if a.name not in item), None)
+    keys = [names.column(name, a.name) for a in attributes]
+    missing = next((key for key in keys if key not in item), None)
     if missing is not None:
-        own = {a.name for a in attributes}
-        close = nearest(missing, [str(k) for k in item if k not in names.all and k not in own])
+        close = nearest(missing, [str(k) for k in item if k not in names.all and k not in keys])
         raise DataError(f"`{name}` has no `{missing}`", hint=f"there is `{close}`" if close else "")
-    return tuple(convert(item[a.name], a, plan.prefixes) for a in attributes)
+    return tuple(convert(item[key], a, plan.prefixes) for key, a in zip(keys, attributes, strict=True))
 
 
 def is_known(name: str, plan: Plan) -> bool:
@@ -239,6 +255,10 @@ _type = type
 
 def of_events(objects: Sequence[Any], plan: Plan, first: int) -> History:
     """Events and revocations that are objects of Python, by columns."""
+    if not all(one.known is None or MIN_TIME <= one.known <= MAX_TIME for one in objects):
+        raise Irregular
+    if not all(one.start >= MIN_TIME and one.end <= MAX_TIME for one in objects if isinstance(one, Event)):
+        raise Irregular
     history = History.of(objects, range(first, first + len(objects)))
     for (name, arity), batch in history.batches.items():
         attributes = plan.declared.get(name)

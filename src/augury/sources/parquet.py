@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -12,12 +13,22 @@ from augury.sources.arrow_cells import ArrowCells
 from augury.sources.sheet import Sheet
 
 _ROWS = 1 << 18
+_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def sheet_of(table: Any, place: str, before: int = 0) -> Sheet:
     """A table, or a part of one after some rows."""
-    cells = [ArrowCells(column) for column in table.columns]
-    return Sheet(tuple(table.column_names), list(cells), table.num_rows, place, lambda row: before + row + 1, place)
+    columns = [
+        (name, column) for name, column in zip(table.column_names, table.columns, strict=True) if not is_index(name)
+    ]
+    cells = [ArrowCells(column) for _, column in columns]
+    names = tuple(name for name, _ in columns)
+    return Sheet(names, list(cells), table.num_rows, place, lambda row: before + row + 1, place)
+
+
+def is_index(column: str) -> bool:
+    """Whether a column is the index of a DataFrame without a name, which pandas writes beside the columns."""
+    return _INDEX.fullmatch(column) is not None
 
 
 def sheets_of(batches: Iterable[Any], schema: Any, place: str) -> Iterator[Sheet]:

@@ -5,7 +5,6 @@ A part is read column by column; only where that fails are its rows looked at on
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
@@ -18,7 +17,7 @@ import numpy as np
 
 from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan, Predicate
-from augury.clock import Clock, Timestamp, read_timestamp
+from augury.clock import Clock, TimePoint, Timestamp, number_of, read_timestamp
 from augury.columns.column import Array, coded
 from augury.errors import DataError, RunError, brief, misspelt, nearest
 from augury.model import Event, HistoryItem, Revocation
@@ -38,7 +37,6 @@ from augury.sources.types import from_numpy, is_null
 
 _NO_KEY = " type"  # which no object of JSON has: its type is given, and `type` is an attribute
 _CHUNK = 1 << 14  # objects that are read at a time: they should stay in the caches until they are columns
-_NUMBER = re.compile(r"\s*-?[0-9]+\s*")
 _type = type
 
 
@@ -112,15 +110,18 @@ class Reader:
             self._clock = self._clock(None)
         return self._clock
 
-    def _begin(self, first_time: Callable[[], object]) -> Clock:
+    def _begin(self, part: Sheet | Items, first_time: Callable[[], object]) -> Clock:
         """The clock, once a time is there to tell it; revocations alone need none."""
         if isinstance(self._clock, Clock):
             return self._clock
         first = first_time()
-        if first is None:
-            return self._clock(None)
-        self._clock = self._clock(first)
-        return self._clock
+        try:
+            clock = self._clock(first)
+        except DataError as error:
+            raise error.at(part.place) from None
+        if first is not None and clock.decided:
+            self._clock = clock
+        return clock
 
     # Wherever events come from
 
@@ -129,17 +130,29 @@ class Reader:
         return History.joined([*self.parts(source)] or [History()])
 
     def parts(self, source: SourceFile) -> Iterator[History]:
-        """The events of a source, part by part. Undeclared columns of text are known when all parts are."""
+        """The events of a source, part by part."""
+        size, most = 0, self.skipped.limits.bytes
+        for part in self._parts(source):
+            yield part
+            if most is not None and not source.live:
+                size += part.nbytes
+                if size > most:
+                    raise DataError(f"its events take more than {most:,} bytes", source.place, "--limit bytes=…")
+
+    def _parts(self, source: SourceFile) -> Iterator[History]:
+        """Undeclared columns of text are known when all parts are."""
         if source.type is not None:
             self._refuse(self.known.unknown(source.type), source.place)
         held: list[Sheet] = []
         columns: tuple[str, ...] | None = None
-        for part in source.parts(self.plan):
+        for part in source.parts(self.plan, self.skipped.limits):
             if isinstance(part, Items):
                 yield self.objects(part, source.names, source.type)
                 continue
             columns = columns or part.names
             part = part.like(columns)
+            if not len(part) and self.skipped.on_error == "stop":
+                self.skipped.handle_all(part.problems)  # of a line that is too long: nothing is read beyond it
             if self._waits(part, source):
                 held.append(part)
             else:
@@ -212,7 +225,7 @@ class Reader:
             return History()
         if declares_type(type, self.plan, names):
             names = replace(names, type=_NO_KEY)
-        clock, problems = self._begin(lambda: first_time(items.objects, names)), items.problems
+        clock, problems = self._begin(items, lambda: first_time(items.objects, names)), items.problems
         try:
             with uncollected():
                 found = self._objects(items, names, type, clock)
@@ -244,7 +257,7 @@ class Reader:
         if not len(sheet):
             self.skipped.handle_all(sheet.problems)
             return History()
-        clock, problems = self._begin(lambda: _first_of_sheet(sheet, heading)), sheet.problems
+        clock, problems = self._begin(sheet, lambda: _first_of_sheet(sheet, heading)), sheet.problems
         try:
             found = self._by_columns(sheet, heading, clock)
         except (Irregular, DataError):
@@ -281,7 +294,7 @@ class Reader:
                 items.append(read(row))
                 rows.append(self.row + row)
             except DataError as error:
-                wrong = DataError(error.message, error.place or part.at(row), error.hint)
+                wrong = error.at(error.place or part.at(row))
                 problems.append((part.line(row), wrong))
                 if self.skipped.on_error == "stop":
                     break
@@ -393,7 +406,9 @@ class Reader:
         names = heading.names
         said = (names.time, names.start, names.end, names.id, names.op, names.known)
         roles = [n for n in ((names.type,) if heading.type is None else ()) + said if n in sheet.names]
-        item: dict[str, Any] = {n: v for n in roles if not _is_empty(v := sheet.cell(n, row))}
+        times = {names.time, names.start, names.end, names.known}
+        cells = ((n, sheet.cell(n, row, clock if n in times else None)) for n in roles)
+        item: dict[str, Any] = {n: v for n, v in cells if not _is_empty(v)}
         if heading.type is not None:
             item[names.type] = heading.type
         type = item.get(names.type)
@@ -480,7 +495,7 @@ def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
     said: object = None
     for item in items:
         if isinstance(item, Event):
-            return item.end
+            return TimePoint(item.end)
         if isinstance(item, dict):
             for key in (names.time, "time", names.end, names.start):
                 if (hint := clock_hint(item.get(key))) is not None:
@@ -511,8 +526,8 @@ def clock_hint(time: Any) -> object:
     if isinstance(time, np.generic):
         time = from_numpy(time)
     match time:
-        case str() if _NUMBER.fullmatch(time):
-            return 0
+        case str() if (number := number_of(time)) is not None:
+            return number if isinstance(number, int) else float(number)
         case str():
             try:
                 read_timestamp(time)
@@ -520,7 +535,7 @@ def clock_hint(time: Any) -> object:
                 return None
             return time
         case float():
-            return int(time) if isfinite(time) else None
+            return time if isfinite(time) else None
         case int():
             return None if isinstance(time, bool) else time
         case date() | Timestamp():

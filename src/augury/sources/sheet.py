@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augury.algebra.plan import Attribute
+from augury.clock import Clock
 from augury.errors import DataError
 from augury.model import Value
 from augury.sources.cells import Cells
@@ -44,10 +45,10 @@ class Sheet:
     def at(self, row: int) -> str:
         return f"{self.place}:{self.line(row)}"
 
-    def cell(self, name: str, row: int) -> Any:
-        """A cell as it was read."""
+    def cell(self, name: str, row: int, clock: Clock | None = None) -> Any:
+        """A cell as it was read; with a clock, one that says a time."""
         try:
-            return self[name].cell(row)
+            return self[name].cell(row) if clock is None else self[name].time_cell(row, clock)
         except DataError as error:
             raise error.of(name) from None
 

@@ -12,6 +12,7 @@ from augury.model import Fact
 from augury.program import Program, compile
 from augury.settings import Settings
 from augury.sources.heading import Names
+from augury.time_units import TimeUnit
 
 if TYPE_CHECKING:
     from augury.spark.batch import Detections
@@ -30,6 +31,8 @@ def detect(
     events: Any,
     *,
     clock: Kind | None = None,
+    time_unit: TimeUnit | None = None,
+    zone: str | None = None,
     policy: str | None = None,
     facts: Facts = (),
     rdf: Any = (),
@@ -52,7 +55,8 @@ def detect(
 ) -> Detections:
     """Detects over a history: DataFrames by type (or one with a type column) in, a DataFrame for each output out, lazily.
 
-    `time`, `start`, `end`, `id`, `op` and `type` name columns. A malformed row stops the run, or with on_error="skip" goes
+    `time`, `start`, `end`, `id`, `op` and `type` name columns. `time_unit` ("s", "ms", "us" or "ns") is that of times that
+    are numbers since 1970, `zone` that of times without one. A malformed row stops the run, or with on_error="skip" goes
     to `.malformed` alone. Events of types that the program does not know are passed over, unless `strict`.
     `longest` bounds how long input events last, `limits` what each bucket may use, as in `Program.session`; `skew` also
     cuts keyed stages into slices of time. A DataFrame of facts with more rows than `broadcast` is joined with the events
@@ -65,7 +69,15 @@ def detect(
     execution = Execution(names, trace, broadcast=broadcast, partitions=partitions, skew=skew)
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(
-        compiled, clock=clock, retention=retention, longest=longest, on_error=on_error, strict=strict, limits=limits
+        compiled,
+        clock=clock,
+        time_unit=time_unit,
+        zone=zone,
+        retention=retention,
+        longest=longest,
+        on_error=on_error,
+        strict=strict,
+        limits=limits,
     )
     pipeline = Pipeline(compiled, events, settings, execution, facts=facts, rdf=rdf)
     if any(source.frame.isStreaming for source in pipeline.sources):
@@ -80,6 +92,8 @@ def detect_stream(
     lateness: str,
     emit: Literal["early", "final"] = "final",
     clock: Kind | None = None,
+    time_unit: TimeUnit | None = None,
+    zone: str | None = None,
     policy: str | None = None,
     facts: Facts = (),
     rdf: Any = (),
@@ -111,6 +125,8 @@ def detect_stream(
     settings = Settings.of(
         compiled,
         clock=clock,
+        time_unit=time_unit,
+        zone=zone,
         emit=emit,
         lateness=lateness,
         retention=retention,

@@ -27,7 +27,7 @@ class Detections(Outputs):
 
     def __init__(self, pipeline: Pipeline, until: Any = None) -> None:
         super().__init__(pipeline)
-        self.until = None if until is None else pipeline.clock.read(until)
+        self.until = None if until is None else pipeline.inputs_clock.read(until)
 
     def __getitem__(self, type: str) -> DataFrame:
         return self.pipeline.answers(self.mixed((self.known(type),)), type, changes=False)

@@ -7,22 +7,26 @@ All that a run needs to go on is below the checkpoint: `augury.json` says of wha
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.clock import Kind, read_duration, show_duration
+from augury.clock import Clock, read_duration, show_duration
 from augury.engine.saved import write_file
-from augury.errors import DataError, RunError
+from augury.errors import DataError
 from augury.settings import Task
 from augury.sinks import make_folder
+from augury.spark.checkpoint_files import check_files, damaged, sealed, unsealed
 from augury.spark.starting import usual_buckets
 from augury.spark.state import check_program, written_rules
 
 StreamFormat = Literal["jsonl", "csv", "parquet"]
+# What earlier versions say of a checkpoint, without its format and a checksum.
+_UNFORMATTED = {
+    "rules", "outputs", "declared_events", "buckets", "emission", "lateness", "longest", "retention", "clock"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,17 +46,12 @@ class StreamOptions:
     def saved(self) -> dict[str, Any]:
         """What the checkpoint says of itself; nothing where it is new."""
         path = self.checkpoint / "augury.json"
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError):
-            if (self.checkpoint / "spark").exists():
-                raise RunError(
-                    f"{self.checkpoint} is a checkpoint, but has no augury.json", "start with a new directory"
-                ) from None
+        if not path.exists() and not (self.checkpoint / "spark").exists():
             return {}
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read: {error}", "start with a new checkpoint directory") from None
-        return found  # type: ignore[no-any-return]
+        found = unsealed(path, _UNFORMATTED)
+        if not isinstance(found["rules"], dict):
+            raise damaged(path, "does not say of which program it is")
+        return found
 
     @cached_property
     def buckets(self) -> int:
@@ -84,15 +83,18 @@ class StreamOptions:
             "outputs": list(plan.outputs),
             "declared_events": declared,
             "buckets": self.buckets,
+            "format": self.format,
             "emission": settings.emit,
             **{name: us and show_duration(us) for name, us in lengths.items()},
             "clock": settings.clock,
+            "time_unit": settings.time_unit,
+            "zone": settings.zone,
         }
 
-    def save(self, clock: Kind) -> None:
+    def save(self, clock: Clock) -> None:
         """Says in the checkpoint of what it is one."""
-        text = json.dumps({**self.fingerprint, "clock": clock}, indent=2, ensure_ascii=False)
-        write_file(self.checkpoint / "augury.json", [text.encode() + b"\n"])
+        decided = {"clock": clock.kind, "time_unit": clock.unit}
+        write_file(self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided})])
 
     def ready(self) -> StreamOptions:
         """With the folders made that it writes to."""
@@ -123,9 +125,12 @@ class StreamOptions:
         """Refuses the checkpoint of another program or other settings, and says what has changed."""
         if self.saved:
             new = self.fingerprint
-            if self.task.settings.clock is None:
-                new["clock"] = self.saved.get("clock")
-            check_program(self.saved, new)
+            for name in ("clock", "time_unit"):  # what was not said is as the checkpoint has it
+                if getattr(self.task.settings, name) is None:
+                    new[name] = self.saved.get(name)
+            older = {"format": self.format, "time_unit": None, "zone": None}  # what older checkpoints do not say
+            check_program({**older, **self.saved}, new)
+            check_files(self.checkpoint, noted="format" in self.saved)
 
     def _check_folder(self, path: Path) -> None:
         """Refuses a folder that holds anything but batches, or the batches of another stream."""

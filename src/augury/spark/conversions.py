@@ -27,10 +27,12 @@ from augury.errors import DataError
 from augury.sources.arrow_cells import text_times
 from augury.sources.cells import MISSING, read_time
 from augury.sources.types import convert, from_text
+from augury.time_units import PER_SECOND, TimeUnit
 
 Prefixes = Mapping[str, str]
 DAY = 86_400_000_000
 WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+NUMBERS = (*WHOLE, T.FloatType, T.DoubleType)
 _GREATEST = 1.7976931348623157e308
 
 
@@ -123,14 +125,29 @@ def iri_of_text(text: Column, prefixes: Prefixes) -> Column:
 # From typed columns
 
 
-def micros(column: Column, given: T.DataType) -> Column:
-    """Microseconds since the epoch; what has no zone is UTC."""
+def micros(column: Column, given: T.DataType, zone: str = "") -> Column:
+    """Microseconds since the epoch; what has no zone is of `zone`, or UTC."""
     match given:
         case T.DateType():
-            return F.unix_date(column).cast("bigint") * F.lit(DAY)
+            return _of_zone(F.unix_date(column).cast("bigint") * F.lit(DAY), zone)
         case T.TimestampNTZType():
-            return F.timestamp_diff("MICROSECOND", F.to_timestamp_ntz(F.lit("1970-01-01 00:00:00")), column)
+            local = F.timestamp_diff("MICROSECOND", F.to_timestamp_ntz(F.lit("1970-01-01 00:00:00")), column)
+            return _of_zone(local, zone)
     return F.unix_micros(column)
+
+
+def _of_zone(local: Column, zone: str) -> Column:
+    """Microseconds of local time as those since the epoch."""
+    return F.unix_micros(F.to_utc_timestamp(F.timestamp_micros(local), zone)) if zone else local
+
+
+def epoch_micros(number: Column, unit: TimeUnit, fraction: bool = False) -> Column:
+    """A number of a unit since the epoch in microseconds; null where it is beyond 64 bits."""
+    if fraction:
+        return F.rint(number * F.lit(10**6) / F.lit(PER_SECOND[unit])).try_cast("bigint")
+    if unit == "ns":
+        return ((number - F.pmod(number, F.lit(1000))).cast("decimal(20,0)") / F.lit(1000)).cast("bigint")
+    return F.try_multiply(number, F.lit(10**6 // PER_SECOND[unit]).cast("bigint"))
 
 
 def _int_of_column(column: Column, given: T.DataType) -> Column:

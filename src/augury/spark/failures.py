@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 
 from augury.errors import AuguryError, DataError, RunError
+from augury.spark.checkpoint_files import damaged
 from augury.spark.places import Places
 
 FULL = "No space left on device"
@@ -23,6 +24,12 @@ _NO_FOLDER = re.compile(
     r"|Unable to create directory) (?:file:)?(/\S+)"
 )
 _NO_LONGER = re.compile(r"(?:file:)?(/\S+) is not a directory")
+# A file of a checkpoint, and what Spark, Hadoop and RocksDB say where they cannot read one.
+_DAMAGED = re.compile(r"(?:file:)?(/[^\s,;:'\"()\[\]]*/(?:offsets|commits|sources|state)/[^\s,;:'\"()\[\]]+)")
+_UNREADABLE = re.compile(
+    r"ChecksumException|FileNotFoundException|EOFException|ZipException|Corruption|CANNOT_LOAD_STATE_STORE"
+    r"|Incomplete log file|Log file was malformed|UnsupportedLogVersion|[Ll]og version|does not exist|MalformedInput"
+)
 _STOPPED = re.compile(
     r"Connection refused|Py4JNetworkError|SparkContext was shut down|stopped SparkContext|Answer from Java side is empty"
 )
@@ -76,6 +83,8 @@ def user_error(error: BaseException, places: Places | None) -> AuguryError:
     if missing is not None:
         return DataError("no such file", missing[1])
     raised = re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception)): (.*)$", text, re.MULTILINE)
+    if (file := _DAMAGED.search(text)) is not None and _UNREADABLE.search(text):
+        return damaged(Path(file[1]), f"could not be read by Spark: {first_line(error)}")
     if isinstance(error, PySparkException) or "py4j" in type(error).__module__:
         said = f"{raised[-1][0].split('.')[-1]}: {raised[-1][1]}" if raised else first_line(error)
         return RunError(f"Spark could not finish: {said}")

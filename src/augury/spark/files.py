@@ -54,10 +54,11 @@ class FileReader:
 
     @cached_property
     def clock(self) -> Clock:
-        return clock_of(self.task.program, self._opened, self.task.settings.clock)
+        return clock_of(self.task.program, self._opened, self.task.settings)
 
     def sources(self) -> list[Source]:
-        clock = replace(self.clock, guessed=self.task.settings.clock is None)
+        # Without a first time that tells the unit, numbers are refused.
+        clock = self.clock if self.clock.decided else replace(self.clock, guessed=True)
         found = [one.sources(clock) if isinstance(one, TextFiles) else [one] for one in self._opened]
         return [source for some in found for source in some]
 
@@ -150,7 +151,7 @@ class FileReader:
         first = first_time(self._heads(source, files), "jsonl", self.plan)
         if first is None and not self.streaming:
             return []
-        return self._text(source, "jsonl", [Table(self._lines(source, files, "jsonl"))], first or 0)
+        return self._text(source, "jsonl", [Table(self._lines(source, files, "jsonl"))], first)
 
     def _heads(self, source: SourceFile, files: list[SourceFile]) -> Iterator[tuple[SourceFile, bytes]]:
         """The first lines of each file; Spark reads those of another machine."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -16,17 +16,19 @@ from pyspark.sql import types as T
 from augury.algebra.graph_queries import stream_type
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate
 from augury.algebra.rule_terms import makes_windows
-from augury.clock import Clock, Kind
+from augury.clock import MAX_TIME, MIN_TIME, Clock, number_of
 from augury.compiled import Compiled
 from augury.errors import DataError, RunError, misspelt, nearest
-from augury.settings import choose_clock
+from augury.settings import Settings, choose_clock
 from augury.sources import OnError
 from augury.sources.heading import EventHeading, Names
+from augury.sources.parquet import is_index
 from augury.spark.casts import cast
 from augury.spark.conversions import (
     CONVERSIONS,
-    WHOLE,
+    NUMBERS,
     Prefixes,
+    epoch_micros,
     finite,
     first_problem,
     from_column,
@@ -36,6 +38,7 @@ from augury.spark.conversions import (
 )
 from augury.spark.layout import Layout, common_kind, declared_kind, kinds_of_all
 from augury.spark.spelling import looks_misspelt
+from augury.time_units import TIME_UNITS, UNCLEAR, likely_range, other_unit
 
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
 PROBLEM, PATH, ROW = "augury problem", "augury path", "augury row"
@@ -154,9 +157,19 @@ class Source:
         """Whether all its events are points in time."""
         return self.times[0] == self.times[1]
 
-    def sample(self) -> object:
-        """A time as its columns would have it, which tells the clock. Text is a calendar time."""
-        return 0 if isinstance(self.fields[self.times[1]], WHOLE) else "1970-01-01"
+    def sample(self, of_rows: bool = False) -> object:
+        """A time as its columns would have it, which tells the clock. Text is a calendar time.
+
+        With `of_rows` it is the first number that a row has; of a stream, whose rows are still to come, there is none.
+        """
+        column = self.times[1]
+        if not isinstance(self.fields[column], NUMBERS):
+            return "1970-01-01"
+        if not of_rows or self.read or self.frame.isStreaming:
+            return None
+        cell = F.col(f"`{column}`")
+        row = self.frame.where(cell.isNotNull()).select(cell.alias("time")).first()
+        return None if row is None else row["time"]
 
     def rows(self, reading: Reading) -> DataFrame:
         """Its rows in the layout, with `problem`, what is wrong with one, `row`, how it was given, and its `path`."""
@@ -204,6 +217,7 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
     plan = program.plan
     known = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
+        events = _without_index(events)
         if names.type not in events.columns and {STREAM, GRAPH} <= set(events.columns):
             events = _graph_events(events, names)
         if names.type not in events.columns:
@@ -221,6 +235,7 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
     for name, frame in events.items():
         if not is_frame(frame):
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
+        frame = _without_index(frame)
         if stream_type(name) in known:  # a stream by its IRI alone
             name = stream_type(name)
         if name in known and GRAPH in frame.columns:
@@ -232,6 +247,11 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
         part = _part(heading, name, frame, plan)
         found.append(Source(frame, (part,), names, prefixes=plan.prefixes))
     return found
+
+
+def _without_index(frame: DataFrame) -> DataFrame:
+    """Without the index of a DataFrame of pandas, which it writes into Parquet."""
+    return frame.drop(*filter(is_index, frame.columns))
 
 
 def _graph_events(frame: DataFrame, names: Names) -> DataFrame:
@@ -255,7 +275,7 @@ def _mixed(name: str, frame: DataFrame, plan: Plan, names: Names) -> list[Part]:
     """The events of one type in a DataFrame of many; a derived type is there only if its attributes are."""
     if any(rule.type == name for rule in plan.rules):
         declared = plan.declared.get(name)
-        if declared is None or any(a.name not in frame.columns for a in declared):
+        if declared is None or any(names.column(name, a.name) not in frame.columns for a in declared):
             return []
     return [_part(EventHeading(tuple(frame.columns), names), name, frame, plan)]
 
@@ -317,14 +337,19 @@ def _natural(given: T.DataType) -> str | None:
 
 
 class Timed(Protocol):
-    def sample(self) -> object: ...
+    def sample(self, of_rows: bool = False) -> object: ...
 
 
-def clock_of(program: Compiled, found: Iterable[Timed], asked: Kind | None) -> Clock:
-    """The clock: as asked, else by the type of the time columns. Text is a calendar time unless the program has ticks."""
-    times = [source.sample() for source in found]
-    clock = choose_clock(program, asked, next((t for t in times if not isinstance(t, int)), times[0]))
-    return Clock(clock.kind, clock.tick)
+def clock_of(program: Compiled, found: Iterable[Timed], settings: Settings) -> Clock:
+    """The clock: as asked, else by the time columns. Text is a calendar time unless the program has ticks.
+
+    A number tells its unit, unless that was said: the first one of a DataFrame is looked up, which takes a small job.
+    """
+    of_rows = settings.time_unit is None and settings.clock != "logical" and program.plan.tick is None
+    times = [source.sample(of_rows) for source in found]
+    calendar = (t for t in times if t is not None and number_of(t) is None)
+    numbers = (t for t in times if t is not None)
+    return choose_clock(program, settings, next(calendar, next(numbers, None)))
 
 
 def layout_of(plan: Plan, found: Iterable[Source], clock: Clock, exact: bool) -> Layout:
@@ -347,20 +372,47 @@ def _plain(kind: str) -> str:
 
 
 def as_time(column: Column, given: T.DataType, clock: Clock, what: str) -> Column:
-    """A column as time points of the clock; null where it is none."""
+    """A column as time points of the clock; null where it is none, or too far from the origin."""
+    if isinstance(given, T.StringType):
+        return time_of_text(column, clock)
+    point = _as_point(column, given, clock, what)
+    return F.when(point.between(MIN_TIME, MAX_TIME), point)
+
+
+def _as_point(column: Column, given: T.DataType, clock: Clock, what: str) -> Column:
     calendar = clock.kind == "timestamp"
+    if isinstance(given, NUMBERS) and (clock.takes_no_numbers or not clock.decided):
+        raise DataError(
+            f"{what} is {given.simpleString()}, which may be in seconds, milliseconds, microseconds or nanoseconds",
+            hint='say which: --time-unit s, ms, us or ns (time_unit="s")',
+            code=UNCLEAR,
+        )
     match given:
         case T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType():
-            return column.cast("bigint")
+            return epoch_micros(column.cast("bigint"), clock.unit) if clock.unit else column.cast("bigint")
+        case T.FloatType() | T.DoubleType() if clock.unit:
+            return epoch_micros(column.cast("double"), clock.unit, fraction=True)
         case T.FloatType() | T.DoubleType() if not calendar:
             return F.when(column == F.floor(column), column.try_cast("bigint"))
         case T.TimestampType() | T.TimestampNTZType() | T.DateType() if calendar:
-            return micros(column, given)
-        case T.StringType():
-            return time_of_text(column, clock)
+            return micros(column, given, clock.zone)
     expected = "a timestamp, a date, a number of microseconds or ISO text" if calendar else "whole numbers"
     hint = 'name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times'
     raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}", hint=hint)
+
+
+def other_units(column: Column, given: T.DataType, clock: Clock) -> list[tuple[Column, Column]]:
+    """Rows whose numbers look like times of another unit than the one that was guessed."""
+    if not isinstance(given, NUMBERS) or not (clock.unit_guessed or (clock.kind == "logical" and clock.guessed)):
+        return []
+    wrong = []
+    for unit in TIME_UNITS:
+        if unit != clock.unit:
+            least, beyond = likely_range(unit)
+            error = other_unit(least, clock.unit, unit)
+            text = error.message.removeprefix(str(least)) + f"; {error.hint}"
+            wrong.append((column.between(least, beyond - 1), F.concat(column.cast("string"), F.lit(text))))
+    return wrong
 
 
 def _may_fail(kind: str, given: T.DataType) -> bool:
@@ -462,7 +514,8 @@ def _row(source: Source, reading: Reading) -> _Row:
     there = [said[0]]
     if said[0] != said[1]:
         there = [c for c in dict.fromkeys((names.time, names.start, names.end)) if c in fields]
-    read = {c: as_time(F.col(f"`{c}`"), fields[c], reading.clock, f"{title}: the column `{c}`") for c in there}
+    clock = replace(reading.clock.plain, unit="us") if source.read else reading.clock  # what was read is points already
+    read = {c: as_time(F.col(f"`{c}`"), fields[c], clock, f"{title}: the column `{c}`") for c in there}
     texts = {c: f"augury time {c}" for c in there if isinstance(fields[c], T.StringType)}
     frame = source.frame.select("*", *(read[c].alias(name) for c, name in texts.items()))
     read |= {c: F.col(f"`{name}`") for c, name in texts.items()}
@@ -481,7 +534,8 @@ def _row(source: Source, reading: Reading) -> _Row:
         found = F.col(f"`{PROBLEM}`")
         problem = first_problem([(found.isNotNull(), found), *refused])
     else:
-        problem = first_problem([*refused, *_wrong(source, type, code, read, (start, end), reading.strict)])
+        units = [one for c in there for one in other_units(F.col(f"`{c}`"), fields[c], clock)]
+        problem = first_problem([*refused, *units, *_wrong(source, type, code, read, (start, end), reading.strict)])
         if op is not None and id is not None:
             text = op.cast("string")
             nameless = F.when(~_given(id.cast("string")), F.lit("a revocation names the id of an event"))
@@ -501,6 +555,15 @@ def unknown_types(source: Source, reading: Reading) -> DataFrame:
 def _given(text: Column) -> Column:
     """Whether a text says something."""
     return text.isNotNull() & (text != "")
+
+
+def _says(column: Column, kind: T.DataType) -> Column:
+    """Whether a cell says something: it is not null, not an empty text, not NaN."""
+    if isinstance(kind, T.StringType):
+        return _given(column)
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        return column.isNotNull() & ~F.isnan(column)
+    return column.isNotNull()
 
 
 def _refused(source: Source, type: Column | None, code: Column) -> list[tuple[Column, Column]]:
@@ -523,8 +586,8 @@ def _wrong(
     start, end = interval
     no_time = F.lit("no time, or one that cannot be read")
     for column, time in times.items():
-        if isinstance(source.fields[column], T.StringType) and len(times) > 1:
-            wrong.append((_given(F.col(f"`{column}`")) & time.isNull(), no_time))
+        if len(times) > 1:  # else another column would stand in for one that cannot be read
+            wrong.append((_says(F.col(f"`{column}`"), source.fields[column]) & time.isNull(), no_time))
     wrong.append((end.isNull() | start.isNull(), no_time))
     if not source.points:
         wrong.append((start > end, F.lit("it starts after its end")))

@@ -55,13 +55,13 @@ class FileRun:
 
     def __init__(self, spark: SparkSession, task: Task, execution: Execution, streaming: bool = False) -> None:
         self.task, program, settings = task, task.program, task.settings
-        self.skipped = Skipped(settings.on_error)
+        self.skipped = Skipped(settings.on_error, limits=settings.limits)
         self.places = Places(task)
         with user_errors(self.places):
             files = FileReader(spark, task, streaming)
             clock = files.clock
             check_clock(program, clock.kind)
-            self.places = replace(self.places, clock=replace(clock, guessed=settings.clock is None))
+            self.places = replace(self.places, clock=clock)
             sources = files.sources()
             facts, self.graphs = read_facts(task.facts, task.graphs, program.plan, clock, self.skipped)
             self.pipeline = Pipeline(
@@ -70,6 +70,7 @@ class FileRun:
                 replace(settings, clock=clock.kind),
                 replace(execution, exact=True),
                 facts=facts + self.graphs.facts(program.plan, facts),
+                clock=clock,
             )
 
     @property
@@ -88,6 +89,7 @@ class SparkJob(FileRun):
         self, spark: SparkSession, task: Task, until: str | None = None, execution: Execution | None = None
     ) -> None:
         super().__init__(spark, task, execution or Execution())
+        self.empty = False  # whether nothing was detected and written
         with user_errors(self.places):
             self.detections = Detections(self.pipeline, until)
 
@@ -113,6 +115,7 @@ class SparkJob(FileRun):
                     folder = destination if len(outputs) == 1 else f"{destination.rstrip('/')}/{type}"
                     self.pipeline.answers(mixed, type, changes=False).write.mode("overwrite").parquet(folder)
                 errors = mixed.where(F.col("type") == ERROR).toArrow()
+                self.empty = mixed.where(F.col("type") >= 0).isEmpty()
             finally:
                 mixed.unpersist()
             self._skip()

@@ -35,6 +35,7 @@ from augury.algebra.nodes import (
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.clock import Clock, Duration, Timestamp
+from augury.columns.unique import unique
 from augury.engine.decoding import from_tagged
 from augury.model import Iri, Value, type_name
 from augury.sources import Batch, Coded
@@ -271,7 +272,7 @@ def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[
     codes = table.column("type").to_numpy()
     found: dict[Predicate, Batch] = {}
     names = set(table.column_names)
-    for code in np.unique(codes).tolist():
+    for code in unique(codes).tolist():
         rows = np.flatnonzero(codes == code)
         part = table if len(rows) == len(codes) else table.take(pa.array(rows))
         name, arity = layout.types[code]

@@ -11,7 +11,6 @@ On object stores nothing can be moved at once. There a batch is written in its p
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from augury.engine.saved import write_file
 from augury.errors import RunError
+from augury.spark.checkpoint_files import damaged, sealed, unsealed
 from augury.spark.failures import writing_to
 
 Write = Callable[[str], None]  # writes a part of a batch to a folder, given as Spark takes it
@@ -44,13 +44,13 @@ class Outbox:
     def note(self) -> Note | None:
         """The last batch that was whole."""
         path = self.aside / "ready.json"
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            return Note(int(found["batch"]), dict(found["parts"]))
-        except FileNotFoundError:
+        if not path.exists():
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{path} cannot be read: {error}", "start with a new checkpoint and a new output") from None
+        try:
+            found = unsealed(path, {"batch", "parts"})
+            return Note(int(found["batch"]), dict(found["parts"]))
+        except (ValueError, TypeError) as error:
+            raise damaged(path, f"cannot be read: {error}") from None
 
     def recover(self) -> None:
         """After a crash: what is whole goes to its place, and what is not is thrown away."""
@@ -58,6 +58,9 @@ class Outbox:
             self.aside.mkdir(parents=True, exist_ok=True)
         if self.note is not None:
             self._move(self.note)
+        else:
+            with writing_to(self.aside):
+                self._keep(Note(-1, {}))  # so that a note that is lost is missed
         with writing_to(self.aside):
             for path in self.aside.iterdir():
                 if path.is_dir():
@@ -95,8 +98,7 @@ class Outbox:
         return None if "://" in place else Path(place)
 
     def _keep(self, note: Note) -> None:
-        text = json.dumps({"batch": note.batch, "parts": dict(note.parts)})
-        write_file(self.aside / "ready.json", [text.encode()])
+        write_file(self.aside / "ready.json", [sealed({"batch": note.batch, "parts": dict(note.parts)})])
         self.note = note
 
     def _move(self, note: Note) -> None:

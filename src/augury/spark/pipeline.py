@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -15,6 +16,7 @@ from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
+from augury.clock import Clock
 from augury.compiled import Compiled, check_clock
 from augury.errors import RunError
 from augury.knowledge.facts import Facts, check_facts
@@ -75,7 +77,9 @@ class Pipeline:
         *,
         facts: Mapping[str, Any] | Iterable[Fact] = (),
         rdf: Any = (),
+        clock: Clock | None = None,
     ) -> None:
+        """`clock` is the one that reads inputs, where it is known already."""
         program = replace(program, plan=program.lowered)
         self.settings, self.execution = settings or Settings(), execution or Execution()
         self.names = self.execution.names
@@ -84,14 +88,19 @@ class Pipeline:
         )
         ready = isinstance(events, list) and all(isinstance(e, Source) for e in events)
         self.sources: list[Source] = events if ready else sources(program, events, self.names)
-        self.clock = clock_of(program, self.sources, self.settings.clock)
+        self.inputs_clock = clock or clock_of(program, self.sources, self.settings)
+        if clock is None and self.inputs_clock.guess:
+            warnings.warn(self.inputs_clock.guess, stacklevel=3)
+        self.clock = self.inputs_clock.plain
         check_clock(program, self.clock.kind)
         frames, others = _divided(rdf)
         if frames:
             given_facts = _with_triples(given_facts, frames, program.plan)
         graphs = Graphs.of(others)
         entailed = graphs.facts(program.plan) if graphs.given else Facts()
-        known = plan_facts(given_facts, program.plan, self.sources, self.clock, self.execution.broadcast, entailed)
+        known = plan_facts(
+            given_facts, program.plan, self.sources, self.inputs_clock, self.execution.broadcast, entailed
+        )
         check_facts(known.facts, program.plan)
         self.facts = known.facts + (entailed if graphs.given else graphs.facts(program.plan, known.facts))
         self.sources, self.joined = known.sources, known.joined
@@ -138,7 +147,13 @@ class Pipeline:
     @cached_property
     def reading(self) -> Reading:
         return Reading(
-            self.layout, self.clock, self.ops, self.ids, self.points, self.settings.on_error, self.settings.strict
+            self.layout,
+            self.inputs_clock,
+            self.ops,
+            self.ids,
+            self.points,
+            self.settings.on_error,
+            self.settings.strict,
         )
 
     def raw(self, source: Source) -> DataFrame:

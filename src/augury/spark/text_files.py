@@ -20,7 +20,9 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.clock import Clock
 from augury.errors import DataError
+from augury.limits import LINE as LONGEST_LINE
 from augury.sources import FORMATS, EventHeading, Reader, Skipped, SourceFile
+from augury.sources.blocks import Block
 from augury.sources.csv import read as read_csv
 from augury.sources.csv import separator_of
 from augury.sources.files import headerless
@@ -30,6 +32,7 @@ from augury.spark.inputs import PATH, Part, Source
 from augury.spark.layout import Layout, declared_kind
 from augury.spark.line_reader import LINE, START, Header, LineReader, Rows, Summary, summarise
 
+NO_TIME = ""  # of files whose events say no time
 _HEAD = 1 << 16  # bytes of a file that tell what it looks like
 _DERIVED = "`{0}` is derived by the program, but the input has such events; declare `event {0}(…).`"
 
@@ -50,7 +53,9 @@ def head_of(file: SourceFile) -> bytes:
         with pa.input_stream(file.path, compression=file.compression) as stream:
             head = more = bytes(stream.read(_HEAD))
             while more and b"\n" not in head:
-                head += (more := bytes(stream.read(_HEAD)))
+                if len(head) > LONGEST_LINE:
+                    raise Block(b"", 1, LONGEST_LINE).problem(file.place)
+                head += (more := bytes(stream.read(max(_HEAD, len(head)))))
     except OSError as error:
         raise DataError(f"cannot be read: {error}", file.place) from None
     return head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
@@ -74,14 +79,14 @@ def header_of(file: SourceFile, head: bytes, plan: Plan) -> Header | None:
 
 
 def first_time(heads: Iterable[tuple[SourceFile, bytes]], form: str, plan: Plan) -> object:
-    """The first time of files, which tells the clock: a number where they say none, None where they have no events."""
+    """The first time of files, which tells the clock: NO_TIME where they say none, None where they have no events."""
     there = False
     for file, head in heads:
         for part in FORMATS[form].read(BytesIO(head), file, plan):
             there = there or len(part) > 0 or bool(part.problems)
             if (found := first_of(part, file.names, file.type)) is not None:
                 return found
-    return 0 if there else None
+    return NO_TIME if there else None
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,8 @@ class TextFiles:
     strict: bool = False
     lasting: bool = True  # whether events of a stream of JSON lines may last for a time
 
-    def sample(self) -> object:
-        return self.first
+    def sample(self, of_rows: bool = False) -> object:
+        return None if self.first is NO_TIME else self.first
 
     def sources(self, clock: Clock) -> list[Source]:
         """The events as columns of the kinds of the layout."""

@@ -84,6 +84,15 @@ def hull(entries: Array, first: int, count: int, row: int, since: Array, until: 
 
 
 @Kernel
+def unchanged(touched: Array, begins: Array, times: Array, places: Array, entries: Array, kept: Array) -> None:
+    """How many entries of each timeline come before the first of its changes."""
+    for g in range(len(touched)):
+        row = touched[g]
+        first, count = places[FIRST, row], places[COUNT, row]
+        kept[g] = entries_before(entries, first, count, times[begins[g]], False) if first >= 0 else 0
+
+
+@Kernel
 def tell(
     groups: Array, begins: Array, times: Array, acts: Array, untils: Array, places: Array, entries: Array, tail: Array,
     since: Array, until: Array, alive: Array, olds: Array, spans: Array,

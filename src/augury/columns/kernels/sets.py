@@ -127,6 +127,29 @@ def first_equals(data: Array, lo: int, hi: int, keys: Array, canon: Array, bucke
 
 
 @Kernel
+def number_equals(
+    rows: Array, keys: Array, fixed: Array, contents: Array, counts: Array, buckets: Array, numbers: Array
+) -> None:
+    """Numbers rows among those with an equal key, in their order; a number that is fixed already stays (else it is -1).
+
+    `buckets` has the first row of each key, `contents` its key, `counts` the number that the next row of the key gets.
+    """
+    mask = len(buckets) - 1
+    for i in range(len(rows)):
+        b = keys[i] & mask
+        while buckets[b] >= 0 and contents[buckets[b]] != keys[i]:
+            b = (b + 1) & mask
+        if buckets[b] < 0:
+            buckets[b] = rows[i]
+            contents[rows[i]] = keys[i]
+            counts[rows[i]] = 0
+        first = buckets[b]
+        number = fixed[i] if fixed[i] >= 0 else counts[first]
+        numbers[rows[i]] = number
+        counts[first] = max(counts[first], number + 1)
+
+
+@Kernel
 def first_supports(
     rows: Array, ranks: Array, heads: Array, after: Array, alive: Array, of_child: Array, good: Array, other: Array
 ) -> None:

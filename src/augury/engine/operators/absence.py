@@ -10,6 +10,7 @@ import numpy as np
 from augury.algebra.nodes import Condition
 from augury.columns.frame import View, frame_of, store
 from augury.columns.table import END, LEFT, NONE, START, Latest, grown
+from augury.columns.unique import difference, unique, unique_first
 from augury.engine.operators.windows import Windowed, least_open
 from augury.jit import Array
 from augury.optimiser.implied_bounds import Back
@@ -17,7 +18,7 @@ from augury.optimiser.implied_bounds import Back
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
-_PORTION = 1 << 18
+_LOOKS = (16, 256, -1)  # how many candidates a row looks at while none has blocked it; at last all
 
 
 class Absence(Windowed):
@@ -99,7 +100,7 @@ class Absence(Windowed):
             if not len(found):
                 continue
             fallen = pairs[1][found]
-            fallen, first = np.unique(fallen, return_index=True)
+            fallen, first = unique_first(fallen)
             stand = out.alive[fallen].astype(bool)
             fallen, first = fallen[stand], first[stand]
             self.watch(out.data[LEFT, fallen], pairs[0][found][first])
@@ -107,14 +108,7 @@ class Absence(Windowed):
 
     def admit(self, rows: Array) -> None:
         """New rows: those that nothing blocks stand."""
-        blocked = np.zeros(len(rows), bool)
-        for pairs in self._blocking(rows):
-            found = self.really(pairs[0], pairs[1])
-            if len(found):
-                hit = pairs[0][found]
-                self.watch(hit, pairs[1][found])
-                blocked[np.searchsorted(rows, hit)] = True
-        stand = rows[~blocked]
+        stand = self.unblocked(rows)
         if len(stand):
             frame = frame_of(self.inputs[0], stand)
             low, high = frame.labels[self.window]
@@ -129,10 +123,27 @@ class Absence(Windowed):
             for row, q in zip(rows.tolist(), absent.tolist(), strict=True):
                 self.watchers.setdefault(q, []).append(row)
 
-    def _blocking(self, rows: Array) -> Iterator[Array]:
-        """Pairs of a row and what may lie in its window; one of each row where that decides."""
+    def unblocked(self, rows: Array) -> Array:
+        """The rows that nothing blocks; all others watch a witness. Rows look at few candidates first, then at more."""
+        blocked, waiting = np.zeros(len(rows), bool), rows
+        for most in (1,) if self.plain else (1 + len(self.not_looked_for), *_LOOKS):
+            seen = np.zeros(len(waiting), np.int64)
+            for pairs in self._blocking(waiting, most):
+                seen += np.bincount(np.searchsorted(waiting, pairs[0]), minlength=len(waiting))
+                found = self.really(pairs[0], pairs[1])
+                if len(found):
+                    hit = pairs[0][found]
+                    self.watch(hit, pairs[1][found])
+                    blocked[np.searchsorted(rows, hit)] = True
+            waiting = waiting[(seen >= most) & ~blocked[np.searchsorted(rows, waiting)]]
+            if not len(waiting) or most < 0:
+                break
+        return rows[~blocked]
+
+    def _blocking(self, rows: Array, most: int) -> Iterator[Array]:
+        """Pairs of a row and what may lie in its window, of each row that many at most, the latest."""
         mine, absent = self.inputs
-        at = (*mine.labels[self.window], 0, absent.table.n, self.blocks, 1 if self.plain else -1)
+        at = (*mine.labels[self.window], 0, absent.table.n, self.blocks, most)
         return self.within(rows, mine, self.fields[0], self.absent_index, *at)
 
     def _blocked_by(self, absent: Array) -> Iterator[Array]:
@@ -150,7 +161,7 @@ class Absence(Windowed):
             left_over = np.flatnonzero(mask)
             mask[left_over] = ~self._own(rows[left_over], absent[left_over], label)
         self.circuit.context.name_events = None
-        return np.unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
+        return unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
 
     def _own(self, rows: Array, absent: Array, label: str) -> Array:
         """Whether each occurrence that must be absent is the one that its row has under a label."""
@@ -171,9 +182,7 @@ class Absence(Windowed):
         self.witness, self.watchers = np.full(table.n + 16, -1, np.int64), None
         alive = table.standing()
         standing = out.table.data[LEFT, : out.table.n][out.table.stands()]
-        for pairs in self._blocking(np.setdiff1d(alive, standing)):
-            found = self.really(pairs[0], pairs[1])
-            self.watch(pairs[0][found], pairs[1][found])
+        self.unblocked(difference(alive, standing))
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """A row whose window reaches beyond what is settled of what must be absent may still fall."""

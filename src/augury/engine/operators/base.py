@@ -49,6 +49,8 @@ class Operator(ABC):
     is_input = False  # whether its rows are events that came from outside
     holds_events = False  # whether its rows are events, which are asked no further what they were made of
     stays = False  # whether its rows stay as long as what was derived of them: less than to write down their inputs
+    carries: tuple[str, ...] = ()  # attributes that a step replaces and that neither its table nor `rebuild` says
+    altered: tuple[str, ...] = ()  # attributes that a compaction changes in place
     linked: tuple[int, ...] = (LEFT, RIGHT)  # the fields of a row that name rows of its first inputs, which may fall
 
     def __init__(self, circuit: Circuit, inputs: tuple[View, ...], out: View, rule: str) -> None:
@@ -110,6 +112,9 @@ class Operator(ABC):
         if lo == table.n:
             return NONE
         rows = np.arange(lo, table.n, dtype=np.int64)
+        if len(rows) == 1:
+            self.touched += int(table.alive[lo])
+            return rows if table.alive[lo] else NONE
         alive = table.alive[lo : table.n]
         rows = rows if alive.all() else rows[alive.astype(bool)]
         self.touched += len(rows)
@@ -181,6 +186,11 @@ class Operator(ABC):
         """Partial matches that wait here and can still go on at a time; the new ones are those that the step has added."""
         yield from ()
 
+    @property
+    def bytes(self) -> int:
+        """What it holds: its table, and what leads from its inputs to its rows."""
+        return self.out.table.bytes + sum(links.bytes for links in self.links)
+
     def about(self) -> dict[str, Any]:
         """What `stats` says of it beside its kind and its size."""
         return {}
@@ -190,6 +200,11 @@ class Operator(ABC):
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """The least end of its rows that may still appear or vanish, given that of each input."""
         return min((since.get(id(view.table), frontier + 1) for view in self.inputs), default=frontier + 1)
+
+    def asks_again(self) -> tuple[View, ...]:
+        """The inputs at the ends of whose rows it may ask for facts again, however long ago a row ended; of other rows it
+        asks while they are unsettled."""
+        return ()
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         """Where what was chosen may be chosen no longer, however long ago it ended: which of its rows, and from which end on

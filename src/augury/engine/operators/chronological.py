@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping
 from functools import total_ordering
-from itertools import islice
 from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
@@ -28,18 +27,25 @@ _AT_ONCE = 16  # candidates whose conditions are computed together
 class _Place:
     """A row in a queue: by numbers first, by the order of events where they tie."""
 
-    __slots__ = ("numbers", "operator", "row", "side")
+    __slots__ = ("_order", "numbers", "operator", "row", "side")
 
     def __init__(self, numbers: tuple[Any, ...], operator: Chronological, side: int, row: int) -> None:
         self.numbers, self.operator, self.side, self.row = numbers, operator, side, row
+        self._order: OrderKey | None = None
+
+    @property
+    def order(self) -> OrderKey:
+        """The order of the events of the row, computed once, where numbers tie."""
+        if self._order is None:
+            self._order = self.operator.occurrence(self.side, self.row).order
+        return self._order
 
     def __lt__(self, other: _Place) -> bool:
         if self.numbers != other.numbers:
             return self.numbers < other.numbers
         if self.row == other.row:
             return False
-        mine, its = (self.operator.occurrence(self.side, one.row).order for one in (self, other))
-        return mine < its
+        return self.order < other.order
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Place) and self.row == other.row and self.numbers == other.numbers
@@ -102,6 +108,20 @@ class Chronological(ChoosingJoin):
         codes = table.data[self.key_fields[side], row]
         return None if dictionary.is_null(codes).any() else tuple(dictionary.canonical(codes).tolist())
 
+    def keys_of(self, side: int, rows: Array) -> list[tuple[int, ...] | None]:
+        """The keys of rows."""
+        dictionary, table = self.circuit.tables.dictionary, self.inputs[side].table
+        columns = [table.data[field, rows] for field in self.key_fields[side].tolist()]
+        if not columns:
+            return [()] * len(rows)
+        keys: list[tuple[int, ...] | None] = list(
+            zip(*(dictionary.canonical(c).tolist() for c in columns), strict=True)
+        )
+        for column in columns:
+            for i in np.flatnonzero(dictionary.is_null(column)).tolist():
+                keys[i] = None
+        return keys
+
     def open_to_partners(self, rows: Array, side: int) -> Array:
         """Which rows are not used up."""
         used = self.pair_of.keys() if side == 0 else set(self.pair_of.values())
@@ -109,7 +129,9 @@ class Chronological(ChoosingJoin):
 
     def place(self, side: int, row: int) -> _Place:
         table = self.inputs[side].table
-        start, end = int(table.data[START, row]), int(table.data[END, row])
+        return self.placed(side, row, int(table.data[START, row]), int(table.data[END, row]))
+
+    def placed(self, side: int, row: int, start: int, end: int) -> _Place:
         if side == 1:
             return _Place((end, start), self, 1, row)
         match self.policy.ties:
@@ -130,16 +152,24 @@ class Chronological(ChoosingJoin):
             for row in self.losses(side).tolist():
                 self.leave(side, row, touched)
         for side in (0, 1):
-            for row in self.gains(side).tolist():
-                self.come(side, row, touched)
+            rows = self.gains(side)
+            if len(rows):
+                self.come(side, rows, touched)
+        pairs, frames = list[tuple[int, int]](), list[Frame]()
         for group in touched.values():
             if group.undecided is not None:
-                self.decide(group)
+                self.decide(group, pairs, frames)
+        if pairs:
+            lefts, rights = np.array(pairs, np.int64).T
+            frames.append(self.frame(lefts, rights))
+        for frame in frames:
+            store(frame, self.out)
 
     def _touch(
         self, group: _Group, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _Group]
     ) -> None:
-        group.undecided = place if group.undecided is None else min(group.undecided, place)
+        if group.undecided is None or place < group.undecided:
+            group.undecided = place
         touched[key] = group
 
     def leave(self, side: int, row: int, touched: dict[tuple[int, ...], _Group]) -> None:
@@ -163,72 +193,76 @@ class Chronological(ChoosingJoin):
         self._drop(row, right)
         self._touch(group, self.place(1, right), key, touched)
 
-    def come(self, side: int, row: int, touched: dict[tuple[int, ...], _Group]) -> None:
-        key = self.key(side, row)
-        if key is None:
-            return
-        group, place = self.groups.setdefault(key, _Group()), self.place(side, row)
-        if side == 1:
-            insort(group.rights, place)
-            self._touch(group, place, key, touched)
-            return
-        insort(group.free, place)
-        end = int(self.inputs[0].table.data[END, row])
-        later = bisect_right(group.rights, end, key=lambda p: p.numbers[0])
-        if later < len(group.rights):
-            self._touch(group, group.rights[later], key, touched)
+    def come(self, side: int, rows: Array, touched: dict[tuple[int, ...], _Group]) -> None:
+        data = self.inputs[side].table.data
+        times = zip(rows.tolist(), data[START, rows].tolist(), data[END, rows].tolist(), strict=True)
+        for key, (row, start, end) in zip(self.keys_of(side, rows), times, strict=True):
+            if key is None:
+                continue
+            group = self.groups.get(key)
+            if group is None:
+                group = self.groups[key] = _Group()
+            place = self.placed(side, row, start, end)
+            _insert(group.rights if side == 1 else group.free, place)
+            if side == 1:
+                self._touch(group, place, key, touched)
+            elif group.rights and group.rights[-1].numbers[0] > end:
+                later = bisect_right(group.rights, end, key=lambda p: p.numbers[0])
+                self._touch(group, group.rights[later], key, touched)
 
-    def decide(self, group: _Group) -> None:
-        """Decides anew from a right part on; pairs that stay as they are are left alone."""
+    def decide(self, group: _Group, pairs: list[tuple[int, int]], frames: list[Frame]) -> None:
+        """Decides anew from a right part on; pairs that stay as they are are left alone, new ones are added to the lists."""
         assert group.undecided is not None
         rights = group.rights[bisect_left(group.rights, group.undecided) :]
         group.undecided = None
         before: dict[int, int] = {}
-        for place in rights:
+        for place in rights if group.taken else ():
             left = group.taken.pop(place.row, None)
             if left is not None:
                 before[place.row] = left
                 insort(group.free, self.place(0, left))
         for place in rights:
             right = place.row
-            found = self.first(group, right)
-            old = before.get(right)
-            left = None if found is None else found[0].row
-            if old is not None and old != left:
+            index, frame = self.first(group, place)
+            old, taken = before.get(right), -1 if index < 0 else group.free[index].row
+            if old is not None and old != taken:
                 self._drop(old, right)
-            if found is not None:
-                del group.free[_at(group.free, found[0])]
-                group.taken[right] = found[0].row
-                if old != left:
-                    self.pair_of[found[0].row] = right
-                    store(found[1], self.out)
+            if index < 0:
+                continue
+            del group.free[index]
+            group.taken[right] = taken
+            if old != taken:
+                self.pair_of[taken] = right
+                if frame is None:
+                    pairs.append((taken, right))
+                else:
+                    frames.append(frame)
 
-    def first(self, group: _Group, right: int) -> tuple[_Place, Frame] | None:
-        """The first free left part that is a candidate, and the rows of the pair."""
-        table = self.inputs[1].table
-        start, end = int(table.data[START, right]), int(table.data[END, right])
-        at = 0 if self.longest is None else bisect_left(group.free, end - self.longest, key=lambda p: p.numbers[0])
+    def first(self, group: _Group, right: _Place) -> tuple[int, Frame | None]:
+        """Where the first free left part stands that is a candidate, -1 without any; and the rows of the pair, where more
+        than times decides."""
+        (end, start), free = right.numbers, group.free
+        at = 0 if self.longest is None else bisect_left(free, end - self.longest, key=lambda p: p.numbers[0])
         if self.simple:  # times alone decide
-            for place in islice(group.free, at, None):
-                if place.numbers[0] >= start:
-                    return None
+            for index in range(at, len(free)):
+                if free[index].numbers[0] >= start:
+                    break
                 self.touched += 1
-                if self.meets(place.row, right):
-                    return place, self.frame(np.array([place.row]), np.array([right]))
-            return None
-        while at < len(group.free):
-            some = group.free[at : at + _AT_ONCE]
-            some = [p for p in some if p.numbers[0] < start]
+                if self.meets(free[index].row, right.row):
+                    return index, None
+            return -1, None
+        while at < len(free):
+            some = [p for p in free[at : at + _AT_ONCE] if p.numbers[0] < start]
             if not some:
-                return None
+                break
             self.touched += len(some)
-            frame = self.candidates(np.array([p.row for p in some], np.int64), right)
+            frame = self.candidates(np.array([p.row for p in some], np.int64), right.row)
             if len(frame):
                 found = set(frame.left.tolist())
-                chosen = next(p for p in some if p.row in found)
-                return chosen, frame.where(frame.left == chosen.row)
+                index, chosen = next((i, p.row) for i, p in enumerate(some, at) if p.row in found)
+                return index, frame.where(frame.left == chosen)
             at += _AT_ONCE
-        return None
+        return -1, None
 
     def meets(self, left: int, right: int) -> bool:
         """Whether a pair meets the bounds on its times."""
@@ -295,6 +329,14 @@ class Chronological(ChoosingJoin):
         for group in self.groups.values():
             group.free.sort()
             group.rights.sort()
+
+
+def _insert(queue: list[_Place], place: _Place) -> None:
+    """Puts a row into a queue; rows mostly come in order."""
+    if not queue or queue[-1].numbers < place.numbers:
+        queue.append(place)
+    else:
+        insort(queue, place)
 
 
 def _at(queue: list[_Place], place: _Place) -> int:

@@ -13,7 +13,9 @@ from augury.columns.frame import LONGEST, View
 from augury.columns.table import END, START, Table
 from augury.engine.operators.base import Operator
 from augury.engine.saved import require
+from augury.engine.saved.forms import is_time
 from augury.errors import RunError
+from augury.jit import Array
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -24,16 +26,19 @@ _MOST = 20_000_000  # windows that are made in one step
 class ClockWindows(Operator):
     """All windows that end at or after the least end of a standing input event, and by the clock.
 
-    It reads all inputs, also those that no rule reads, to know the least end; the circuit tells it the time. What a
-    compaction has forgotten is not made again: `numbers` are those of the windows that have been made so far.
+    It reads all inputs, also those that no rule reads, to know the least end; the circuit tells it the time. Between steps
+    all windows `numbers` have been made: they stand, unless a compaction has forgotten them. Both `least` and `numbers`
+    follow from the tables and the clock, but for events that are forgotten: once the least end is settled, it is `fixed`.
     """
 
     kind = "windows"
+    carries = ("inputs", "least", "fixed", "numbers")
     linked = ()
 
     def __init__(self, circuit: Circuit, out: View, windows: Windows, rule: str) -> None:
         self.line = Line(windows, circuit.clock)
         self.least: int | None = None
+        self.fixed: int | None = None  # the least end, once no event can change it any more
         self.numbers: tuple[int, int] | None = None  # the first, and the one after the last
         known = circuit.inputs  # a stage of a program on Spark is told of its inputs in one type for all
         inputs = tuple(View(known[type].out.table) for type in ([INPUT] if INPUT in known else known))
@@ -71,36 +76,51 @@ class ClockWindows(Operator):
         self.follow()
 
     def least_standing(self) -> int | None:
-        """The least end of the events that stand. What was forgotten stands for ever."""
+        """The least end of the events that stand. Events that were forgotten stand for ever."""
         tables = [view.table for view in self.inputs]
-        found = [int(t.data[END, : t.n][t.stands()].min()) for t in tables if t.live]
-        return min(found, default=None)
+        ends = [t.earliest() for t in tables if t.live]
+        return min(ends if self.fixed is None else [*ends, self.fixed], default=None)
+
+    def current(self) -> tuple[int, int] | None:
+        """The numbers of the windows that there are now: the first, and the one after the last."""
+        now = self.circuit.now
+        if self.least is None or now is None or self.least > now:
+            return None
+        first, last = self.line.first_from(self.least), self.line.last_by(min(now, LONGEST)) + 1
+        return (first, last) if first < last else None
 
     def follow(self) -> None:
-        """Makes the windows that there are now, and takes back those that there are no longer."""
-        now, table = self.circuit.now, self.out.table
-        if self.least is None or now is None or self.least > now:
-            self.numbers = None
-            standing = table.standing()
-            if len(standing):
-                table.kill(standing)
-            return
-        first, last = self.line.first_from(self.least), self.line.last_by(min(now, LONGEST)) + 1
-        made = self.numbers or (first, first)
-        gone = np.flatnonzero((table.data[END, : table.n] < self.least) & table.stands())
+        """Makes the windows that there are now and were not before, and removes those that there are no longer."""
+        before, table = self.numbers, self.out.table
+        self.numbers = self.current()
+        gone = table.standing()
+        if self.numbers is not None and self.least is not None:
+            gone = gone[table.data[END, gone] < self.least]
         if len(gone):
             table.kill(gone)
+        if self.numbers is None:
+            return
+        first, last = self.numbers
         if last - first >= _MOST:
             raise RunError(
                 f"rule `{self.rule}` has more than {_MOST:,} windows from the first event to now",
                 hint="let windows be longer; a rule that only collects makes none where nothing happened",
             )
+        made = before or (first, first)
         new = [*range(first, min(made[0], last)), *range(max(made[1], first), last)]
-        self.numbers = (first, max(made[1], last)) if last > first else made
-        if new:
-            times = [(self.line.begin(n), self.line.end(n)) for n in new]
-            rows = np.array([(s, e, -1, -1, 0) for s, e in times if s <= e], np.int64).reshape(-1, 5).T
+        times = [(self.line.begin(n), self.line.end(n)) for n in new]
+        rows = np.array([(s, e, -1, -1, 0) for s, e in times if s <= e], np.int64).reshape(-1, 5).T
+        if rows.shape[1]:
             table.append(np.ascontiguousarray(rows))
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.least = self.least_standing()
+        self.numbers = self.current()
+
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+        if frontier is not None and self.least is not None and self.least <= frontier:
+            self.fixed = self.least
 
     def parents(self) -> list[tuple[int, Table]]:
         return []
@@ -109,16 +129,12 @@ class ClockWindows(Operator):
         return frontier + 1
 
     def state(self, number: Mapping[int, int]) -> Any:
-        return {"least": self.least, "numbers": None if self.numbers is None else list(self.numbers)}
+        return {"fixed": self.fixed}
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
-        require(isinstance(state, dict) and state.keys() == {"least", "numbers"}, "windows that are none")
-        numbers = state["numbers"]
-        require(state["least"] is None or type(state["least"]) is int, "a time that is none")
-        require(
-            numbers is None or (len(numbers) == 2 and all(type(n) is int for n in numbers)), "numbers that are none"
-        )
-        self.least, self.numbers = state["least"], None if numbers is None else (numbers[0], numbers[1])
+        require(isinstance(state, dict) and state.keys() == {"fixed"}, "windows that are none")
+        require(is_time(state["fixed"]), "a time that is none")
+        self.fixed = state["fixed"]
 
     def check(self) -> None:
         data = self.out.table.data[:, : self.out.table.n]

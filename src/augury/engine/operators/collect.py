@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
 from augury.columns.grouping import Slices, in_groups
 from augury.columns.kernels.pairs import probe_last, rows_with_last
 from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
+from augury.columns.unique import is_in, unique, unique_inverse
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.held import Held
@@ -29,8 +31,12 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
+# Of the rows made of the same events: each has groups of its own; or they may differ in what facts bind and nobody uses, and
+# one of them stands for all; or what they collect may come together in one group.
+RowsOfOne: TypeAlias = Literal["one", "copies", "groups"]
 _NEVER = -(2**62)
 _PORTION = 1 << 15  # rows that are computed together
+_PAIRS = 1 << 18  # for which there is room at first: `last 1000000` may find far fewer
 
 
 class Collect(Windowed):
@@ -41,6 +47,7 @@ class Collect(Windowed):
     """
 
     kind = "collect"
+    altered = ("held",)
 
     def __init__(
         self,
@@ -52,7 +59,7 @@ class Collect(Windowed):
         number: int,
         keys: tuple[str, ...],
         shared: tuple[str, ...],
-        several: bool,
+        rows_of_one: RowsOfOne,
         several_collected: bool,
         back: Back | None,
     ) -> None:
@@ -63,11 +70,12 @@ class Collect(Windowed):
         self.one_group = rows.vars.keys() >= set(self.others)  # whether all that a row collects is one group
         self.totals = Totals(circuit, collect, rule.label)
         # What a row says by itself: all rows of a group say it alike.
+        several = rows_of_one == "groups"
         self.own = set() if several else set(rows.vars) - set(self.open)
         asked = {v for c in collect.where for v in condition_vars(c)}
         self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own)
         self.held = Held()
-        self.several, self.several_collected = several, several_collected
+        self.several, self.copies, self.several_collected = several, rows_of_one == "copies", several_collected
         self.longest = self.least_length = 0 if collect.window is not None else LONGEST  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
@@ -90,11 +98,13 @@ class Collect(Windowed):
         lost, before = self.losses(0), self.seen[0]
         if len(lost):
             self.links[0].kill(lost)
-            for row in lost.tolist() if self.several else ():
+            for row in lost.tolist() if self.several or self.copies else ():
                 others = self.same.get(self.made_of(row), {})
                 others.pop(row, None)
                 touched.append(np.array([*others], np.int64))
-        for q in (self.losses(1), self.stale(1), self.gains(1)):
+        fallen, stale, gained = self.losses(1), self.stale(1), self.gains(1)
+        self.follow(fallen, gained)
+        for q in (fallen, stale, gained):
             if len(q):
                 touched.append(self.rows_around(q))
         rows = self.gains(0)
@@ -102,26 +112,34 @@ class Collect(Windowed):
             low, high = (self.inputs[0].table.data[f, rows] for f in self.inputs[0].labels[self.window])
             self.longest = max(self.longest, int((high - low).max()))
         touched = [some for some in touched if len(some)]
-        found = np.unique(np.concatenate([*touched, rows])) if touched else rows
-        if self.several:
+        found = unique(np.concatenate([*touched, rows])) if touched else rows
+        if self.several or self.copies:
             for row in rows.tolist():
                 self.same.setdefault(self.made_of(row), {})[row] = None
-            found = np.unique([other for row in found.tolist() for other in self.same.get(self.made_of(row), ())])
-            found = found.astype(np.int64)
+            every = (self.same.get(self.made_of(row), {}) for row in found.tolist())
+            found = np.array(
+                sorted({row for some in every for row in (some if self.several else islice(some, 1))}), np.int64
+            )
         found = found[self.inputs[0].table.alive[found].astype(bool)]
         # Rows that are made of the same events are computed together.
         portion = len(found) if self.several else _PORTION
         for first in range(0, len(found), max(portion, 1)):
             self.compute(found[first : first + portion], before)
 
+    def follow(self, lost: Array, gained: Array) -> None:
+        """Occurrences have gone and come, before any row is computed."""
+
     def made_of(self, row: int) -> OrderKey:
         """What makes two rows one occurrence: their events, what they have collected aside, and the times of labels."""
         view = self.inputs[0]
         times = tuple(int(view.table.data[f, row]) for ends in view.labels.values() for f in ends)
-        table = view.table
+        table, values = view.table, ()
+        if self.copies:  # rows with other values are not copies
+            codes = table.data[[*view.vars.values()], row]
+            values = (tuple(self.circuit.tables.dictionary.canonical(codes).tolist()),)
         while isinstance(maker := self.circuit.maker(table), Collect):
             row, table = int(table.data[LEFT, row]), maker.inputs[0].table
-        return (self.circuit.parts(table, row), times)
+        return (self.circuit.parts(table, row), times, *values)
 
     # Pairs of a row and what it may collect
 
@@ -147,7 +165,8 @@ class Collect(Windowed):
         own.extend()
         rows.extend()
         (okeys, keys), found, room, first = self.fields, [NONE], np.empty(64 + 8 * len(q), np.int64), 0
-        while first < len(q) and rows.count and own.count:
+        # An occurrence that was revoked may have left its index empty, and still be among the last n of a row.
+        while first < len(q) and rows.count:
             came, count, touched = rows_with_last(
                 q, first, theirs.table.data, keys, theirs.table.alive, own.buckets, own.groups, own.prev, own.after,
                 mine.table.data, okeys, mine.table.alive, rows.order, rows.buckets, rows.groups, rows.prev,
@@ -160,14 +179,17 @@ class Collect(Windowed):
             first = came
         return np.concatenate(found)
 
-    def in_window(self, rows: Array, most: int = -1) -> Array:
-        """Pairs of a row and an occurrence in its window, row by row; with `most`, that many of each row, the latest."""
+    def in_window(self, rows: Array, most: int = -1, alive: Array | None = None) -> Array:
+        """Pairs of a row and an occurrence in its window, row by row; with `most`, that many of each row, the latest.
+
+        `alive` says which rows to look at, if not just those that stand.
+        """
         mine, collected = self.inputs
         low, high = mine.labels[self.window]
         bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
         if self.collect.window is None:
             low, bounds = -1, bounds[:0]
-        found = self.within(rows, mine, self.fields[0], self.index, low, high, 0, last, bounds, most)
+        found = self.within(rows, mine, self.fields[0], self.index, low, high, 0, last, bounds, most, alive)
         pairs = np.concatenate([np.empty((2, 0), np.int64), *found], axis=1)
         # From the earliest to the latest of each row.
         owner = np.searchsorted(rows, pairs[0])
@@ -181,8 +203,9 @@ class Collect(Windowed):
         if last is None or self.several or not self.one_group:
             return self.selected(self.in_window(rows))
         if self.of_last is not None:
-            if self.room.shape[1] < len(rows) * (last + 1):
-                self.room = np.empty((2, len(rows) * (last + 1)), np.int64)
+            enough = min(len(rows) * (last + 1), _PAIRS)
+            if self.room.shape[1] < enough:
+                self.room = np.empty((2, enough), np.int64)
             table, at = self.inputs[0].table, (self.order_field, last)
             portions = self.portions(probe_last, rows, table, self.fields[0], table.alive, self.index, *at)
             found = [pairs.copy() for _, pairs in portions]
@@ -228,7 +251,7 @@ class Collect(Windowed):
         """The first of the rows that are made of the same events as each row is."""
         if not self.several:
             return rows
-        different, place = np.unique(rows, return_inverse=True)
+        different, place = unique_inverse(rows)
         return np.array([min(self.same[self.made_of(row)]) for row in different.tolist()], np.int64)[place]
 
     def keys_of(self, frame: Frame, rows: Array) -> list[Array]:
@@ -318,7 +341,7 @@ class Collect(Windowed):
     def without_groups(self, rows: Array, frame: Frame, groups: Slices) -> Array:
         """With `or none`, the rows that have a group of nothing; of those that are made of the same events, one."""
         if not self.several and not self.open:
-            return rows[~np.isin(rows, frame.left)]
+            return rows[~is_in(rows, frame.left)]
         members = frame.take(groups.starts)
         known = set(zip(*(key.tolist() for key in self.keys_of(members, members.left)), strict=True))
         keys = zip(*(key.tolist() for key in self.keys_of(frame_of(self.inputs[0], rows), rows)), strict=True)
@@ -328,15 +351,18 @@ class Collect(Windowed):
                 missing.setdefault(key, row)
         return np.array([*missing.values()], np.int64)
 
-    def replace(self, old: Array, given: Array, counts: Array, members: Array) -> None:
-        """Puts rows in the place of those that old rows have given; what is as before stays."""
+    def replace(self, old: Array, given: Array, counts: Array, members: Array, listed: bool = True) -> None:
+        """Puts rows in the place of those that old rows have given; what is as before stays.
+
+        Members that are not `listed` are found by the window when somebody asks for them.
+        """
         links, out, new = self.links[0], self.out.table, np.ones(given.shape[1], bool)
         standing = links.standing(old) if len(old) else NONE
         if len(standing):
             fields = [START, END, LEFT, *range(FIELDS, out.width)]
             had, sizes = self.held.of(standing)
             before = dict(zip(_contents(out.data[:, standing], fields, sizes, had), standing.tolist(), strict=True))
-            of_old = np.flatnonzero(np.isin(given[LEFT], old))
+            of_old = np.flatnonzero(is_in(given[LEFT], old))
             every = _contents(given, fields, counts, members)
             for i in of_old.tolist():
                 new[i] = before.pop(every[i], None) is None
@@ -347,7 +373,8 @@ class Collect(Windowed):
             if not new.all():
                 members = members[np.repeat(new, counts)]
                 given, counts = given[:, new], counts[new]
-            self.held.add(out.n, counts, members)
+            if listed:
+                self.held.add(out.n, counts, members)
             out.append(given)
 
     def rebuild(self) -> None:
@@ -357,15 +384,19 @@ class Collect(Windowed):
         low, high = (table.data[f, : table.n] for f in self.inputs[0].labels[self.window])
         self.longest = max(self.least_length, int((high - low).max()) if table.n else 0)
         self.latest.reset()
-        for row in table.standing().tolist() if self.several else ():
+        for row in table.standing().tolist() if self.several or self.copies else ():
             self.same.setdefault(self.made_of(row), {})[row] = None
 
     def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
         return None
 
+    def members(self, rows: Array) -> tuple[Array, Array]:
+        """What rows of the output have collected, one row after the other, and how much each has."""
+        return self.held.of(rows)
+
     def sources(self, rows: Array) -> Ways:
         ((some, given),) = super().sources(rows)
-        members, counts = self.held.of(rows)
+        members, counts = self.members(rows)
         return [(some, [*given, (self.inputs[1].table, members, np.repeat(np.arange(len(rows)), counts))])]
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
@@ -397,7 +428,7 @@ class Collect(Windowed):
 
     def parts(self, row: int) -> tuple[Part, ...]:
         found = dict.fromkeys(self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))
-        for member in self.held.one(row).tolist():
+        for member in self.members(np.array([row]))[0].tolist():
             found.update(dict.fromkeys(self.circuit.parts(self.inputs[1].table, member)))
         return tuple(found)
 

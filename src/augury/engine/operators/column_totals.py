@@ -11,11 +11,11 @@ import numpy as np
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
-from augury.clock import Duration, Timestamp
 from augury.columns.conditions import Context
 from augury.columns.dictionary import NULL, exact
 from augury.columns.grouping import Slices, in_groups
 from augury.columns.kernels.totals import interpolated, means, sort_groups, sums, variances
+from augury.columns.unique import unique_first_inverse, unique_inverse
 from augury.errors import RunError
 from augury.jit import Array
 from augury.model import Value, order_key
@@ -44,7 +44,7 @@ class Values:
         """The codes of some."""
         if not self.unit:
             return self.column[members]
-        return times_as_codes(self.context, self.column[members], self.unit)
+        return self.context.encode_times(self.column[members], self.unit)
 
     @cached_property
     def null(self) -> Array:
@@ -68,7 +68,7 @@ class Values:
         numbers, _, hard = self.numbers
         if not hard.any():
             return numbers
-        _, first, place = np.unique(self.keys, return_index=True, return_inverse=True)
+        _, first, place = unique_first_inverse(self.keys)
         decode = self.dictionary.decode
         ordered = sorted(range(len(first)), key=lambda i: order_key(decode(int(self.column[first[i]]))))
         rank = np.empty(len(first), np.int64)
@@ -94,11 +94,6 @@ class Values:
         x[inside[float_]] = dictionary.numbers[codes[inside[float_]] >> 1]
         x[hard] = 0.0
         return x, odd | ((codes & 2) != 0), hard | ~_fits(x)
-
-
-def times_as_codes(context: Context, times: Array, unit: str) -> Array:
-    make = Duration if unit == "d" else Timestamp
-    return np.array([context.encode(make(time)) for time in times.tolist()], np.int64)
 
 
 def _fits(x: Array) -> Array:
@@ -195,7 +190,7 @@ def _computed(context: Context, function: str, values: Values, groups: Slices, p
     result = found[sure]
     dictionary = context.dictionary
     if values.unit:
-        codes[some[sure]] = times_as_codes(context, result, values.unit)
+        codes[some[sure]] = context.encode_times(result, values.unit)
     elif function == "sum" and result.dtype.kind == "f" and not floats.all():
         inexact = np.logical_or.reduceat(floats, groups.starts[groups.some])[np.searchsorted(groups.some, some[sure])]
         codes[some[sure][inexact]] = dictionary.encode_column(result[inexact])
@@ -302,7 +297,7 @@ def _means(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Ar
     if added is None:
         return np.zeros(len(starts)), np.zeros(len(starts), bool)
     if unit:
-        return _to_even(added, counts), _all(starts)
+        return to_even(added, counts), _all(starts)
     return added / counts, np.abs(added) <= _WHOLE
 
 
@@ -316,7 +311,7 @@ def _added(x: Array, starts: Array, counts: Array) -> Array | None:
     return np.array([int(x[s : s + c].sum()) for s, c in zip(starts.tolist(), counts.tolist(), strict=True)])
 
 
-def _to_even(added: Array, counts: Array) -> Array:
+def to_even(added: Array, counts: Array) -> Array:
     """Quotients of integers, rounded; halves to what is even."""
     low, rest = added // counts, added % counts
     return low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))
@@ -327,7 +322,7 @@ def _medians(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, 
     sort_groups(x, starts, counts)
     both = x[starts + (counts - 1) // 2] + x[starts + counts // 2]
     if unit:
-        return _to_even(both, np.full(len(both), 2)), _all(starts)
+        return to_even(both, np.full(len(both), 2)), _all(starts)
     return both / 2 + 0.0, _all(starts)
 
 
@@ -335,7 +330,7 @@ def _percentiles(x: Array, starts: Array, counts: Array, percent: Fraction) -> t
     fits = _floats(x)
     x = x.astype(np.float64)
     sort_groups(x, starts, counts)
-    sizes, place = np.unique(counts, return_inverse=True)
+    sizes, place = unique_inverse(counts)
     at = [percent / 100 * (size - 1) for size in sizes.tolist()]
     shares = [a - int(a) for a in at]
     share = np.array([float(s) for s in shares])

@@ -17,6 +17,7 @@ from augury.columns.frame import LONGEST, Frame, View, frame_of
 from augury.columns.kernels.links import fall
 from augury.columns.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
+from augury.columns.unique import unique
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
 from augury.engine.saved.references import check_events
@@ -40,6 +41,7 @@ class Derived(Operator):
     """
 
     kind = "set"
+    altered = ("kept_inputs",)
     holds_events = True
 
     def __init__(self, circuit: Circuit, type: str, arity: int, recursive: bool) -> None:
@@ -95,7 +97,7 @@ class Derived(Operator):
             return
         events = self.weakened[0]
         if len(self.weakened) > 1 or len(events) > 1:
-            events = np.unique(np.concatenate(self.weakened))
+            events = unique(np.concatenate(self.weakened))
         self.weakened = []
         table = self.out.table
         events = events[table.alive[events].astype(bool)]
@@ -218,6 +220,11 @@ class Derived(Operator):
         start, end = int(table.data[START, row]), int(table.data[END, row])
         shown = args[: len(args) - self.circuit.plan.hidden]
         return Event(self.type, args, start, end, content_id(self.type, shown, start, end))
+
+    @property
+    def bytes(self) -> int:
+        found = super().bytes + int(self.counts.nbytes + self.buckets.nbytes)
+        return found + sum(links.bytes for links in self.supports)
 
     def about(self) -> dict[str, Any]:
         return {"type": self.type}

@@ -13,6 +13,7 @@ from augury.algebra.sparql_algebra import Needs, needs, static_graphs
 from augury.algebra.terms import Var
 from augury.columns.column import Coded, Column, TextArray, some, values_of
 from augury.columns.frame import Frame, View
+from augury.columns.unique import is_in, unique
 from augury.engine.events import Events
 from augury.engine.operators.map import Map
 from augury.errors import DataError
@@ -139,11 +140,11 @@ class Solve(Map):
         columns = [[_numbers(table.columns[i], terms) for table in tables] for i in range(4)]
         graph, *triples = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns)
         visible = None if self.node.visible is None else terms.numbers(Iri(name) for name in self.node.visible)
-        names = np.unique(np.concatenate([graph[graph >= 0], terms.numbers(self.named)]))
-        names = names if visible is None else names[np.isin(names, visible)]
+        names = unique(np.concatenate([graph[graph >= 0], terms.numbers(self.named)]))
+        names = names if visible is None else names[is_in(names, visible)]
         everywhere = np.flatnonzero(graph < 0)
-        rows = np.concatenate([np.flatnonzero(np.isin(graph, names)), *(everywhere for _ in names)])
-        owner = np.concatenate([graph[np.isin(graph, names)], np.repeat(names, len(everywhere))])
+        rows = np.concatenate([np.flatnonzero(is_in(graph, names)), *(everywhere for _ in names)])
+        owner = np.concatenate([graph[is_in(graph, names)], np.repeat(names, len(everywhere))])
         return Dataset.of(triples[0][rows], triples[1][rows], triples[2][rows], owner, terms)
 
     def _name(self, frame: Frame, number: int) -> str:

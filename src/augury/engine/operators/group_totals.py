@@ -95,11 +95,12 @@ class Totals:
             for arg in total.aggregate.args:
                 for expr in arg.args if isinstance(arg, Build) and is_pair(arg) else (arg,):
                     if expr not in found:
-                        found[expr] = self._values(expr, frame)
+                        found[expr] = self.values(expr, frame)
         self._given = (frame, found)
         return found
 
-    def _values(self, expr: Expr, frame: Frame) -> Values | None:
+    def values(self, expr: Expr, frame: Frame) -> Values | None:
+        """What an argument is for each row; None where that is not said column by column."""
         context = self.circuit.context
         context.scalars.rule, context.name_events = self.rule, None
         codes = context.codes(expr, frame)

@@ -11,6 +11,7 @@ from augury.algebra.terms import Expr
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame, View, frame_of, store
 from augury.columns.table import END, FIELDS, LEFT, START
+from augury.columns.unique import unique_first_inverse
 from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
 from augury.jit import Array
@@ -67,7 +68,7 @@ class Map(Operator):
         after = np.stack([frame.start, frame.end, frame.left, *self._given(frame)])
         both = np.ascontiguousarray(np.concatenate([out.data[np.ix_(fields, before)], after], axis=1).T)
         whole = both.view([("", both.dtype)] * both.shape[1]).ravel()
-        _, first, alike = np.unique(whole, return_index=True, return_inverse=True)
+        _, first, alike = unique_first_inverse(whole)
         given = np.zeros(len(first), bool)
         given[alike[len(before) :]] = True
         gone = np.sort(before[~given[alike[: len(before)]]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,21 +10,19 @@ import numpy as np
 from augury.columns.dictionary import OPEN
 from augury.columns.frame import Frame
 from augury.columns.grouping import in_groups
+from augury.columns.ranks import Ordering, code_ranks
 from augury.columns.table import Table
+from augury.columns.unique import unique, unique_inverse
+from augury.engine.event_order import row_ranks, same_events
 from augury.jit import Array
-from augury.model import OrderKey, order_key
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
-    from augury.engine.operators.base import Part
 
 
 def occurrences(circuit: Circuit, table: Table, rows: Array) -> Array:
     """A number for each row: rows that are made of the same events have the same one."""
-    different, place = np.unique(rows, return_inverse=True)
-    known: dict[tuple[Part, ...], int] = {}
-    numbers = [known.setdefault(circuit.parts(table, row), len(known)) for row in different.tolist()]
-    return np.array(numbers, np.int64)[place]
+    return same_events(circuit, table, rows)
 
 
 def each_once(circuit: Circuit, frame: Frame, keys: list[Array], seen: Sequence[str]) -> Array:
@@ -52,18 +50,31 @@ def in_order_of_events(
     tie = np.flatnonzero((s[1:] == s[:-1]) & (e[1:] == e[:-1]) & (o[1:] == o[:-1]))
     if not len(tie):
         return order
-    tied = np.unique(order[np.r_[tie, tie + 1]])
-    decode = circuit.tables.dictionary.decode
-    of_event: dict[int, OrderKey] = {
-        row: tuple(circuit.event(part).order for part in circuit.parts(table, row))
-        for row in np.unique(rows[tied]).tolist()
-    }
-    columns = [(v, frame.vars[v]) for v in seen if v in frame.vars]
-
-    def key(i: int) -> OrderKey:
-        values = tuple((v, order_key(decode(int(c[i])))) for v, c in columns if c[i] != OPEN)
-        return (of_event[int(rows[i])], values)
-
+    tied = unique(order[np.r_[tie, tie + 1]])
     rank = np.zeros(len(rows), np.int64)
-    rank[sorted(tied.tolist(), key=key)] = np.arange(len(tied))
+    ordering = Ordering(row_ranks(circuit, table, rows[tied]))
+    columns = [frame.vars[v][tied] for v in seen if v in frame.vars]
+    rank[tied] = ordering.refine(_value_keys(circuit, columns)).ranks()
     return np.lexsort((rank, start, end, owner))
+
+
+def _value_keys(circuit: Circuit, columns: list[Array]) -> Iterator[Callable[[Array], Array]]:
+    """Keys that order members of one occurrence by the values of variables, those that are left open aside.
+
+    The bound variables of a member are a list of names and values. So one that leaves a variable open comes after the
+    others if it binds a later variable, whose name is greater, and before them if its list ends there.
+    """
+    for i in range(len(columns)):
+
+        def key(rows: Array, i: int = i) -> Array:
+            codes = columns[i][rows]
+            bound = codes != OPEN
+            ranks = np.zeros(len(rows), np.int64)
+            ranks[bound] = unique_inverse(code_ranks(circuit.tables.dictionary, codes[bound]))[1]
+            more = np.zeros(len(rows), bool)
+            for later in columns[i + 1 :]:
+                more |= later[rows] != OPEN
+            ranks[~bound] = np.where(more[~bound], len(rows), -1)
+            return ranks
+
+        yield key

@@ -14,6 +14,7 @@ from augury.algebra.nodes import Collect, Rule
 from augury.columns.frame import View
 from augury.columns.grouping import spread
 from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
+from augury.columns.unique import unique, unique_inverse
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Groups, WindowTotals
 from augury.engine.operators.held import Held
@@ -38,6 +39,7 @@ class Panes(Operator):
     """
 
     kind = "panes"
+    altered = ("held_by",)
     linked = ()
 
     def __init__(
@@ -138,7 +140,7 @@ class Panes(Operator):
         line = self.panes_line
         if line.fixed:
             return (times - line.origin) // line.hop
-        different, place = np.unique(times // _HOUR, return_inverse=True)
+        different, place = unique_inverse(times // _HOUR)
         numbers = np.empty(len(times), np.int64)
         found = [(line.last_begun(h * _HOUR), line.last_begun((h + 1) * _HOUR - 1)) for h in different.tolist()]
         low, high = (np.array([f[i] for f in found], np.int64)[place] for i in (0, 1))
@@ -223,7 +225,7 @@ class Panes(Operator):
         if self.line.fixed:
             begin = self.line.origin + numbers * self.line.hop
             return begin, begin + self.line.size - 1
-        different, place = np.unique(numbers, return_inverse=True)
+        different, place = unique_inverse(numbers)
         both = [(self.line.begin(n), self.line.end(n)) for n in different.tolist()]
         begin, end = (np.array([b[i] for b in both], np.int64)[place] for i in (0, 1))
         return begin, end
@@ -324,6 +326,9 @@ class Panes(Operator):
 
     # What it keeps
 
+    def asks_again(self) -> tuple[View, ...]:
+        return self.inputs  # a window asks for all that lies in it whenever it is computed
+
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         return since.get(id(self.inputs[0].table), frontier + 1)
 
@@ -341,7 +346,7 @@ class Panes(Operator):
         kept, mine = np.flatnonzero(keep[id(self.out.table)]), keep[id(self.inputs[0].table)]
         known = self.held_by.knows(kept)
         mine[self.held_by.of(kept[known])[0]] = True
-        for begin in np.unique(self.out.table.data[START, kept[~known]]).tolist():
+        for begin in unique(self.out.table.data[START, kept[~known]]).tolist():
             for some in self.held(self.line.last_begun(begin)):
                 mine[some] = True
 
@@ -362,7 +367,7 @@ class Panes(Operator):
             del self.changed[number]  # computed already, whether it gave anything or not
         given = out.standing()
         given = given[np.argsort(out.data[START, given], kind="stable")]
-        begins, place = np.unique(out.data[START, given], return_inverse=True)
+        begins, place = unique_inverse(out.data[START, given])
         numbers = np.array([self.line.last_begun(int(begin)) for begin in begins], np.int64)
         self.note(numbers[place], given)
 

@@ -106,16 +106,20 @@ class Ranking(Operator):
         look = size if count is None or not self.few else min(size, 4 * count + 16)
         while True:
             ordered = self.ordered(self.likely(rows, look))
-            found: dict[int, int] = {}
+            places: dict[int, int] = {}
             place, last = 0, None
             for row, order in ordered:
                 place += order != last
-                if count is not None and place > count:
-                    return found
-                found[row], last = place, order
+                if count is not None and place > count and not self.is_tie(order, last):
+                    return places
+                places[row], last = place, order
             if look >= size:
-                return found
+                return places
             look = min(size, 8 * look)
+
+    def is_tie(self, order: OrderKey, before: OrderKey | None) -> bool:
+        """Whether a row behind the n-th is given: its value equals that of the row before it."""
+        return self.top.ties and before is not None and not order[0] and order[:2] == before[:2]
 
     def likely(self, rows: Array, count: int) -> Array:
         """So many of the rows that come first, and all that are equal to the last of them."""

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, store
+from augury.columns.ranks import code_ranks
 from augury.columns.table import END, LEFT, NONE, RIGHT, START
-from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, tie
+from augury.columns.unique import is_in, unique
+from augury.engine.event_order import row_ranks
+from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key
 from augury.jit import Array
 from augury.optimiser.implied_bounds import Relation
 
@@ -38,15 +42,17 @@ class Recent(ChoosingJoin):
             if len(lost):
                 gone = self.links[port].kill(lost)
                 self.touched += len(lost) + len(gone)
-                # The other part of a pair that fell decides anew, where it is the later one and still stands.
-                undecided_of[1 - port].append(out.data[LEFT + 1 - port, gone])
+                # The other part of a pair that fell decides anew, where it is the later one and still stands. An earlier
+                # one does not: its own choice may be forgotten by now, and would be taken for a new one.
+                pairs = out.data[LEFT : RIGHT + 1, gone]
+                undecided_of[1 - port].append(pairs[1 - port][self.later(pairs[0], pairs[1]) == 1 - port])
         before = (self.seen[0], self.seen[1])
         new = self.gains(0), self.gains(1)
         for side in (0, 1):
             if len(new[side]) and before[1 - side]:
                 undecided_of[1 - side].append(self.later_than(new[side], side, before[1 - side]))
         for side in (0, 1):
-            rows = np.unique(np.concatenate([new[side], *undecided_of[side]]))
+            rows = unique(np.concatenate([new[side], *undecided_of[side]]))
             table = self.inputs[side].table
             rows = rows[(rows < self.seen[side]) & table.alive[rows].astype(bool)] if len(rows) else rows
             if len(rows):
@@ -57,7 +63,7 @@ class Recent(ChoosingJoin):
         found, rows = [NONE], self.within_reach(rows, side, limit, self.after)
         for _, pairs in self.pairs(rows, side, limit, relation=self.after):
             found.append(pairs[1 - side][self.later(pairs[0], pairs[1]) == 1 - side])
-        return np.unique(np.concatenate(found))
+        return unique(np.concatenate(found))
 
     def later(self, lefts: Array, rights: Array) -> Array:
         """Which side of each pair is the later one in the order of events; -1 where a part would pair with itself."""
@@ -148,23 +154,27 @@ class Recent(ChoosingJoin):
         twice = m[1:][(m[1:] == m[:-1]) & (o[1:] != o[:-1])]
         if not len(twice):
             return frame
-        chosen = {
-            one: self._first(np.unique(others[mine == one]).tolist(), 1 - side) for one in np.unique(twice).tolist()
-        }
-        keep = [chosen.get(m, o) == o for m, o in zip(mine.tolist(), others.tolist(), strict=True)]
-        return frame.where(np.array(keep))
+        tied = np.flatnonzero(is_in(mine, twice))
+        m, o = mine[tied], others[tied]
+        table = self.inputs[1 - side].table
+        # Of equal ones the first row: the last of them in descending order.
+        order = np.lexsort(
+            (-o, row_ranks(self.circuit, table, o), table.data[START, o], self._by_ranks(1 - side, o), m)
+        )
+        last = np.r_[m[order][1:] != m[order][:-1], True]
+        chosen = o[order][last][np.searchsorted(m[order][last], m)]
+        keep = np.ones(len(mine), bool)
+        keep[tied] = o == chosen
+        return frame.where(keep)
 
-    def _first(self, rows: list[int], side: int) -> int:
-        table = self.inputs[side].table
-        keys = [
-            tie(self.policy, -int(table.data[START, row]), lambda row=row: self.by(side, row))  # type: ignore[misc]
-            for row in rows
-        ]
-        best = max(keys)
-        level = [row for row, key in zip(rows, keys, strict=True) if key == best]
-        if len(level) == 1:
-            return level[0]
-        return max(level, key=lambda r: (int(table.data[START, r]), self.occurrence(side, r).order))
+    def _by_ranks(self, side: int, rows: Array) -> Array:
+        """Ranks of the attribute that the policy names."""
+        view = self.inputs[side]
+        field = view.vars.get(self.policy.by or "") if self.policy.ties == "by" else None
+        if field is None:
+            return np.zeros(len(rows), np.int64)
+        codes = view.table.data[field, rows]
+        return code_ranks(self.circuit.tables.dictionary, np.where(codes == OPEN, NULL, codes))
 
 
 def _unsorted(order: Array, mask: Array) -> Array:

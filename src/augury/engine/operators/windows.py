@@ -80,6 +80,9 @@ class Windowed(Pairing):
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.inputs[0].table)]
 
+    def asks_again(self) -> tuple[View, ...]:
+        return self.inputs[1:]  # each new row looks back at what is held
+
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         return in_windows(self, port, horizon)
 

@@ -15,6 +15,7 @@ from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement, StatementTable
 from augury.model import MAX_INT, MIN_INT, Event, Fact, Iri, Revocation, Term
+from augury.time_units import TIME_UNITS
 
 _PLAIN = {type(None), bool, int, float, str, Timestamp, Duration, Iri}
 _NESTED = {Term, tuple}
@@ -143,11 +144,14 @@ def _facts(state: Any) -> Facts:
 
 
 def _clock(state: Any) -> Clock:
-    kind, tick, guessed = state
+    kind, tick, guessed, unit, unit_guessed, zone = state
     require(
         kind in ("logical", "timestamp") and type(tick) is int and tick > 0 and isinstance(guessed, bool), "no clock"
     )
-    return Clock(kind, tick, guessed)
+    require(
+        (unit is None or unit in TIME_UNITS) and isinstance(unit_guessed, bool) and isinstance(zone, str), "no clock"
+    )
+    return Clock(kind, tick, guessed, unit, unit_guessed, zone)
 
 
 FORMS = (
@@ -162,7 +166,7 @@ FORMS = (
     Form("facts of a predicate", FactTable, lambda v: (v.name, list(v.columns), v.length, v.since, v.until), _table),
     Form("statements", StatementTable, lambda v: (v.facts, v.retract), _statements),
     Form("facts", Facts, lambda v: list(v.statement_tables), _facts),
-    Form("clock", Clock, lambda v: (v.kind, v.tick, v.guessed), _clock),
+    Form("clock", Clock, lambda v: (v.kind, v.tick, v.guessed, v.unit, v.unit_guessed, v.zone), _clock),
 )
 FORM_OF = {form.kind: form for form in FORMS}
 FORM_NAMED = {form.name: form for form in FORMS}

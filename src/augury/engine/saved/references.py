@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from augury.columns.unique import unique
 from augury.engine.saved.unsound import require
 from augury.jit import Array
 
@@ -40,7 +41,7 @@ def unragged(given: Any, n: int) -> list[tuple[int, int, int]]:
     require(all(is_array(one, np.int64, len(one)) for one in (rows, counts, numbers)), "rows that are none")
     check_numbers(rows, 0, n, "a row that is not there")
     check_numbers(counts, 0, len(numbers) + 1, "a count that is none")
-    require(len(rows) == len(counts) and len(np.unique(rows)) == len(rows), "rows that do not fit")
+    require(len(rows) == len(counts) and len(unique(rows)) == len(rows), "rows that do not fit")
     ends = np.cumsum(counts)
     require(int(counts.sum()) == len(numbers), "counts that do not add up")
     return list(zip(rows.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True))

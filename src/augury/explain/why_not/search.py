@@ -223,8 +223,9 @@ class Search:
             return near
         if rule.top is not None:
             place = self._place(groups, rule.top, near.row)
-            if place is None or (rule.top.count is not None and place > rule.top.count):
-                return near.but(words.place(rule.top, near.row, place))
+            if place is None:
+                whole = self._place(groups, replace(rule.top, count=None), near.row)
+                return near.but(words.place(rule.top, near.row, whole))
             near = replace(near, row=near.row.bind({**near.row.binding, rule.top.place or PLACE: place}))
         try:
             args, start, end = groups.head(near.row)
@@ -234,10 +235,10 @@ class Search:
         return near.but(*words.head(rule, event, asked, now))
 
     def _place(self, groups: Groups, top: n.Top, row: Row) -> int | None:
-        """The place of a row among all that are ranked with it."""
+        """The place of a row in a ranking; None where it has none."""
         name = top.place or PLACE
         whole = Groups(self.world, replace(groups.rule, top=None))
-        every = groups.ranked(replace(top, count=None, place=name), whole.rows())
+        every = groups.ranked(replace(top, place=name), whole.rows())
         mine = _content(row, name, groups.rule.covers)
         found = (one.binding[name] for one in every if _content(one, name, groups.rule.covers) == mine)
         place = next(found, None)

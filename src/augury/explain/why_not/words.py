@@ -178,9 +178,8 @@ class Words:
     def place(self, top: n.Top, row: Row, place: int | None) -> str:
         """That a row is not among the first."""
         per = f" PER ({', '.join(top.per)})" if top.per else ""
-        text = (
-            f"TOP {'ALL' if top.count is None else top.count} BY {show(top.by)}{' ASC' if top.ascending else ''}{per}"
-        )
+        order = (" ASC" if top.ascending else "") + (" WITH TIES" if top.ties else "")
+        text = f"TOP {'ALL' if top.count is None else top.count} BY {show(top.by)}{order}{per}"
         try:
             value = show_value(self.scalars.evaluate(top.by, row.binding, row.labels))
         except RowError as error:

@@ -14,6 +14,7 @@ from augury.columns.conditions import Context, Report
 from augury.columns.dictionary import NULL, OPEN, Dictionary
 from augury.columns.frame import Frame
 from augury.columns.table import Tables, grown
+from augury.columns.unique import unique
 from augury.jit import Array
 from augury.knowledge.nearby import near_by
 
@@ -28,6 +29,10 @@ class Bridge:
         self.knowledge, self.tables, self.scalars, self.report = knowledge, tables, scalars, report
         self._dictionaries: tuple[Dictionary, Dictionary] | None = None
         self._into, self._back = _no_codes(), _no_codes()
+
+    def reset(self) -> None:
+        """Forgets what was translated: values are forgotten."""
+        self._dictionaries = None
 
     def solve(
         self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array
@@ -80,7 +85,7 @@ def _translated(
     numbers = codes[odd] >> 1
     if len(places) < source.n:
         places = grown(places, 2 * source.n, len(places), 0)
-    missing = np.unique(numbers[places[numbers] == 0])
+    missing = unique(numbers[places[numbers] == 0])
     if len(missing):
         floats = source.is_float(missing)
         places[missing[floats]] = target.encode_column(source.numbers[missing[floats]])

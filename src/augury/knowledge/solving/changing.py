@@ -11,7 +11,7 @@ from augury.algebra.plan import Predicate
 from augury.columns.kernels import entries as k
 from augury.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER
-from augury.knowledge.solving.relation import Relation, encoded
+from augury.knowledge.solving.relation import Mark, Relation, encoded
 from augury.knowledge.solving.timelines import Change
 from augury.knowledge.timeline import Statement, StatementTable, statement_tables
 from augury.model import Value
@@ -29,14 +29,14 @@ class Changing:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge
-        self.journal: list[tuple[Relation, Change]] = []
+        self.marks: dict[Predicate, Mark | None] = {}  # of the relations that the step has changed; None of new ones
 
     def apply(self, statements: Iterable[Statement] | StatementTable) -> Spans:
         """Asserts and retracts facts; over which times that changes what holds."""
         spans: Spans = {}
         for table in [statements] if isinstance(statements, StatementTable) else statement_tables(statements):
             facts, count = table.facts, len(table)
-            relation = self.knowledge.relation(*table.predicate)
+            relation = self._relation(table.predicate)
             rows = relation.places([encoded(c, relation.words) for c in facts.columns], count)
             retract = np.zeros(count, bool) if table.retract is None else table.retract
             since = np.full(count, ALWAYS) if facts.since is None else facts.since
@@ -48,18 +48,24 @@ class Changing:
     def make(self, predicate: Predicate, columns: Sequence[Array], times: Array, ends: Array, come: Array) -> Spans:
         """Events that make facts, or end them: the arguments, when, whether each ends one, and whether it comes or goes."""
         spans: Spans = {}
-        relation = self.knowledge.relation(*predicate)
+        relation = self._relation(predicate)
         rows = relation.places(columns, len(times))
         acts = np.where(ends, k.END_IT, k.MAKE) + ~come
         self._change(relation, spans, rows, times, acts, np.full(len(times), EVER))
         self._changed(spans)
         return spans
 
+    def _relation(self, predicate: Predicate) -> Relation:
+        """A relation that is about to change."""
+        if predicate not in self.marks:
+            known = self.knowledge.relations.get(predicate)
+            self.marks[predicate] = None if known is None else known.mark()
+        return self.knowledge.relation(*predicate)
+
     def _change(self, relation: Relation, spans: Spans, rows: Array, times: Array, acts: Array, untils: Array) -> None:
         if not len(rows):
             return
         change = relation.change(rows, times, acts, untils)
-        self.journal.append((relation, change))
         self._follow(relation, change)
         changed = change.lo < change.hi
         if changed.any():
@@ -113,14 +119,21 @@ class Changing:
         self.knowledge.version += 1
 
     def settle(self) -> None:
-        """The step is over."""
-        self.journal.clear()
+        """The step is over. It may be broken off and called again."""
+        for predicate in self.marks:
+            self.knowledge.relations[predicate].journal = []
+        self.marks = {}
 
     def undo(self) -> None:
-        """All facts as they were when the step began."""
-        touched: set[Predicate] = set()
-        for relation, change in reversed(self.journal):
-            touched.add((relation.name, relation.arity))
-            self._follow(relation, relation.change(*change.undo))
-        self.journal.clear()
-        self._changed(touched)
+        """Restores the facts of the beginning of the step. It may be broken off and called again."""
+        if not self.marks:
+            return
+        for predicate, mark in self.marks.items():
+            if mark is None:
+                self.knowledge.relations.pop(predicate, None)
+            else:
+                self.knowledge.relations[predicate].undo(mark)
+        self.knowledge.forget()  # also indexes, which follow facts change by change
+        self.knowledge.near.clear()
+        self.knowledge.version += 1
+        self.marks = {}

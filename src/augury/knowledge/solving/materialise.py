@@ -10,6 +10,7 @@ from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Var
 from augury.columns.rows import Distinct
+from augury.columns.unique import unique_counts
 from augury.jit import Array
 from augury.knowledge.solving.solve import FAR, TooMany, untouched
 
@@ -88,7 +89,7 @@ class Materialised:
         for call, table in zip(calls, tables, strict=True):
             place = next(i for i, a in enumerate(call.args) if isinstance(a, Var) and a.name == shared[0])
             codes: Array = self.knowledge.words.canonical(table.rows.data[place, : table.rows.n])
-            counts.append(np.unique(codes, return_counts=True))
+            counts.append(unique_counts(codes))
         _, left, right = np.intersect1d(counts[0][0], counts[1][0], assume_unique=True, return_indices=True)
         return int((counts[0][1][left] * counts[1][1][right]).sum())
 

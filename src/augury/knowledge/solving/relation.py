@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,24 @@ from augury.columns.dictionary import Dictionary
 from augury.columns.kernels import entries as k
 from augury.columns.rows import Distinct
 from augury.columns.table import capacity, grown
+from augury.columns.unique import difference, unique, unique_first
 from augury.errors import DataError
 from augury.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
-from augury.knowledge.solving.timelines import Change, Timelines
+from augury.knowledge.solving.timelines import Before, Change, Timelines
 
 _LONGEST = 2**60
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a relation has come when a step first changes it."""
+
+    n: int
+    dead: int
+    timed: bool
+    whole_floats: bool
+    nulls: bool
 
 
 class Relation:
@@ -30,6 +43,7 @@ class Relation:
         self.until: Array | None = None  # up to here
         self.timelines = Timelines()
         self.given = 0  # how many facts were there when the run began
+        self.journal: list[Before] = []  # how facts were before each change of a step
         self.whole_floats = self.nulls = False
         self._bounds: Array | None = None  # those of `bounds`, once somebody has asked
         self._bounded = 0
@@ -58,11 +72,12 @@ class Relation:
         self._check(since, until)
         first = np.zeros(len(table), bool)
         new = np.flatnonzero(places >= before)
-        first[new[np.unique(places[new], return_index=True)[1]]] = True
+        first[new[unique_first(places[new])[1]]] = True
         self.since[places[first]], self.until[places[first]] = since[first], until[first]
         more = ~first
         if more.any():
             self.change(places[more], since[more], np.full(int(more.sum()), k.ASSERT), until[more])
+        self.journal.clear()
         self._bounds = None
 
     def change(self, rows: Array, times: Array, acts: Array, untils: Array) -> Change:
@@ -70,7 +85,7 @@ class Relation:
         self._with_times(self.rows.n)
         assert self.since is not None and self.until is not None
         self._check(times, untils)
-        touched, alive = np.unique(rows), self.rows.alive
+        touched, alive = unique(rows), self.rows.alive
         before = int(alive[touched].sum())
         plain = touched[~self.timelines.known(touched) & alive[touched].astype(bool)]
         if len(plain):  # what was known of them was said first
@@ -82,7 +97,29 @@ class Relation:
 
     def _apply(self, rows: Array, times: Array, acts: Array, untils: Array) -> Change:
         assert self.since is not None and self.until is not None
-        return self.timelines.apply(rows, times, acts, untils, self.since, self.until, self.rows.alive)
+        return self.timelines.apply(rows, times, acts, untils, self.since, self.until, self.rows.alive, self.journal)
+
+    def mark(self) -> Mark:
+        return Mark(self.rows.n, self.rows.dead, self.timed, self.whole_floats, self.nulls)
+
+    def undo(self, mark: Mark) -> None:
+        """Goes back to a mark. It may be broken off and called again."""
+        if self.since is not None and self.until is not None:
+            for before in reversed(self.journal):
+                self.timelines.undo(before, self.since, self.until, self.rows.alive)
+            self.since[mark.n :], self.until[mark.n :] = ALWAYS, EVER
+            self.timelines.places[:, mark.n :] = -1
+        if not mark.timed:
+            self.since = self.until = None
+        self.whole_floats, self.nulls = mark.whole_floats, mark.nulls
+        self._bounds = None
+        self.rows.cut(mark.n, mark.dead)
+        self.journal = []
+
+    @property
+    def bytes(self) -> int:
+        times = 0 if self.since is None else 2 * int(self.since.nbytes)
+        return self.rows.bytes + times + self.timelines.bytes
 
     def _look_at(self, columns: Sequence[Array]) -> None:
         for column in columns:
@@ -133,11 +170,11 @@ class Relation:
     def _see(self, *times: Array) -> None:
         if self._bounds is None:
             return  # nobody has asked for them
-        new = np.unique(np.concatenate(times))
+        new = unique(np.concatenate(times))
         new = new[(new != ALWAYS) & (new != EVER)]
         known = self._bounds[: self._bounded]
         if len(known) and len(new) and new[0] <= known[-1]:
-            new = np.setdiff1d(new, known, assume_unique=True)
+            new = difference(new, known)
         total = self._bounded + len(new)
         if total > len(self._bounds):
             self._bounds = grown(self._bounds, capacity(total), self._bounded)
@@ -156,27 +193,32 @@ class Relation:
         """
         if self.since is None or self.until is None:
             return
-        n, alive = self.rows.n, self.rows.alive
-        self.timelines.settle(n, floor, self.since, self.until, alive, unmade)
-        self.rows.dead = n - int(alive[:n].sum())
+        # Everything new is made before anything is replaced: whatever fails, the facts are as they were, or as they will be.
+        n, alive = self.rows.n, self.rows.alive.copy()
+        since, until, lines = self.since.copy(), self.until.copy(), self.timelines.copy()
+        lines.settle(n, floor, since, until, alive, unmade)
+        dead = n - int(alive[:n].sum())
         self._bounds = None
-        if 2 * self.rows.dead < n or n < 1000:
+        if 2 * dead < n or n < 1000:
+            self.rows.alive[:n] = alive[:n]  # a fact that nobody asks for any more may go before its timeline does
+            self.timelines, self.since, self.until, self.rows.dead = lines, since, until, dead
             return
         keep = np.flatnonzero(alive[:n].astype(bool) | (np.arange(n) < self.given))
-        old, since, until = self.rows, self.since[keep], self.until[keep]
-        self.rows = Distinct(self.arity, self.words)
-        places = self.rows.admit([old.data[i, keep] for i in range(self.arity)], len(keep))
-        self.rows.alive[places] = old.alive[keep]
-        self.rows.dead = int((old.alive[keep] == 0).sum())
-        self.timelines.keep(keep, places)
-        self.since = self.until = None
-        self._with_times(0)
-        self.since[places], self.until[places] = since, until  # type: ignore[index]
+        rows = Distinct(self.arity, self.words)
+        places = rows.admit([self.rows.data[i, keep] for i in range(self.arity)], len(keep))
+        rows.alive[places] = alive[keep]
+        rows.dead = int((alive[keep] == 0).sum())
+        lines.keep(keep, places)
+        size = len(rows.alive)
+        lines.room(size)
+        from_, to = np.full(size, ALWAYS), np.full(size, EVER)
+        from_[places], to[places] = since[keep], until[keep]
+        self.rows, self.timelines, self.since, self.until = rows, lines, from_, to
 
-    def rehash(self, words: Dictionary) -> None:
-        """After its codes have changed: rows are found by their codes."""
+    def recode(self, words: Dictionary, data: Array) -> None:
+        """Takes over codes of another dictionary."""
         self.words = words
-        self.rows.rehash(words)
+        self.rows.recode(words, data)
 
     # Questions
 
@@ -226,7 +268,7 @@ class Relation:
     def fill(self, columns: Sequence[Array], count: int, state: dict[str, Any]) -> None:
         """As it was when the state was taken."""
         rows = self.places(columns, count)
-        if len(np.unique(rows)) < count:
+        if len(unique(rows)) < count:
             raise ValueError("a fact twice")
         self.timelines.fill(rows, state)
         self.settle(ALWAYS)

@@ -21,6 +21,7 @@ from augury.algebra.terms import variables
 from augury.columns.frame import Frame
 from augury.columns.rows import Distinct, Rows
 from augury.columns.table import NONE
+from augury.columns.unique import is_in, unique
 from augury.jit import Array, count_work
 
 if TYPE_CHECKING:
@@ -83,6 +84,10 @@ class Solver:
     @property
     def size(self) -> int:
         return sum(t.calls.n + t.answers.n for t in self.tables.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(t.calls.bytes + t.answers.bytes for t in self.tables.values())
 
     def forget(self, touched: set[Predicate] | None = None) -> None:
         """Forgets the answers of some predicates, or of all."""
@@ -169,7 +174,7 @@ class Solver:
             frame = self._matched(goal, goal.early, frame, table)
             met = self._run(table, i, goal, frame, 0)
             if goal.commits:
-                numbers = numbers[~np.isin(numbers, met)]
+                numbers = numbers[~is_in(numbers, met)]
 
     def _matched(self, goal: Goal, places: tuple[int, ...], frame: Frame, table: Table) -> Frame:
         """The calls whose arguments at these places match the head of the clause."""
@@ -193,7 +198,7 @@ class Solver:
             frame.vars = {v: frame.vars[v] for v in goal.keeps[i] if v in frame.vars}
             self._limit(len(frame))
         knowledge.context.scalars.rule = rule
-        met = np.unique(frame.right) if goal.commits else NONE
+        met = unique(frame.right) if goal.commits else NONE
         self._conclude(table, goal, frame)
         return met
 

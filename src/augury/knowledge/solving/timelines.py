@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from augury.columns.grouping import spread
 from augury.columns.kernels import entries as k
 from augury.columns.table import capacity, grown
 from augury.errors import RunError
@@ -25,14 +26,27 @@ _FEW = 1024  # entries that are not worth packing
 
 @dataclass(frozen=True)
 class Change:
-    """What a step did to timelines: over which times facts changed, and how it is undone."""
+    """What a step did to timelines: over which times facts changed."""
 
     rows: Array  # the facts, each once
     lo: Array  # since when it holds and did not before, or the reverse; `hi` where nothing changed
     hi: Array
     began: Array  # whether it holds without end now, and did not before
     ended: Array
-    undo: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Before:
+    """How some facts were before a change. The entries before the first changed one are not touched by it."""
+
+    rows: Array
+    places: Array
+    since: Array
+    until: Array
+    alive: Array
+    at: Array  # where the entries below have been
+    entries: Array
+    used: int
 
 
 class Timelines:
@@ -58,13 +72,25 @@ class Timelines:
         return self.places[k.FIRST, rows] >= 0
 
     def apply(
-        self, rows: Array, times: Array, acts: Array, untils: Array, since: Array, until: Array, alive: Array
+        self,
+        rows: Array,
+        times: Array,
+        acts: Array,
+        untils: Array,
+        since: Array,
+        until: Array,
+        alive: Array,
+        journal: list[Before],
     ) -> Change:
-        """Takes in changes, in this order. `since` and `until` become bounds for the times at which facts hold."""
+        """Takes in changes, in this order. `since` and `until` become bounds for the times at which facts hold.
+
+        How the facts were goes into the journal before anything changes.
+        """
         order = np.lexsort((times, rows))
         rows, times, acts, untils = rows[order], times[order], acts[order], untils[order]
         begins = np.concatenate([[0], np.flatnonzero(rows[1:] != rows[:-1]) + 1, [len(rows)]])
         touched = rows[begins[:-1]]
+        journal.append(self._before(touched, begins, times, since, until, alive))
         groups = self._moves(touched, np.diff(begins))
         olds, spans = np.zeros((2, len(rows)), np.int64), np.empty((4, len(touched)), np.int64)
         wrong = k.tell(
@@ -72,12 +98,26 @@ class Timelines:
         )
         if wrong >= 0:
             raise RunError("a fact was ended that nothing had made")
-        said = acts >= k.ASSERT
-        inverse = np.where(said, k.SET + olds[0], acts ^ 1)
-        back = np.argsort(order)[::-1]  # the last change is undone first
-        undo = tuple(a[back] for a in (rows, times, inverse, olds[1]))
         lasting = spans[2:].astype(bool)
-        return Change(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1], undo)
+        return Change(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1])
+
+    def _before(self, touched: Array, begins: Array, times: Array, since: Array, until: Array, alive: Array) -> Before:
+        kept = np.zeros(len(touched), np.int64)
+        k.unchanged(touched, begins, times, self.places, self.entries, kept)
+        places = self.places[:, touched]
+        counts = np.where(places[k.FIRST] < 0, 0, places[k.COUNT] - kept)
+        at = spread(places[k.FIRST] + kept, counts)
+        return Before(
+            touched, places, since[touched], until[touched], alive[touched], at, self.entries[:, at], self.used
+        )
+
+    def undo(self, before: Before, since: Array, until: Array, alive: Array) -> None:
+        """Puts facts back as they were. It may be broken off and called again."""
+        rows = before.rows
+        self.entries[:, before.at] = before.entries
+        self.places[:, rows] = before.places
+        since[rows], until[rows], alive[rows] = before.since, before.until, before.alive
+        self.used = before.used
 
     def _moves(self, touched: Array, more: Array) -> Array:
         """The facts with the places to which those timelines move that have no room for so many entries more."""
@@ -102,9 +142,19 @@ class Timelines:
         k.retell(self.places, n, self.entries, floor, unmade, since, until, alive)
         count = int(self.places[k.COUNT, :n][self.places[k.FIRST, :n] >= 0].sum())
         if self.used > 2 * count + _FEW:
-            packed = np.empty((6, capacity(count)), np.int64)
-            self.used = k.repack(self.places, n, self.entries, packed)
-            self.entries = packed
+            packed, places = np.empty((6, capacity(count)), np.int64), self.places.copy()
+            used = k.repack(places, n, self.entries, packed)
+            self.places, self.entries, self.used = places, packed, used
+
+    def copy(self) -> Timelines:
+        """The same, which may change apart."""
+        new = Timelines()
+        new.places, new.entries, new.used = self.places.copy(), self.entries[:, : max(self.used, 16)].copy(), self.used
+        return new
+
+    @property
+    def bytes(self) -> int:
+        return int(self.places.nbytes) + 48 * self.used
 
     def keep(self, rows: Array, places: Array) -> None:
         """Goes on with some of the facts, at other places."""

@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from augury.algebra.nodes import Clause, Compare, Condition, Holds, Rule, Run, Scan, Unless, conditions, walk_condition
+from augury.algebra.nodes import (
+    Clause,
+    Compare,
+    Condition,
+    Holds,
+    Relative,
+    Rule,
+    Run,
+    Scan,
+    Unless,
+    conditions,
+    walk_condition,
+)
 from augury.algebra.plan import Attribute, Plan, static_atoms
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, show
 from augury.clock import Kind
@@ -181,6 +193,8 @@ class _Types:
                 self._atom("static", condition.name, condition.args, scope)
             elif isinstance(condition, Compare):
                 self._compare(condition, scope)
+            elif isinstance(condition, Relative) and not isinstance(condition.length, int):
+                self._window_length(condition, condition.length, scope)
 
     def _compare(self, condition: Compare, scope: tuple[str, str]) -> None:
         left, right = self._kinds(condition.left, scope), self._kinds(condition.right, scope)
@@ -202,6 +216,19 @@ class _Types:
                 kinds = right if var is condition.left else left
                 firm = ordered or not isinstance(other, Const)
                 self.classes.use((scope, var.name), kinds, var.span, f"it is compared with {_described(other)}", firm)
+
+    def _window_length(self, window: Relative, length: Expr, scope: tuple[str, str]) -> None:
+        """A window lasts for a duration, or until a time; on a logical clock both may be numbers."""
+        kinds = frozenset({"timestamp" if window.kind == "until" else "duration"})
+        kinds |= _NUMBER if self.clock != "timestamp" else frozenset()
+        use = f"the window `{window.label}` {'ends then' if window.kind == 'until' else 'lasts so long'}"
+        if isinstance(length, Var):
+            self.classes.use((scope, length.name), kinds, length.span, use)
+            return
+        found = self._kinds(length, scope)
+        if not found & kinds:
+            message = f"{_described(length)} ({_listed(found)}) is not {_listed(kinds)}"
+            self.findings.add("E601", message, length.span or window.span, Note(use, window.span))
 
     def _kinds(self, expr: Expr, scope: tuple[str, str]) -> Kinds:
         """The kinds that an expression may have; uses of variables inside are noted."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Either, Part, Rule, Run, Scan, Select, scans, walk
+from augury.algebra.nodes import Either, Part, Relative, Rule, Run, Scan, Select, conditions, scans, walk
+from augury.algebra.place import place
 from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.algebra.relations import Reason
+from augury.algebra.run_bounds import is_bounded
 from augury.algebra.terms import Var, Wild
 from augury.clock import show_duration
 from augury.errors import NOWHERE, Findings, Note
@@ -16,7 +18,7 @@ def check_times(plan: Plan, findings: Findings) -> None:
     by_label = all_properties(plan)
     for rule in plan.rules:
         for run in (node for node in walk(rule.body) if isinstance(node, Run)):
-            _check_ending(run, findings)
+            _check_ending(run, plan.tick or 1, findings)
         found = by_label[rule.label]
         if found.contradiction:
             _contradiction(rule, found.contradiction, plan.tick, findings)
@@ -24,16 +26,28 @@ def check_times(plan: Plan, findings: Findings) -> None:
             widest = next(m.span for m in found.memory if m.keep is None)
             message = f"rule `{rule.label}` remembers events without bound"
             hint = "give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention"
+            if any(isinstance(c, Relative) and _has_no_bound(c) for node in walk(rule.body) for c in conditions(node)):
+                hint = "say how long the window may last: `until(o, Due, most = 30d)`, or run with --retention"
             findings.add("W304", message, head_of(rule.span) if widest == rule.span else widest, hint=hint)
 
 
-def _check_ending(run: Run, findings: Findings) -> None:
-    """A repetition at the end of a run, of which the longest is asked for: something must be able to end it."""
+def _has_no_bound(window: Relative) -> bool:
+    return not isinstance(window.length, int) and window.bound is None
+
+
+def _check_ending(run: Run, tick: int, findings: Findings) -> None:
+    """A repetition at the end of a run, of which the longest is asked for: an event, or the clock, must be able to end it."""
+    placed = place(run)
+    assert isinstance(placed, Run)
     for number, part in enumerate(run.parts):
         last = all(later.optional for later in run.parts[number + 1 :])
-        if run.which == "LONGEST" and last and part.most is None and not run.windows and not _can_end(part, run):
+        ends = _can_end(part, run) or is_bounded(placed, number, number, tick)
+        if run.which == "LONGEST" and last and part.most is None and not ends:
             message = f"nothing can end {part.span.quoted}, so the longest run is never final"
-            hint = "give the run a window, a condition that an event of the run can fail, or a part that follows"
+            hint = (
+                "give the run a window, a bound on the time between iterations, such as "
+                "`start(c) - prev(end(c)) <= 30min`, a condition that an event of the run can fail, or a part that follows"
+            )
             findings.add("W312", message, part.span, hint=hint)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augury.algebra import nodes as n
-from augury.algebra.terms import Const, Expr, Var, plain_variables
-from augury.clock import Duration
+from augury.algebra.terms import Const, Expr, Var, labels, plain_variables
+from augury.algebra.window_lengths import bound_of
+from augury.clock import SECOND, Duration
 from augury.errors import Note
 from augury.language.rules import syntax as s
 from augury.language.rules.collecting import Draft, Groups, aggregates_in, used_plainly
@@ -69,14 +70,15 @@ class EventRule:
             hint = "a run is a chain with NEXT, THEN or a quantifier: `a(I) NEXT b(I)+`"
             self.findings.add("E240", message, statement.choice.span, hint=hint)
         self._check_anchors(body.relatives)
-        body.relatives = _in_order(body.relatives)
+        self._check_lengths(body)
+        body.relatives = _in_order(self._bounded(body))
         if not body.patterns and self.findings.sound(statement.span):
             self._no_event(statement)
         if not body.patterns or head is None:
             self.findings.unread.add(head[0] if head else "")
             return None
+        groups = self._groups(body, self._join(body.patterns), having)
         node = self._with_windows(body)
-        groups = self._groups(body, node, having)
         where = (*body.relatives, *body.conditions)
         if where:
             node = n.Select(node, where, statement.span)
@@ -129,7 +131,8 @@ class EventRule:
         if top.count == 0:
             self.findings.add("E225", "the first 0 are none", top.span.part(r"\d+"), hint="take at least one")
         place = top.place.name if top.place else None
-        return n.Top(top.count, by, top.ascending, tuple(v.name for v in top.per), place, top.span)
+        per = tuple(v.name for v in top.per)
+        return n.Top(top.count, by, top.ascending, top.ties, per, place, top.span)
 
     def _run(self, statement: s.EventRule) -> Runs | None:
         """The run of the rule, its parts read."""
@@ -217,6 +220,26 @@ class EventRule:
                 )
                 return
 
+    def _bounded(self, body: Body) -> list[n.Relative]:
+        """The windows with the greatest length that each may have."""
+        second = self.symbols.tick or SECOND
+        return [
+            r if isinstance(r.length, int) else replace(r, bound=bound_of(r, body.conditions, second))
+            for r in body.relatives
+        ]
+
+    def _check_lengths(self, body: Body) -> None:
+        """A length is made of what is known when the events are: not of windows, nor of what is collected."""
+        later = {r.label for r in body.relatives} | body.windows.keys()
+        later |= {literal.label for literal in body.collects if literal.label}
+        for relative in body.relatives:
+            if isinstance(relative.length, int):
+                continue
+            for label in sorted(labels(relative.length) & later):
+                message = f"the length of `{relative.label}` uses the time of `{label}`, which is no event of the rule"
+                hint = "use times of labelled events, and variables that events and facts bind"
+                self.findings.add("E224", message, relative.span, hint=hint)
+
     def _having(self, body: Body, run: Runs | None) -> list[n.Condition]:
         """The conditions on what is collected as a whole; those with an aggregate over iterations belong to the run."""
         if not body.collects:
@@ -246,16 +269,29 @@ class EventRule:
         if not body.windows or not events:
             return self._join(body.patterns)
         node = self._join(events)
-        of_windows = set(body.windows) | {r.label for r in body.relatives}
-        late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
-        named = {v for c in late for v in n.condition_vars(c)} - n.bound_vars(node)
-        first = [c for c in body.conditions if c not in late and not n.condition_vars(c) & named and not body.collects]
+        first = self._on_events(body, n.bound_vars(node))
         if first:
             node = n.Select(node, tuple(first), self.statement.span)
             body.conditions = [c for c in body.conditions if c not in first]
         for window in (p for p in body.patterns if _is_window(p)):
             node = n.Join("AND", node, window, span=self.statement.span)
         return node
+
+    @staticmethod
+    def _on_events(body: Body, bound: set[str]) -> list[n.Condition]:
+        """The conditions that need nothing of a window: no time of one, and no variable that is computed from one."""
+        of_windows = set(body.windows) | {r.label for r in body.relatives}
+        late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
+        first = [c for c in body.conditions if c not in late]
+        while first:
+            equations = [c for c in late if isinstance(c, n.Compare) and c.op == "="]
+            computed = {v for c in equations for v in n.condition_vars(c)} - bound
+            more = [c for c in first if n.condition_vars(c) & computed]
+            if not more:
+                break
+            late += more
+            first = [c for c in first if c not in more]
+        return first
 
     def _join(self, patterns: list[n.Node]) -> n.Node:
         """Literals side by side are an AND: the interval covers them all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never, cast
 
@@ -12,6 +13,7 @@ from augury.algebra.regular import RegularExpressionError, check_pattern
 from augury.algebra.relations import RELATIONS
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
+from augury.algebra.wall_time import check_time_format
 from augury.clock import SECOND, Duration
 from augury.errors import NOWHERE, Span, counted, nearest
 from augury.language.rules import syntax as s
@@ -19,10 +21,17 @@ from augury.language.rules.named_arguments import by_place
 from augury.language.rules.queries import query_name, with_prefixes
 from augury.language.rules.read import KNOWN_PREFIXES
 from augury.language.rules.show import show_node
-from augury.language.rules.symbols import LENGTH, MOMENTS, Symbols
+from augury.language.rules.symbols import LENGTH, MOMENTS, OVERLAP, Symbols
 from augury.model import Iri
 
 _WRONG = Const(None)
+# Functions whose second argument, where it is a constant, is checked before the program runs.
+_RE2 = ("E262", check_pattern, "expressions are those of RE2, without \\1 and (?=…)")
+_CHECKED: dict[str, tuple[str, Callable[[str], None], str]] = {
+    "matches": _RE2,
+    "regexp_extract": _RE2,
+    "format_time": ("E269", check_time_format, "a format is such as '%Y-%m-%d %H:%M:%S'; %% is a percent sign"),
+}
 
 
 @dataclass(frozen=True)
@@ -118,8 +127,8 @@ class Expressions:
             prefixed = self.typed(node.args[0], "iri")
             if prefixed is not node.args[0]:
                 return prefixed
-        if name == "matches" and count == 2 and isinstance(node.args[1], Const):
-            self._check_pattern(node.args[1])
+        if name in _CHECKED and count > 1 and isinstance(node.args[1], Const):
+            self._check_text(node.args[1], *_CHECKED[name])
         if function is not None:
             if not function.takes(count):
                 return self._no_value("E206", f"`{name}` takes {_arity(function)}, not {count}", node.span)
@@ -131,6 +140,8 @@ class Expressions:
     def _moment(self, node: s.Call) -> Expr | None:
         """`start(o)`, `end(o)`, `duration(o)` and `length(o)`, where the call is one of them."""
         name, symbols = node.name, self.symbols
+        if name == OVERLAP and not symbols.functions[name].registered:
+            return self._overlap(node)
         label = node.args[0] if len(node.args) == 1 and isinstance(node.args[0], s.Name) else None
         if label is not None and name == LENGTH and label.text in self.labels:
             return Moment("length", label.text, node.span)
@@ -141,6 +152,17 @@ class Expressions:
             hint = f"name the occurrence, `o: order(N)`, and write `{name}(o)`"
             return self._no_value("E212", f"`{name}` takes a label", node.span, hint)
         return None
+
+    def _overlap(self, node: s.Call) -> Expr:
+        """`overlap(i, j)`: the duration that two labels share, a function of their four times."""
+        times: list[Expr] = []
+        for label in node.args:
+            if not isinstance(label, s.Name) or len(node.args) != 2:
+                hint = "name two occurrences, and write `overlap(i, j)`"
+                return self._no_value("E212", f"`{OVERLAP}` takes two labels", node.span, hint)
+            self.known_label(label.text, label.span)
+            times += [Moment(bound, label.text, label.span) for bound in ("start", "end")]
+        return Apply(OVERLAP, tuple(times), node.span)
 
     def _aggregate(self, node: s.Call) -> Expr:
         name, count = node.name, len(node.args)
@@ -191,12 +213,12 @@ class Expressions:
         of = replace(self, in_prev=True).value(node.args[0])
         return Prev(of, self.value(node.args[1]) if len(node.args) == 2 else None, node.span)
 
-    def _check_pattern(self, pattern: Const) -> None:
-        """A regular expression that is written in the program is checked before it runs."""
+    def _check_text(self, text: Const, code: str, check: Callable[[str], None], hint: str) -> None:
+        """A regular expression or time format that is written in the program is checked before it runs."""
         try:
-            check_pattern(str(pattern.value))
-        except RegularExpressionError as error:
-            self.error("E262", str(error), pattern.span, "expressions are those of RE2, without \\1 and (?=…)")
+            check(str(text.value))
+        except (RegularExpressionError, ValueError) as error:
+            self.error(code, str(error), text.span, hint)
 
     def head_argument(self, node: s.Node, type: str) -> Expr:
         """An argument of a head: computed; where it is declared as a term, any nested term may be built."""
@@ -361,7 +383,8 @@ class Expressions:
             return [AnyOf(outside, node.span)]
         if isinstance(inner, s.Chain) and len(inner.ops) == 1:
             return [_negated(c) for c in self._chain(inner) if isinstance(c, Compare)]
-        return self._no_condition("E213", f"`{show_node(node)}` is not a condition", node.span)
+        advice = "give what is negated a static rule of its own" if isinstance(inner, s.Group | s.Binary) else None
+        return self._no_condition("E213", f"`{show_node(node)}` is not a condition", node.span, advice)
 
     def _was(self, node: s.Was) -> list[Condition]:
         """`was p(X)`: the facts of the time point before."""

@@ -103,13 +103,14 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         count: Token,
         by: s.Node,
         order: Token | None,
+        ties: Token | None,
         per: tuple[Var, ...] | None,
         place: Token | None,
     ) -> s.Top:
         first = None if count.type == "ALL" else self._integer(count)
         ascending = order is not None and order.type == "ASC"
         at = None if place is None else Var(str(place), self._token(place))
-        return s.Top(first, by, ascending, per or (), at, self._span(meta))
+        return s.Top(first, by, ascending, ties is not None, per or (), at, self._span(meta))
 
     def _choice(
         self, per: tuple[Var, ...] | None, which: Token | None, skip: Token | None, rule: Span
@@ -234,6 +235,23 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         if len(inner) > 1:
             return s.Group(inner, self._span(meta))
         return replace(inner[0], parens=True) if isinstance(inner[0], s.Binary) else inner[0]
+
+    def implication(
+        self, meta: Meta, condition: tuple[s.Node, ...], then: tuple[s.Node, ...]
+    ) -> tuple[tuple[s.Node, ...], tuple[s.Node, ...]]:
+        return condition, then
+
+    def alternatives(self, meta: Meta, *options: Any) -> s.Node:
+        """`(a ; b)` is `(a or b)`, and `(c -> a ; b)` is `((c, a) or (not c, b))`."""
+        *others, last = options
+        node = self.group(meta, last[0] + last[1] if isinstance(last[0], tuple) else last)
+        for option in reversed(others):
+            if isinstance(option[0], tuple):
+                condition = self.group(meta, option[0])
+                option = option[0] + option[1]
+                node = s.Group((s.Not(condition, span=condition.span), node), self._span(meta))
+            node = s.Binary("OR", self.group(meta, option), node, None, parens=True, span=self._span(meta))
+        return node
 
     def braces(self, meta: Meta, inner: tuple[s.Node, ...]) -> s.Group:
         return s.Group(inner, self._span(meta))
@@ -360,10 +378,19 @@ _COMPARISONS = {
     ">": ">", ">=": ">=", "≥": ">=",
 }  # fmt: skip
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 
 
 def _unquote(token: str) -> str:
-    return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), token[1:-1], flags=re.DOTALL)
+    return _ESCAPE.sub(_unescaped, token[1:-1])
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """What an escape stands for: `\\u001b` is the character of that number, unless that is none."""
+    if escape[1] is None:
+        return _ESCAPES.get(escape[2], escape[2])
+    number = int(escape[1], 16)
+    return escape[0][1:] if 0xD800 <= number < 0xE000 else chr(number)
 
 
 def _label(token: str) -> str:

@@ -22,8 +22,8 @@ class WindowReader:
         self.call, self.tick, self.findings = call, tick, findings
 
     def windows(self) -> Windows | None:
-        places = [a for a in self.call.args if not _named(a)]
-        named = {a.operands[0].text: a.operands[1] for a in self.call.args if _named(a)}  # type: ignore[union-attr]
+        places = [a for a in self.call.args if not is_named(a)]
+        named = {a.operands[0].text: a.operands[1] for a in self.call.args if is_named(a)}  # type: ignore[union-attr]
         for name in named.keys() - {"from", "zone"}:
             hint = "it takes a size, a hop, `from = T` and `zone = '…'`"
             return self._wrong(f"`every` has no argument `{name}`", self.call, hint)
@@ -101,5 +101,5 @@ class WindowReader:
         return None
 
 
-def _named(node: s.Node) -> bool:
+def is_named(node: s.Node) -> bool:
     return isinstance(node, s.Chain) and node.ops == ("=",) and isinstance(node.operands[0], s.Name)

@@ -12,7 +12,7 @@ from augury.clock import Duration, show_duration
 from augury.errors import Note, Span, misspelt
 from augury.language.rules import syntax as s
 from augury.language.rules.patterns import Patterns
-from augury.language.rules.read_windows import ELSEWHERE, WindowReader
+from augury.language.rules.read_windows import ELSEWHERE, WindowReader, is_named
 from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
 
@@ -77,7 +77,7 @@ class BodyReader:
             body.patterns.append(THE_RUN)
             return
         match literal:
-            case s.Labelled(body=s.Call() as call) if call.name in RELATIVE:
+            case s.Labelled(body=s.Call() as call) if self._is_relative(call):
                 relative = self._relative(literal, call)
                 if relative is not None:
                     body.relatives.append(relative)
@@ -183,8 +183,15 @@ class BodyReader:
                 return not self.symbols.is_event(call.name) and misspelt(call.name, RELATIVE) is not None
         return False
 
+    def _is_relative(self, call: s.Call) -> bool:
+        return call.name in RELATIVE and not (call.name == "until" and self.symbols.is_event("until"))
+
     def _relative(self, literal: s.Labelled, call: s.Call) -> n.Relative | None:
-        match call.args:
+        places = tuple(a for a in call.args if not is_named(a))
+        named = {a.operands[0].text: a.operands[1] for a in call.args if is_named(a)}  # type: ignore[union-attr]
+        match places:
+            case (s.Name() as anchor, length) if call.name == "until" or named or not isinstance(length, Const):
+                return self._from_value(literal, call, anchor, length, named)
             case (s.Name() as anchor, Const(value=Duration()) as length):
                 if not self.reader.known_label(anchor.text, anchor.span):
                     return None
@@ -203,6 +210,32 @@ class BodyReader:
                 if self.reader.known_label(anchor.text, anchor.span):
                     return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
                 return None
-        hint = f"write `{literal.label}: {call.name}(o, 6h)`"
-        self.findings.add("E224", f"`{call.name}` takes a label and a duration", call.span, hint=hint)
+        what = "time" if call.name == "until" else "duration"
+        hint = f"write `{literal.label}: {call.name}(o, {'Due' if what == 'time' else '6h'})`"
+        self.findings.add("E224", f"`{call.name}` takes a label and a {what}", call.span, hint=hint)
         return None
+
+    def _from_value(
+        self, literal: s.Labelled, call: s.Call, anchor: s.Name, length: s.Node, named: dict[str, s.Node]
+    ) -> n.Relative | None:
+        """A window whose length, or end, is an expression; `most = D` bounds it."""
+        most = named.pop("most", None)
+        for name in named:
+            self.findings.add(
+                "E224", f"`{call.name}` has no argument `{name}`", call.span, hint="it takes `most = 30d`"
+            )
+            return None
+        known = most is None or (isinstance(most, Const) and isinstance(most.value, Duration | int))
+        if not known or isinstance(getattr(most, "value", None), bool):
+            hint = "write `most = 30d`"
+            self.findings.add("E224", "the most that a window lasts is a constant duration", call.span, hint=hint)
+            return None
+        if isinstance(most, Const) and isinstance(most.value, int) and self.symbols.tick is None:
+            hint = f"write `most = {show_node(most)}s`; ticks count where the program declares `tick`"
+            self.findings.add("E224", "a duration needs a unit", most.span, hint=hint)
+            return None
+        if not self.reader.known_label(anchor.text, anchor.span):
+            return None
+        value = replace(self.reader, may_aggregate=False).value(length)
+        bound = self.reader.length(most) if isinstance(most, Const) else None
+        return n.Relative(literal.label, call.name, anchor.text, value, literal.span, most=bound)

@@ -212,6 +212,7 @@ class Printer:
         words = [
             f"TOP {'ALL' if top.count is None else top.count} BY {self.node(top.by, _SUM)}",
             "ASC" if top.ascending else "",
+            "WITH TIES" if top.ties else "",
             f"PER ({', '.join(v.name for v in top.per)})" if top.per else "",
             f"AS {top.place.name}" if top.place else "",
         ]

@@ -15,6 +15,7 @@ from augury.language.rules import syntax as s
 
 MOMENTS = ("start", "end", "duration")
 LENGTH = "length"  # of a label; of a string it is a function
+OVERLAP = "overlap"  # of two labels
 
 
 @dataclass

@@ -335,11 +335,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Top:
-    """`TOP 10 BY sum(A) ASC PER (V) AS R`; `count` is None for ALL."""
+    """`TOP 10 BY sum(A) ASC WITH TIES PER (V) AS R`; `count` is None for ALL."""
 
     count: int | None
     by: Node
     ascending: bool = False
+    ties: bool = False
     per: tuple[Var, ...] = ()
     place: Var | None = None
     span: Span = _SPAN

@@ -15,6 +15,7 @@ from augury.algebra.terms import Apply, Const, Var, Wild, walk
 from augury.clock import Duration
 from augury.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
+from augury.language.rules.alternatives import read_alternatives
 from augury.language.rules.event_rules import EventRule, read_head
 from augury.language.rules.expressions import Expressions
 from augury.language.rules.named_arguments import by_place
@@ -69,7 +70,7 @@ def translate(
             case s.StaticRule():
                 clause = _clause(symbols, statement)
                 if clause is not None:
-                    clauses.append(clause)
+                    clauses.extend(read_alternatives(clause))
     return Plan(
         tuple(rules),
         tuple(clauses),

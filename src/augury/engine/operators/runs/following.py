@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.nodes import Result, Run, condition_labels
+from augury.algebra.run_bounds import start_bounds
 from augury.algebra.terms import Aggregate, Prev
 from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View
 from augury.columns.grouping import Slices
 from augury.columns.table import END, NONE, START, grown
+from augury.columns.unique import unique
 from augury.engine.operators.base import Operator, Part, Waiting
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
-from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire, shut_behind
+from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire
 from augury.engine.operators.runs.kernels.then_searches import chains_of
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, Moves, left_out
@@ -59,6 +61,12 @@ class Edges(Operator):
         self.most = np.array([-1 if part.most is None else part.most for part in run.parts], np.int64)
         length = circuit.clock.length
         self.longest = min((length(window) for window in run.windows), default=k.EVER)
+        tick = circuit.clock.tick if circuit.clock.kind == "logical" else 1
+        # For each move, how much later than the start or end of the last event of a part an event may start that goes on.
+        self.start_bounds = [
+            [(bound.part, START if bound.which == "s" else END, length(bound.length)) for bound in bounds]
+            for bounds in (start_bounds(run, move.source, move.target, tick) for move in self.moves)
+        ]
         self.fields = np.array(moments.row_fields, np.int64)
         for condition in (c for part in run.parts for c in (*part.where, *part.after)):
             circuit.asks(self, (condition,))
@@ -69,7 +77,13 @@ class Edges(Operator):
         self.tests = [number_tests(move, self.numbers) for move in self.moves]
         self.seeking = self._searches(sorted(moves.sought))
         self.sought = sum(seeking.bits for seeking in self.seeking)
+        self.closed: Array = (
+            NONE  # moments that nothing more follows, though some row has them: what shut them is forgotten
+        )
         self._clear()
+
+    def asks_again(self) -> tuple[View, ...]:
+        return self.inputs  # edges between moments that are held are made anew after a compaction
 
     def _searches(self, sought: list[int]) -> list[Seeking]:
         """What looks for the soonest, once for all moves that ask the same of the same events."""
@@ -110,7 +124,7 @@ class Edges(Operator):
                 follow, near = self._behind(late)
                 behind.append(near)
         if behind or len(stale):
-            targets = np.unique(np.concatenate([new, *behind, stale]))
+            targets = unique(np.concatenate([new, *behind, stale]))
             targets = targets[self.moments.out.table.alive[targets].astype(bool)]
         queue, cut = np.empty((2, 0), np.int64), np.empty((2, 0), np.int64)
         if len(targets) or follow.shape[1]:
@@ -119,7 +133,7 @@ class Edges(Operator):
         if self.seeking:
             queue, cut, sought = self._seek(lost, stale, new, late, queue, cut)
             if len(sought):
-                targets = np.unique(np.concatenate([targets, sought]))
+                targets = unique(np.concatenate([targets, sought]))
         return queue, cut, targets
 
     def _seek(
@@ -129,11 +143,12 @@ class Edges(Operator):
         data = self.moments.out.table.data
         self._chain(new)
         lasting = new[data[END, new] > data[START, new]]
-        changed = np.unique(np.concatenate([lost, stale, late, lasting]))
+        changed = unique(np.concatenate([lost, stale, late, lasting]))
         ends = [NONE]
         for seeking in self.seeking:
             seeking.room(self.chain_count)
             fresh, pairs = seeking.search(new, changed, self.chain_of, self.lasts)
+            pairs = self._from_open(pairs)
             self.touched, seeking.touched = self.touched + seeking.touched, 0
             if not (len(changed) or pairs.shape[1]):
                 continue
@@ -198,7 +213,7 @@ class Edges(Operator):
         index.extend()
         given = table.data, table.alive, index.after, self.fields, self.leads, self.lasts, self.latest
         pairs = self._pairs(behind, changed, *given)
-        near = np.unique(pairs[1][pairs[2] > 0])
+        near = unique(pairs[1][pairs[2] > 0])
         far = pairs[2] == 0
         return pairs[:2, far], near
 
@@ -214,6 +229,7 @@ class Edges(Operator):
                     kinds |= (table.data[self.fields[part], follow[1]] >= 0).astype(np.int64) * (2 << part)
             fits = table.data[END, follow[1]] - table.data[START, follow[0]] <= self.longest
             pairs = np.concatenate([pairs, np.stack([follow[0], follow[1], kinds])[:, fits]], axis=1)
+        pairs = self._from_open(pairs)
         given = np.stack([pairs[0], pairs[1], self._bits(pairs)])
         given = np.ascontiguousarray(given[:, given[2] != 0])
         size = self.count + given.shape[1]
@@ -224,6 +240,14 @@ class Edges(Operator):
         own = self.edges, self.count, self.into, self.out_of
         self.count, added, lost = relink(targets if search else NONE, given, search, self.sought, *own, queue, cut)
         return np.ascontiguousarray(queue[:, :added]), np.ascontiguousarray(cut[:, :lost])
+
+    def _from_open(self, pairs: Array) -> Array:
+        """Without the pairs whose first moment is closed."""
+        if not len(self.closed):
+            return pairs
+        closed = np.zeros(self.moments.out.table.n, bool)
+        closed[self.closed] = True
+        return np.ascontiguousarray(pairs[:, ~closed[pairs[0]]])
 
     def _pairs(self, search: Kernel, moments: Array, *given: Any) -> Array:
         """What a kernel finds from moments on, in as many calls as it takes to have room for it."""
@@ -385,28 +409,14 @@ class Edges(Operator):
 
     # How long it keeps what
 
-    def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """Moments behind which something may still come or go that concerns them."""
-        return self.may_go_on(horizon.since[id(self.moments.out.table)], self.longest_of(horizon))
-
-    def longest_of(self, horizon: Horizon) -> int | None:
-        """How long events of the run last at most; None where nothing says so."""
-        return horizon.longest_of((scan.type, len(scan.args)) for scan in self.run.among)
-
-    def may_go_on(self, since: int, lasts: int | None) -> Array:
-        """The moments that what comes or goes from `since` on may follow; no event lasts longer than `lasts`."""
-        table, index = self.moments.out.table, self.moments.index
-        wanted = np.ones(table.n, bool)
-        if self.longest < k.EVER:
-            wanted = table.data[START, : table.n] >= since - self.longest
-        if not (self.leads.any() or self.sought) and lasts is not None:
-            index.extend()  # a neighbour that is settled shuts out what comes behind it
-            shut = np.zeros(table.n, np.uint8)
-            shut_behind(table.data, table.alive, table.n, index.after, since - lasts, shut)
-            wanted &= ~shut.astype(bool)
-        return wanted
+    def begins_from(self, since: int, source: Horizon | Circuit) -> int | None:
+        """From when on events of the run begin that are still to come, where they end from `since` on; None where nothing
+        says how long they last."""
+        lasts = source.longest_of((scan.type, len(scan.args)) for scan in self.run.among)
+        return None if lasts is None else since - lasts
 
     def remembers(self, horizon: Horizon) -> bool:
+        """Whether an event may be followed by another however much later: no window and no condition bounds that."""
         if self.longest < k.EVER or not self.moves:
             return False
-        return bool(self.leads.any() or self.sought) or self.longest_of(horizon) is None
+        return not all(self.start_bounds) or self.begins_from(0, horizon) is None

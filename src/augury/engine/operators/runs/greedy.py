@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, conditions, walk
+from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, bound_vars, conditions, walk
 from augury.columns.frame import View, store
 from augury.columns.grouping import Slices, spread
 from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
+from augury.columns.unique import difference, unique
+from augury.engine.event_order import row_ranks
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
+from augury.engine.operators.runs.kernels import best_matches as b
 from augury.engine.operators.runs.kernels import decisions as d
 from augury.engine.operators.runs.matches import Whole, may_end
 from augury.engine.operators.runs.moments import Moments
@@ -45,6 +48,13 @@ def _several(node: Node) -> bool:
     return facts or len(set(types)) < len(types)
 
 
+def _counts_alone(run: Run) -> bool:
+    """Whether matches with the same first and last event and as many iterations make the same row: then one will do."""
+    counts = all(r.aggregate.function == "count" and not r.aggregate.args for r in run.results)
+    singles = [part for part in run.parts[1:] if not part.repeats]
+    return counts and all(part.label is None and bound_vars(part.input) <= set(run.key) for part in singles)
+
+
 class Greedy(Edges):
     """Matches by first event: of each the longest, or shortest; then what SKIP leaves.
 
@@ -53,34 +63,45 @@ class Greedy(Edges):
     """
 
     kind = "greedy runs"
+    altered = ("pool", "bounds", "after_closed", "_open")
 
     def __init__(
         self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
     ) -> None:
-        # Parts without a limit, numbered: from an iteration of such a part on it is worth remembering that nothing was found.
-        endless = [i for i, part in enumerate(run.parts) if part.most is None]
-        self.memo = np.array([endless.index(i) if i in endless else -1 for i in range(len(run.parts))], np.int64)
         super().__init__(circuit, run, moments, views, out, rule)
         self.whole = Whole(circuit, run, self)
         self.then = sum(1 << i for i, move in enumerate(self.moves) if move.link == "THEN")
+        self.limits = self._limits()
+        self.merged = _counts_alone(run)
         self.shortest = run.which == "SHORTEST"
         self.skip = -2 if run.skip is None else -1 if run.skip == PAST_END else int(run.skip)
         ends = may_end(run)
         self.may_end: Array = np.array(ends, bool)
-        self.options: Array = np.full((len(run.parts), len(self.moves) + 2), d.NO_MOVE, np.int64)
+        self.options: Array = np.full((len(run.parts), len(self.moves) + 2), b.NO_MOVE, np.int64)
         for part in range(len(run.parts)):
-            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([d.ACCEPT] if ends[part] else [])
+            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([b.ACCEPT] if ends[part] else [])
             self.options[part, : len(ways)] = ways[::-1] if self.shortest else ways
         begin = [part for part, _ in self.starts]
         self.roots: Array = np.array(begin[::-1] if self.shortest else begin, np.int64)
         self.quantified: Array = np.array([i for i, part in enumerate(run.parts) if part.quantified], np.int64)
-        # What is left of first events that are settled: those that are no more looked at, though some row has them; after
-        # them, from which moment on, or which key, the next match may begin when.
-        self.closed: Array = NONE
+        # What is left of first events that are settled: after those that are closed, from which moment on, or which key, the
+        # next match may begin when.
         self.after_closed: dict[int, int] = {}
         self.bounds: dict[tuple[int, ...], int] = {}
+        self._kept: dict[int, Array] | None = None  # the moments of the rows, while all else is made anew
         self._stood: Array = NONE  # the moments that were there when it was last asked what is settled
         self._open: Array | None = None  # the moments that were not settled when it was last asked for
+        self._begins: int | None = None  # from when on events begin that were still to come then
+
+    def _limits(self) -> Array:
+        """For each move, how much later than the start and the end of a moment another may start that follows it."""
+        found = np.full((2, len(self.moves)), k.FOREVER, np.int64)
+        for number, (move, bounds) in enumerate(zip(self.moves, self.start_bounds, strict=True)):
+            for part, field, length in bounds:
+                if part == move.source:
+                    row = 0 if field == START else 1
+                    found[row, number] = min(found[row, number], length)
+        return found
 
     def _clear(self) -> None:
         super()._clear()
@@ -89,9 +110,11 @@ class Greedy(Edges):
         self.states = np.empty((2 * len(self.run.parts) + 1, 16), np.int64)  # of paths: last moments, times, rank
         self.fallen = np.empty(0, np.int64)  # paths that fell in this step
         self.of_row = NONE  # the path of each row
-        self.known = np.empty((16, 4), np.int64)
+        self.known = np.empty((16, 5), np.int64)
         self.tried, self.first_paths, self.rank, self.begins, self.given = np.empty((5, 16), np.int64)
-        self.failed = np.empty((int(self.memo.max(initial=-1)) + 1, 16, 2), np.int64)
+        # The states of a search, and where they are in a table by content; see `best_matches.py`.
+        self.searched = np.empty((b.S_COUNTS + len(self.run.parts), 64), np.int64)
+        self.slots = np.zeros((2, 128), np.int64)
         self.filled = 0  # moments of which these say something
         self.calls = 0
 
@@ -99,12 +122,12 @@ class Greedy(Edges):
         """Room for what is known of moments; it is written as they come, for memory that nobody touches costs nothing."""
         n, size, used = self.moments.out.table.n, len(self.moments.out.table.alive), self.filled
         if len(self.tried) < n:
-            known, failed = np.empty((size, 4), np.int64), np.empty((len(self.failed), size, 2), np.int64)
-            known[:used], failed[:, :used] = self.known[:used], self.failed[:, :used]
-            self.known, self.failed = known, failed
+            known = np.empty((size, 5), np.int64)
+            known[:used] = self.known[:used]
+            self.known = known
             self.tried, self.first_paths = grown(self.tried, size, used), grown(self.first_paths, size, used)
             self.rank, self.begins, self.given = (grown(a, size, used) for a in (self.rank, self.begins, self.given))
-        self.failed[:, used:n, 0] = self.tried[used:n] = self.first_paths[used:n] = -1
+        self.tried[used:n] = self.first_paths[used:n] = -1
         self.rank[used:n] = self.begins[used:n] = 0
         self.given[used:n] = -k.FOREVER
         self.filled = n
@@ -126,11 +149,16 @@ class Greedy(Edges):
         before = self.count_paths
         gone = self._of_moments(lost)
         changed = np.concatenate([lost, targets]) if len(lost) else targets
-        if len(changed) > len(new):  # new ones alone are in the order of time for each key
-            changed = changed[np.argsort(self.moments.out.table.data[END, changed], kind="stable")]
+        data = self.moments.out.table.data
+        if len(changed) > len(new) or (data[START, new] < data[END, new]).any():  # new points are in order for each key
+            changed = self._by_start(changed)
         self._tie(new)
         self._decide(changed)
         self._show(before, gone)
+
+    def _by_start(self, moments: Array) -> Array:
+        """The order in which moments are decided: what one that starts later may change was decided with those before."""
+        return moments[np.argsort(self.moments.out.table.data[START, moments], kind="stable")]
 
     def _begin(self, moments: Array) -> None:
         """As which parts moments may be the first of a match."""
@@ -154,44 +182,52 @@ class Greedy(Edges):
         for moment in lost.tolist():
             path = int(self.first_paths[moment])
             while path >= 0:
-                self.paths[d.P_STANDS, path] = 0
-                gone.append(int(self.paths[d.P_ROW, path]))
-                path = int(self.paths[d.P_NEXT, path])
+                self.paths[b.P_STANDS, path] = 0
+                gone.append(int(self.paths[b.P_ROW, path]))
+                path = int(self.paths[b.P_NEXT, path])
             self.first_paths[moment] = -1
         return np.array([row for row in gone if row >= 0], np.int64)
 
     def _tie(self, new: Array) -> None:
-        """Numbers moments at the same times by the order of their events."""
+        """Numbers moments with the same end by the order of their events: with SKIP, the first of them goes first."""
+        if self.run.skip is None:
+            return
         data, index = self.moments.out.table.data, self.moments.index
-        prev, after = index.prev[new], index.after[new]
         tied = np.zeros(len(new), bool)
-        for others in (prev, after):
+        for others in (index.prev[new], index.after[new]):
             there = np.flatnonzero(others >= 0)
-            same = (data[END, new[there]] == data[END, others[there]]) & (
-                data[START, new[there]] == data[START, others[there]]
-            )
-            tied[there[same]] = True
-        for moment in new[tied].tolist():
-            group, here = [moment], int(index.prev[moment])
-            while here >= 0 and data[END, here] == data[END, moment]:
-                group.append(here)
-                here = int(index.prev[here])
-            here = int(index.after[moment])
-            while here >= 0 and data[END, here] == data[END, moment]:
-                group.append(here)
-                here = int(index.after[here])
-            alive = [m for m in group if self.moments.out.table.alive[m]]
-            orders = {m: self.circuit.event(self.moments.parts(m)[0]).order for m in alive}
-            ranked = sorted(set(orders.values()))
-            for m in alive:
-                self.rank[m] = ranked.index(orders[m])
+            tied[there] |= data[END, new[there]] == data[END, others[there]]
+        rows = self._at_the_same_end(new[tied])
+        rows = rows[self.moments.out.table.alive[rows].astype(bool)]
+        if len(rows):
+            self.rank[rows] = row_ranks(self.circuit, self.moments.out.table, rows)
+
+    def _at_the_same_end(self, moments: Array) -> Array:
+        """Some moments, and those of their chains that end when they do."""
+        data, index = self.moments.out.table.data, self.moments.index
+        beside = []
+        for step in (index.prev, index.after):
+            there = np.flatnonzero(step[moments] >= 0)
+            others = step[moments[there]]
+            others = others[data[END, others] == data[END, moments[there]]]
+            beside += [(step, moment) for moment in difference(others, moments).tolist()]
+        reached = {moment for _, moment in beside}
+        for step, moment in beside:
+            here = int(step[moment])
+            while here >= 0 and here not in reached and data[END, here] == data[END, moment]:
+                reached.add(here)
+                here = int(step[here])
+        return unique(np.concatenate([moments, np.array([*reached], np.int64)]))
 
     def _decide(self, changed: Array) -> None:
-        table, index, parts = self.moments.out.table, self.moments.index, len(self.run.parts)
+        table, index = self.moments.out.table, self.moments.index
         self.calls += 1
         at = 0
-        stack = np.empty((table.n + 2, 7), np.int64)
-        best, counts, ties = np.zeros(parts, np.int64), np.zeros(parts, np.int64), np.empty(table.n + 1, np.int64)
+        stack, ties, reached = (
+            np.empty((table.n + 2, 3), np.int64),
+            np.empty(table.n + 1, np.int64),
+            np.zeros(1, np.int64),
+        )
         if self.paths.shape[1] < self.count_paths + len(changed) + 16:
             self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
         if self.pool.shape[1] < self.used + 4 * len(changed):
@@ -200,18 +236,20 @@ class Greedy(Edges):
         while at < len(changed):
             at, used, n, touched, fell = d.decide(
                 changed, at, table.data, table.alive, index.prev, index.after, self.edges, self.out_of, self.ends, self.then,
-                self.options, self.roots, self.begins, self.least, self.most, self.quantified, self.longest, self.shortest,
-                self.skip, self.rank, stack, self.memo, self.failed, self.calls, best, counts, ties, self.known, self.tried,
-                self.first_paths, self.given, self.pool, self.used, self.paths, self.count_paths, fallen, fell, self.may_end,
-                self.into,
+                self.limits, self.options, self.roots, self.begins, self.least, self.most, self.quantified, self.longest,
+                self.shortest, self.skip, self.merged, self.rank, stack, self.searched, self.slots, self.calls, ties,
+                self.known, self.tried, self.first_paths, self.given, self.pool, self.used, self.paths, self.count_paths,
+                fallen, fell, self.may_end, self.into, reached,
             )  # fmt: skip
             self.touched += touched
             self.count_paths = n
             if used < 0:
-                self.used = int((self.paths[d.P_AT, :n] + self.paths[d.P_LENGTH, :n]).max(initial=0))
+                self.used = int((self.paths[b.P_AT, :n] + self.paths[b.P_LENGTH, :n]).max(initial=0))
                 self.pool = grown(self.pool, 4 * self.pool.shape[1], self.used)
                 self.paths = grown(self.paths, 2 * self.paths.shape[1], n)
                 fallen = grown(fallen, 2 * len(fallen), fell)
+                self.searched = np.empty((len(self.searched), 4 * self.searched.shape[1]), np.int64)
+                self.slots = np.zeros((2, 4 * self.slots.shape[1]), np.int64)
                 self.calls += 1
                 continue
             self.used = used
@@ -219,13 +257,13 @@ class Greedy(Edges):
 
     def _show(self, before: int, gone: Array) -> None:
         """Matches that have come, and those that are no more."""
-        fallen = self.paths[d.P_ROW, self.fallen]
+        fallen = self.paths[b.P_ROW, self.fallen]
         fallen = np.concatenate([fallen[fallen >= 0], gone])
         fallen = fallen[self.out.table.alive[fallen].astype(bool)] if len(fallen) else fallen
         if len(fallen):
-            self.out.table.kill(np.unique(fallen))
+            self.out.table.kill(unique(fallen))
         new = np.arange(before, self.count_paths)
-        new = new[self.paths[d.P_STANDS, new] == 1]
+        new = new[self.paths[b.P_STANDS, new] == 1]
         if len(new):
             self._store(new)
         if self.used > 4 * len(self.moments.out.table.alive) + (1 << 16):
@@ -244,8 +282,8 @@ class Greedy(Edges):
         if self.carried.kept:
             self.carried.state[:, : len(paths)] = self.carried.state[:, paths]
         self.count_paths = len(paths)
-        self.paths[d.P_AT, : len(paths)], self.paths[d.P_OF, : len(paths)] = groups.starts, -1
-        self.paths[d.P_NEXT, : len(paths)] = place[self.paths[d.P_NEXT, : len(paths)]]
+        self.paths[b.P_AT, : len(paths)], self.paths[b.P_OF, : len(paths)] = groups.starts, -1
+        self.paths[b.P_NEXT, : len(paths)] = place[self.paths[b.P_NEXT, : len(paths)]]
         self.first_paths = place[self.first_paths]
         self.of_row[rows] = place[self.of_row[rows]]
 
@@ -253,19 +291,19 @@ class Greedy(Edges):
         table, parts, moments = self.out.table, len(self.run.parts), self.moments.out.table.data
         if self.states.shape[1] < self.paths.shape[1]:
             self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
-        longer = paths[(of := self.paths[d.P_OF, paths]) >= 0]
+        longer = paths[(of := self.paths[b.P_OF, paths]) >= 0]
         whole = paths if not len(longer) else paths[of < 0]
         if len(whole):
             self._scan(whole)
         if len(longer):
             self._scan_on(longer)
-        first = self.pool[0, self.paths[d.P_AT, paths]]
-        last = self.pool[0, self.paths[d.P_AT, paths] + self.paths[d.P_LENGTH, paths] - 1]
+        first = self.pool[0, self.paths[b.P_AT, paths]]
+        last = self.pool[0, self.paths[b.P_AT, paths] + self.paths[b.P_LENGTH, paths] - 1]
         at = {part: self.states[part, paths] for part in range(parts)}
         rows = np.stack([moments[START, first], moments[END, last], self.states[2 * parts, paths]])
         frame = self.whole.frame(at, paths, rows)
         made = paths[frame.left]
-        frame.left = self.paths[d.P_FIRST, made]
+        frame.left = self.paths[b.P_FIRST, made]
         first_row = table.n
         store(frame, self.out)
         self._note(np.arange(first_row, table.n), made)
@@ -273,12 +311,12 @@ class Greedy(Edges):
     def _scan_on(self, paths: Array) -> None:
         """The same for matches that are longer ones of others: from these on, however long they are."""
         before = np.array([self._scanned(path) for path in paths.tolist()], np.int64)
-        known, length = self.paths[d.P_LENGTH, before], self.paths[d.P_LENGTH, paths]
+        known, length = self.paths[b.P_LENGTH, before], self.paths[b.P_LENGTH, paths]
         self.states[:, paths] = self.states[:, before]
         self.carried.start(paths, self.paths.shape[1], before)
         more = length - known
         owners = np.repeat(paths, more)
-        places = spread(self.paths[d.P_AT, paths] + known, more)
+        places = spread(self.paths[b.P_AT, paths] + known, more)
         moments, of, parts = self.pool[0, places], self.pool[1, places], len(self.run.parts)
         self.states[of, owners] = moments  # the last one stays
         np.add.at(self.states, (parts + of, owners), 1)
@@ -292,10 +330,10 @@ class Greedy(Edges):
 
     def _scanned(self, path: int) -> int:
         """The match that a longer one goes back to, whose state is known."""
-        before = int(self.paths[d.P_OF, path])
-        while self.paths[d.P_ROW, before] < 0 and self.paths[d.P_OF, before] >= 0:
-            before = int(self.paths[d.P_OF, before])
-        if self.paths[d.P_ROW, before] < 0:
+        before = int(self.paths[b.P_OF, path])
+        while self.paths[b.P_ROW, before] < 0 and self.paths[b.P_OF, before] >= 0:
+            before = int(self.paths[b.P_OF, before])
+        if self.paths[b.P_ROW, before] < 0:
             self._scan(np.array([before]))
         return before
 
@@ -310,8 +348,8 @@ class Greedy(Edges):
 
     def _moments_of(self, paths: Array) -> tuple[Array, Array, Slices]:
         """The moments and parts of matches, a group for each."""
-        length = self.paths[d.P_LENGTH, paths]
-        places = spread(self.paths[d.P_AT, paths], length)
+        length = self.paths[b.P_LENGTH, paths]
+        places = spread(self.paths[b.P_AT, paths], length)
         return self.pool[0, places], self.pool[1, places], Slices(length)
 
     def times(self, part: int, matches: Array) -> Array:
@@ -326,7 +364,7 @@ class Greedy(Edges):
         if len(self.of_row) < self.out.table.n:
             self.of_row = grown(self.of_row, len(self.out.table.alive), len(self.of_row), -1)
         self.of_row[rows] = paths
-        self.paths[d.P_ROW, paths] = rows
+        self.paths[b.P_ROW, paths] = rows
 
     # What a row is made of
 
@@ -376,8 +414,9 @@ class Greedy(Edges):
 
     def rebuild(self) -> None:
         out, moments = self.out.table, self.moments.out.table
-        rows = out.standing().tolist()
-        kept = {row: self._members(self.of_row[row]) for row in rows}
+        if self._kept is None:  # otherwise a rebuild was broken off, after it had cleared the pool
+            self._kept = {row: self._members(self.of_row[row]) for row in out.standing().tolist()}
+        kept = self._kept
         super().rebuild()
         alive = moments.standing()
         if len(alive):
@@ -386,9 +425,10 @@ class Greedy(Edges):
                 self.given[moment] = max(bound, int(self.given[moment]))
             self.begins[self.closed] = 0
             self._tie(alive)
-            self._decide(alive[np.argsort(moments.data[END, alive], kind="stable")])
+            self._decide(self._by_start(alive))
         self._match_rows(kept)
         assert len(self.of_row) >= out.n
+        self._kept = None
 
     def _match_rows(self, kept: dict[int, Array]) -> None:
         """Gives the rows that there are the paths that were found again; the others are forgotten matches."""
@@ -397,7 +437,7 @@ class Greedy(Edges):
         for row, members in kept.items():
             found = paths.get(members.tobytes())
             self.of_row[row] = path = self._extra(members) if found is None else found
-            self.paths[d.P_ROW, path] = row
+            self.paths[b.P_ROW, path] = row
         if self.states.shape[1] < self.paths.shape[1]:
             self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
         if self.count_paths:
@@ -405,7 +445,7 @@ class Greedy(Edges):
 
     def _members(self, path: int) -> Array:
         """The moments of a match, and their parts."""
-        at, length = self.paths[d.P_AT, path], self.paths[d.P_LENGTH, path]
+        at, length = self.paths[b.P_AT, path], self.paths[b.P_LENGTH, path]
         return self.pool[:, at : at + length]
 
     def _extra(self, members: Array) -> int:
@@ -455,6 +495,8 @@ class Greedy(Edges):
         moments, bounds = moments[given], bounds[given].tolist()
         self.after_closed |= zip(moments.tolist(), bounds, strict=True)
         self.bounds |= zip(self._keys(moments), bounds, strict=True)
+        if self._begins is not None:  # what is to come begins later than the others
+            self.bounds = {key: bound for key, bound in self.bounds.items() if bound >= self._begins}
 
     def state(self, number: Mapping[int, int]) -> Any:
         rows = self.out.table.standing()
@@ -494,29 +536,40 @@ class Greedy(Edges):
 
     # How long it keeps what
 
+    def _reaches(self) -> Array:
+        """The latest start of an event that may change the matches of all moments up to each one; and of each one's."""
+        table, index = self.moments.out.table, self.moments.index
+        found = np.full((2, table.n), k.FOREVER, np.int64)
+        if table.n:
+            index.extend()
+            d.reaches(table.n, table.data, table.alive, index.prev, index.after, self.known, self.tried, found)
+        return found
+
+    def _unsettled(self, begins: int | None) -> tuple[Array, Array]:
+        """Of which moments the matches may change, where nothing more comes that begins before a time: all that are kept
+        for it, and those whose own matches may. None says nothing of when events begin."""
+        n = self.moments.out.table.n
+        if begins is None:
+            every = np.ones(n, bool)
+            return every, every
+        far, own = self._reaches() >= begins
+        far[self.closed] = own[self.closed] = False
+        kept: Array = far | (self.moments.out.table.data[END, :n] >= begins)
+        kept[self.closed] = False
+        return kept, far if self.run.skip is not None else own
+
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
-        since = horizon.since[id(self.moments.out.table)]
-        lasts = self.longest_of(horizon)
-        n = self.out.table.n
-        if lasts is None:
-            return np.ones(n, bool), since
-        return self._unsettled_moments(since - lasts)[self.out.table.data[LEFT, :n]], since
+        since, n = horizon.since[id(self.moments.out.table)], self.out.table.n
+        begins = self.begins_from(since, horizon)
+        return self._unsettled(begins)[1][self.out.table.data[LEFT, :n]], since
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """Moments from the first one on that what comes or goes may concern."""
         table = self.moments.out.table
-        since = horizon.since[id(table)]
-        lasts = self.longest_of(horizon)
-        self._open = np.ones(table.n, bool) if lasts is None else self._unsettled_moments(since - lasts)
+        self._begins = self.begins_from(horizon.since[id(table)], horizon)
+        self._open, _ = self._unsettled(self._begins)
         self._stood = table.stands()
         return self._open.copy()
-
-    def _unsettled_moments(self, since: int) -> Array:
-        n = self.moments.out.table.n
-        ends = self.moments.out.table.data[END, :n]
-        found: Array = (self.tried[:n] < 0) | (self.known[:n, d.FAR] >= since) | (ends >= since)
-        found[self.closed] = False
-        return found
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """A match that may still be another one is not settled, however long ago it ended."""
@@ -525,8 +578,9 @@ class Greedy(Edges):
         least = super().unsettled(since, frontier)
         if not len(rows):
             return least
-        open_rows = rows[self._unsettled_moments(since[id(table)] - self.lasts)[out.data[LEFT, rows]]]
-        return min(least, int(out.data[END, open_rows].min())) if len(open_rows) else least
-
-    def remembers(self, horizon: Horizon) -> bool:
-        return self.longest_of(horizon) is None
+        far, own = self._unsettled(self.begins_from(since[id(table)], self.circuit))
+        open_rows = rows[own[out.data[LEFT, rows]]]
+        ends = out.data[END, open_rows]
+        if self.skip >= 0:  # another match of one of these may let others begin that were left out before
+            ends = np.concatenate([ends, table.data[END, : table.n][far & (self.begins[: table.n] != 0)]])
+        return min(least, int(ends.min())) if len(ends) else least

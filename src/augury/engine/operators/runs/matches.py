@@ -13,12 +13,14 @@ from augury.algebra.run_terms import in_turn, outer_variables, run_variables
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View
 from augury.columns.table import END, LEFT, RANK, RIGHT, START
+from augury.columns.unique import unique
 from augury.engine.operators.base import Part
 from augury.engine.operators.choose import Chooser, Occurrence
 from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
-from augury.engine.operators.runs.moves import left_out
+from augury.engine.operators.runs.moves import Move, left_out
+from augury.engine.operators.runs.ongoing import Matter
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.sight import Compute, Turn, has_earlier, without_open
 from augury.jit import Array
@@ -250,14 +252,15 @@ class Longest(Chooser):
 
     def _skip(self, key: tuple[int, ...], changed: list[_Start], taken: set[int], left: set[int]) -> None:
         starts = self.groups[key]
-        at, last_changed = bisect_left(starts, min(changed)), bisect_left(starts, max(changed))
-        last = next((starts[i] for i in range(at - 1, -1, -1) if starts[i].taken), None)
-        old = last
-        for i in range(at, len(starts)):
+        first, last_changed = bisect_left(starts, min(changed)), bisect_left(starts, max(changed))
+        last = next((starts[i] for i in range(first - 1, -1, -1) if starts[i].taken), None)
+        # The match taken before, as it is and as it was: the next one depends on which it is and where it lets others begin.
+        now_after = was_after = None if last is None else (last, last.bound)
+        for i in range(first, len(starts)):
             start = starts[i]
             was = set(start.taken)
             if was:
-                old = start
+                was_after = (start, start.bound)
             self.touched += 1
             now: set[int] = set()
             if start.rows and (last is None or self._late_enough(start, last)):
@@ -267,8 +270,8 @@ class Longest(Chooser):
             start.taken = tuple(sorted(now))
             if now:
                 start.bound = self._bound(next(iter(now)))
-                last = start
-            if i >= last_changed and last is old and was == now:
+                last, now_after = start, (start, start.bound)
+            if i >= last_changed and now_after == was_after and was == now:
                 break
         for start in changed:
             if not start.rows:
@@ -317,46 +320,90 @@ class Longest(Chooser):
 
     # How long it keeps what
 
-    def _open(self, since: int, lasts: int | None) -> set[int]:
-        """The first moments of matches that may still become longer."""
-        partials = self.partials
-        going = partials.goes_on(partials.may_go_on(since, lasts))
-        return set(partials.out.table.data[k.FIRST, : partials.out.table.n][going].tolist())
+    def _matter(self) -> Matter:
+        """Which partial matches can become as good as the best one with their first event, or better, by a move."""
+        parts, longest = self.run.parts, self.run.which == "LONGEST"
+        data, count = self.partials.out.table.data, len(self.run.parts)
+        best = np.full(
+            (len(self.quantified), self.partials.moments.out.table.n), -1 if longest else k.FOREVER, np.int64
+        )
+        for start in self.starts.values():
+            if start.rows:
+                best[:, start.moment] = start.best
 
-    def _changing(self, since: int, lasts: int | None) -> list[int]:
-        """The matches of which it may still change whether they are chosen; and those that decide where they may begin."""
-        open_starts = self._open(since, lasts)
+        def matter(move: Move, rows: Array) -> Array:
+            good, tied = np.zeros(len(rows), bool), np.ones(len(rows), bool)
+            for place, part in enumerate(self.quantified):
+                times, most = data[k.STATE + count + part, rows], parts[part].most  # those left out came not at all
+                if part >= move.target and longest:
+                    times = np.full(len(rows), k.FOREVER if most is None else most)
+                elif part >= move.target:
+                    times = np.maximum(times + (part == move.target), parts[part].least)
+                known = best[place, data[k.FIRST, rows]]
+                good |= tied & ((times > known) if longest else (times < known))
+                tied &= times == known
+            return good | tied
+
+        return matter
+
+    def _changing(
+        self, since: Mapping[int, int], begins: int | None, whole: bool = False
+    ) -> tuple[list[int], list[int]]:
+        """The matches of which it may still change whether they are chosen; and those that decide where they may begin.
+
+        `whole`: all matches with one first event, or none of them.
+        """
+        partials = self.partials
+        moments, ends = partials.moments.out.table, self.inputs[0].table.data[END]
+        least, rows_from = since[id(moments)], since[id(self.inputs[0].table)]
+        going = partials.ongoing.of(least, begins, self._matter()).open
+        firsts = unique(partials.out.table.data[k.FIRST, : partials.out.table.n][going]).tolist()
+
+        def is_open(start: _Start) -> bool:
+            counted = start.rows if whole else [row for row, counts in start.rows.items() if counts == start.best]
+            return start.end >= least or any(ends[row] >= rows_from for row in counted)
+
         if self.run.skip is None:
-            return [row for start in self.starts.values() if start.moment in open_starts for row in start.rows]
+            still = set(firsts)
+            open_starts = [s for s in self.starts.values() if s.moment in still or is_open(s)]
+            return [row for start in open_starts for row in start.rows], []
+        # From the first one on that may change, all may: also from one that has no match yet.
+        first_open: dict[tuple[int, ...], tuple[int, int]] = {}
+        for first in firsts:
+            times = int(moments.data[END, first]), int(moments.data[START, first])
+            key = self._key(first)
+            first_open[key] = min(first_open.get(key, times), times)
         found: list[int] = []
-        for starts in self.groups.values():
-            settled = True
-            anchor: tuple[int, ...] = ()
+        anchors: list[int] = []
+        for key, starts in self.groups.items():
+            opens, settled = first_open.get(key), True
+            anchor: _Start | None = None
             for start in starts:
-                settled = settled and start.moment not in open_starts and start.end < since
+                settled = settled and not is_open(start) and (opens is None or (start.end, start.start) < opens)
                 if not settled:
                     found += start.rows
                 elif start.taken:
-                    anchor = start.taken
-            found += anchor
-        return found
+                    anchor = start
+            if anchor is not None and (not settled or opens is not None or begins is None or anchor.bound >= begins):
+                anchors += anchor.taken
+        return found, anchors
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
-        table = self.inputs[0].table
-        rows = self._changing(since[id(self.partials.moments.out.table)], None)
-        return int(min([super().unsettled(since, frontier), *table.data[END, rows].tolist()]))
+        begins = self.partials.begins_from(since[id(self.partials.moments.out.table)], self.circuit)
+        rows, _ = self._changing(since, begins)
+        return int(min([super().unsettled(since, frontier), *self.inputs[0].table.data[END, rows].tolist()]))
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         since = horizon.since[id(self.partials.moments.out.table)]
-        lasts = self.partials.longest_of(horizon)
         wanted = np.zeros(self.inputs[0].table.n + 1, bool)
-        wanted[self._changing(since, lasts)] = True
+        wanted[self._changing(horizon.since, self.partials.begins_from(since, horizon))[0]] = True
+        since = min(since, horizon.since[id(self.inputs[0].table)])
         return wanted[self.out.table.data[LEFT, : self.out.table.n]], since
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """What may still be chosen, or no longer; with SKIP also the last match before that."""
-        table = self.inputs[0].table
-        lasts = self.partials.longest_of(horizon)
-        wanted = np.zeros(table.n, bool)
-        wanted[self._changing(horizon.since[id(self.partials.moments.out.table)], lasts)] = True
+        wanted = np.zeros(self.inputs[0].table.n, bool)
+        since = horizon.since[id(self.partials.moments.out.table)]
+        changing, anchors = self._changing(horizon.since, self.partials.begins_from(since, horizon), whole=True)
+        wanted[changing + anchors] = True
         return wanted

@@ -10,6 +10,7 @@ import numpy as np
 from augury.columns.frame import View
 from augury.columns.grouping import in_groups
 from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Table, grown
+from augury.columns.unique import unique
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
 from augury.engine.saved import check_numbers
 from augury.jit import Array
@@ -74,7 +75,7 @@ class Moments(Operator):
                 found = self._moment_of(port, lost)
                 gone.append(found[found >= 0])
         if gone:
-            self._kill(np.unique(np.concatenate(gone)))
+            self._kill(unique(np.concatenate(gone)))
         first = self.out.table.n
         given = [self._new(port, rows) for port in range(ports) if len(rows := self.gains(port))]
         given = [rows for rows in given if rows.shape[1]]

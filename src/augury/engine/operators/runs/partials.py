@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View
 from augury.columns.grouping import Slices
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
-from augury.engine.operators.base import NOT_THERE, Part, Waiting, Ways
+from augury.columns.unique import difference, unique
+from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import PORTION, Edges
 from augury.engine.operators.runs.kernels.growth import (
@@ -30,6 +31,7 @@ from augury.engine.operators.runs.kernels.growth import (
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move, left_out
 from augury.engine.operators.runs.number_tests import LaterTests
+from augury.engine.operators.runs.ongoing import GoingOn, Ongoing
 from augury.engine.operators.runs.sight import (
     Members,
     Question,
@@ -39,11 +41,12 @@ from augury.engine.operators.runs.sight import (
     with_terms,
     without_open,
 )
-from augury.engine.saved import check_numbers, require
+from augury.engine.saved import check_numbers, is_array, require
 from augury.jit import Array
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
 
 
 class Partials(Edges):
@@ -61,6 +64,9 @@ class Partials(Edges):
         super().__init__(circuit, run, moments, views, out, rule)
         self.later = LaterTests(self.moves, self.numbers)
         self.numbers.clear()
+        self.ongoing = Ongoing(self)
+        self._ongoing: GoingOn | None = None  # what may go on, as it was when it was last asked what is needed
+        self._open: Array | None = None  # the moments that something may follow, as of then
 
     def _clear(self) -> None:
         super()._clear()
@@ -108,7 +114,7 @@ class Partials(Edges):
         if not gone or not self.choosy:
             return NONE
         table = self.out.table
-        parents = np.unique(table.data[LEFT, np.concatenate(gone)])
+        parents = unique(table.data[LEFT, np.concatenate(gone)])
         parents = parents[parents >= 0]
         return parents[table.alive[parents].astype(bool)]
 
@@ -360,7 +366,7 @@ class Partials(Edges):
         table, own = self.out.table, keep[id(self.out.table)]
         rows = np.flatnonzero(own)
         while len(rows):
-            rows = np.unique(table.data[LEFT, rows])
+            rows = unique(table.data[LEFT, rows])
             rows = rows[rows >= 0]
             rows = rows[~own[rows]]
             own[rows] = True
@@ -372,9 +378,22 @@ class Partials(Edges):
     def moved(self, places: Mapping[int, Array]) -> None:
         table = self.out.table
         own, moments = places[id(table)], places[id(self.moments.out.table)]
+        closed = np.zeros(len(moments) - 1, bool) if self._open is None else ~self._open
+        closed[self.closed] = True
+        closed = moments[:-1][closed]
+        self.closed, self._open = closed[closed >= 0], None
         table.data[LEFT, : table.n] = own[table.data[LEFT, : table.n]]
         for field in (RIGHT, k.FIRST, *range(k.STATE, k.STATE + len(self.run.parts))):
             table.data[field, : table.n] = moments[table.data[field, : table.n]]
+
+    def state(self, number: Mapping[int, int]) -> Any:
+        return {"closed": self.closed}
+
+    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        closed = state["closed"]
+        require(is_array(closed, np.int64, len(closed)), "rows that are none")
+        check_numbers(closed, 0, self.moments.out.table.n, NOT_THERE)
+        self.closed = closed
 
     def check(self) -> None:
         table, count = self.out.table, len(self.run.parts)
@@ -388,30 +407,27 @@ class Partials(Edges):
             check_numbers(data[k.STATE + part, :n], -1, moments, NOT_THERE)
             check_numbers(data[k.STATE + count + part, :n], 0, n + 1, "an impossible count")
 
-    def goes_on(self, wanted: Array) -> Array:
-        """The partial matches that may still become longer ones, where these moments may still be followed."""
-        table, count = self.out.table, len(self.run.parts)
-        data, n = table.data, table.n
-        mask = table.alive[:n].astype(bool) & wanted[data[RIGHT, :n]]
-        free = np.zeros(n, bool)
-        for move in self.moves:
-            here = data[k.PART, :n] == move.source
-            most = self.run.parts[move.source].most
-            if move.source == move.target and most is not None:
-                here &= data[k.STATE + count + move.source, :n] < most
-            free |= here
-        return mask & free
-
     def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
         """How far runs have come: of each the last events so far, and what may follow."""
-        table, moments = self.out.table, self.moments.out.table
-        going = self.goes_on(self.may_go_on(now, 0) if now is not None else np.ones(moments.n, bool))
-        rows = np.flatnonzero(going)
+        table = self.out.table
+        rows = np.flatnonzero(self.ongoing.of(now, now).open)
         parents = table.data[LEFT, rows[table.data[LEFT, rows] >= 0]] if not self.choosy else NONE
-        rows = np.setdiff1d(rows[rows >= table.mark] if new else rows, parents)
+        rows = difference(rows[rows >= table.mark] if new else rows, parents)
         for row in rows.tolist():
             part, start, moment = (int(table.data[field, row]) for field in (k.PART, START, RIGHT))
             yield from self.awaited(self.parts(row), part, start, moment, now)
 
+    # How long it keeps what
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """The moments that partial matches which may go on have come to, and those that say what may not follow them."""
+        table = self.moments.out.table
+        since = horizon.since[id(table)]
+        self._ongoing = self.ongoing.of(since, self.begins_from(since, horizon))
+        self._open = self._ongoing.moments | (table.data[END, : table.n] >= since)
+        return self._open | self._ongoing.shutting
+
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
-        keep[id(self.out.table)] |= self.goes_on(keep[id(self.moments.out.table)])
+        if frontier is not None and self._ongoing is not None:
+            keep[id(self.out.table)] |= self._ongoing.kept
+        self._ongoing = None

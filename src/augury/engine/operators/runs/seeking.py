@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from augury.columns.table import END, NONE, START, grown
+from augury.columns.unique import difference, unique
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs import number_tests
 from augury.engine.operators.runs.kernels.then_searches import (
@@ -74,9 +75,9 @@ class Seeking:
         begin = new[table.data[self.source, new] >= 0]
         fresh = np.concatenate([begin, again]) if len(again) else begin
         if len(again):
-            fresh = np.unique(fresh)
+            fresh = unique(fresh)
             fresh = fresh[table.alive[fresh].astype(bool)]
-            waiting = np.setdiff1d(waiting, fresh)
+            waiting = difference(waiting, fresh)
         self.touched += step_back(waiting, table.data, table.alive, self.moments.index.prev, self.state)
         self.state[S_AT, fresh] = -1
         self.state[S_FOUND, fresh] = k.FOREVER
@@ -99,7 +100,7 @@ class Seeking:
 
     def _waiting(self, new: Array, chain_of: Array) -> Array:
         """The moments that wait in the chains of others; they wait no more until they have looked."""
-        chains = np.unique(chain_of[new])
+        chains = unique(chain_of[new])
         found = np.empty(self.known, np.int64)
         count = waiting(chains, self.state, self.heads, self.moments.out.table.alive, found)
         self.touched += count

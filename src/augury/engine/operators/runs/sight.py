@@ -24,6 +24,7 @@ from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View, joined_frames
 from augury.columns.grouping import Slices
 from augury.columns.table import END, START
+from augury.columns.unique import unique
 from augury.engine.operators.column_totals import Values, aggregated, code_of
 from augury.engine.operators.runs.moments import Moments
 from augury.jit import Array
@@ -304,7 +305,7 @@ def once(numbers: Array) -> Array:
     """Numbers in ascending order, each once."""
     if not len(numbers) or bool((numbers[1:] > numbers[:-1]).all()):
         return numbers
-    return np.unique(numbers)
+    return unique(numbers)
 
 
 def has_earlier(aggregate: Aggregate) -> bool:

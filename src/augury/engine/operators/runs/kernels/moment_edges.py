@@ -127,14 +127,26 @@ def lies_before(first: int, n: int, after: Array, late: Array) -> None:
 
 
 @Kernel
-def shut_behind(data: Array, alive: Array, n: int, after: Array, settled: int, shut: Array) -> None:
-    """Marks the moments behind which there is one that ends before `settled`: nothing that comes is their neighbour."""
+def neighbours(data: Array, alive: Array, n: int, after: Array, found: Array) -> None:
+    """For each moment the first one to end of those that start after its end; -1 where there is none."""
     for x in range(n):
         here = after[x]
         while here >= 0 and (not alive[here] or data[START, here] <= data[END, x]):
             here = after[here]
-        if here >= 0 and data[END, here] < settled:
-            shut[x] = 1
+        found[x] = here
+
+
+@Kernel
+def soonest(data: Array, alive: Array, n: int, edges: Array, out: Array, move: int, found: Array) -> None:
+    """For each moment the first one to end of those that an edge leads to by a move; -1 where there is none."""
+    for x in range(n):
+        found[x] = -1
+        e = out[x]
+        while e >= 0:
+            y = edges[TO, e]
+            if edges[BITS, e] & (1 << move) and alive[y] and (found[x] < 0 or data[END, y] < data[END, found[x]]):
+                found[x] = y
+            e = edges[OUT, e]
 
 
 @helper

@@ -1,0 +1,122 @@
+"""`while w: collect q` and `last n: collect q` with aggregates that add up: they cost the same however much is collected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.algebra import nodes
+from augury.columns.frame import View
+from augury.columns.table import END, LEFT, NONE, START
+from augury.columns.unique import unique_inverse
+from augury.engine.operators.base import Operator
+from augury.engine.operators.collect import Collect
+from augury.engine.operators.range_totals import RangeTotals, adds_up
+from augury.jit import Array
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+
+
+_FEW = 32
+
+
+class RangedCollect(Collect):
+    """Each row with the totals of its window, which are differences of running totals.
+
+    `m(K, sum(V)) <- o: a(K), w: extend_backward(o, 1h), while w: collect b(K, V).`
+
+    Members are not listed: who asks for them, for a trace, looks into the window. A window that has values whose sum is not
+    exact is computed from its members.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.ranges = RangeTotals(self.circuit, self.collect, self.inputs[1], self.index, self.totals)
+        self.behind = True  # whether running totals are to be made from the table
+
+    @classmethod
+    def suits(cls, circuit: Circuit, collect: nodes.Collect, rows: View) -> bool:
+        """Whether a row has one group, of all that lies in its window, and its totals add up. To list a few is cheaper."""
+        one_group = not collect.where and not collect.by and (collect.last is None or collect.last > _FEW)
+        return one_group and adds_up(collect, rows, circuit.plan.functions)
+
+    def follow(self, lost: Array, gained: Array) -> None:
+        before = self.ranges.touched
+        if self.behind:
+            self.catch_up()
+        else:
+            if len(lost):
+                self.ranges.remove(lost)
+            self.ranges.add(gained, self.inputs[1].table.standing)
+        self.touched += self.ranges.touched - before
+
+    def catch_up(self) -> None:
+        self.behind = False
+        self.ranges.reset()
+        self.ranges.add(self.inputs[1].table.standing(), self.inputs[1].table.standing)
+
+    def compute(self, rows: Array, before: int) -> None:
+        if not self.ranges.usable:
+            super().compute(rows, before)
+            return
+        touched, view = self.ranges.touched, self.inputs[0]
+        found = self.ranges.of(rows, view.table, self.fields[0], *view.labels[self.window])
+        self.touched += self.ranges.touched - touched
+        if not found.sure.all():
+            super().compute(rows[~found.sure], before)
+            rows, found = rows[found.sure], found.where(found.sure)
+        least = self.collect.last if self.collect.exactly and self.collect.last else 0 if self.collect.none else 1
+        enough = found.counts >= least
+        some, found = rows[enough], found.where(enough)
+        given = self.with_nothing(some)
+        for name, field in self.out.vars.items():
+            if name in found.codes:
+                given[field] = found.codes[name]
+        if self.collect.last is not None:  # the interval covers what is collected
+            data, there = self.inputs[1].table.data, found.counts > 0
+            first, last = found.edges[:, there]
+            given[START, there] = np.minimum(given[START, there], data[START, first])
+            given[END, there] = np.maximum(given[END, there], data[END, last])
+        self.replace(rows[rows < before], given, np.zeros(len(some), np.int64), NONE, listed=False)
+
+    def members(self, rows: Array) -> tuple[Array, Array]:
+        """What rows of the output have collected, one after the other, and how much each has."""
+        known = self.held.knows(rows)
+        if known.all():
+            return self.held.of(rows)
+        sources, place = unique_inverse(self.out.table.data[LEFT, rows])
+        if self.collect.last is None:
+            owner, members = self.in_window(sources, alive=np.ones(self.inputs[0].table.n, np.uint8))
+        else:
+            frame, _ = self.grouped(sources)
+            owner, members = frame.left, frame.right
+        cuts = np.r_[np.searchsorted(owner, sources), len(owner)]
+        listed = [
+            self.held.one(row) if listed else members[cuts[at] : cuts[at + 1]]
+            for row, listed, at in zip(rows.tolist(), known.tolist(), place.tolist(), strict=True)
+        ]
+        return np.concatenate([NONE, *listed]), np.array([len(some) for some in listed], np.int64)
+
+    def keep_parents(self, keep: dict[int, Array]) -> None:
+        super().keep_parents(keep)
+        rows = np.flatnonzero(keep[id(self.out.table)])
+        sources = self.out.table.data[LEFT, rows[~self.held.knows(rows)]]
+        if not len(sources):
+            return
+        if self.behind:
+            self.catch_up()
+        view, mine = self.inputs[0], keep[id(self.inputs[1].table)]
+        if self.ranges.usable:
+            at = view.table, self.fields[0], *view.labels[self.window], self.collect.last or 0
+            mine[self.ranges.running.inside(sources, *at)] = True
+        else:
+            mine[self.members(rows)[0]] = True
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.behind = True
+
+    def check(self) -> None:
+        Operator.check(self)
