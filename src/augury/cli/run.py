@@ -201,7 +201,7 @@ def run(
     if show_goals and isinstance(model, batch.Answer):
         for goal in model.session.goals():
             say(goal.show(job.clock, model.clock))
-    job.report(model)
+    job.report(model, as_of)
 
 
 def without_pandas() -> None:

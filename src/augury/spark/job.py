@@ -55,7 +55,7 @@ class FileRun:
 
     def __init__(self, spark: SparkSession, task: Task, execution: Execution, streaming: bool = False) -> None:
         self.task, program, settings = task, task.program, task.settings
-        self.skipped = Skipped(settings.on_error)
+        self.skipped = Skipped(settings.on_error, limits=settings.limits)
         self.places = Places(task)
         with user_errors(self.places):
             files = FileReader(spark, task, streaming)

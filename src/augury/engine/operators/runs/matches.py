@@ -336,12 +336,13 @@ class Longest(Chooser):
     ) -> tuple[list[int], list[int]]:
         """The matches of which it may still change whether they are chosen; and those that decide where they may begin.
 
-        `whole`: all matches with one first event, or none of them.
+        `whole`: all matches with one first event, or none of them; and as long as any partial match with it may go on, for
+        what becomes of that is compared with them.
         """
         partials = self.partials
         moments, ends = partials.moments.out.table, self.inputs[0].table.data[END]
         least, rows_from = since[id(moments)], since[id(self.inputs[0].table)]
-        going = partials.ongoing.of(least, begins, self._matter()).open
+        going = partials.ongoing.of(least, begins, None if whole else self._matter()).open
         firsts = unique(partials.out.table.data[k.FIRST, : partials.out.table.n][going]).tolist()
 
         def is_open(start: _Start) -> bool:
@@ -392,3 +393,9 @@ class Longest(Chooser):
         changing, anchors = self._changing(horizon.since, self.partials.begins_from(since, horizon), whole=True)
         wanted[changing + anchors] = True
         return wanted
+
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+        """Of the matches that are kept it stays known which were taken."""
+        table = self.out.table
+        taken = keep[id(self.inputs[0].table)][table.data[LEFT, : table.n]]
+        keep[id(table)] |= table.stands() & taken

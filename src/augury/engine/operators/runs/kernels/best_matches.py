@@ -12,6 +12,7 @@ from augury.jit import Array, helper
 
 MAKES_NO_ARRAYS = True
 ACCEPT, NO_MOVE = -2, -1
+NO_STATES = -2  # there is no room for more states
 # A match found: its first moment, where its moments are, how many, the next one with this first moment, its row, whether it
 # stands, whether each of its moments was the only one to try, and the match that it is with one moment more.
 P_FIRST, P_AT, P_LENGTH, P_NEXT, P_ROW, P_STANDS, P_CLEAN, P_OF = 0, 1, 2, 3, 4, 5, 6, 7
@@ -283,7 +284,7 @@ def attempt(
     used: int, paths: Array, n: int, reach: Array,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """The best matches that begin with a moment: how much of the pool is used then, how many paths and states there are,
-    and how many ways were tried. Where there is no room, -1.
+    and how many ways were tried. Where there is no room for matches -1, for states `NO_STATES`.
 
     `reach` is the latest start of an event that may change them.
     """
@@ -297,7 +298,7 @@ def attempt(
         )  # fmt: skip
         tried += more
         if root < 0:
-            return -1, n, count, tried
+            return NO_STATES, n, count, tried
         latest = max(latest, states[S_REACH, root])
         if states[S_FOUND, root]:
             clean = r == 0 and states[S_CLEAN, root] == 1 and states[S_CUT, root] == 0

@@ -257,7 +257,7 @@ def decide(
                     )  # fmt: skip
                     touched += tried
                     if used < 0:
-                        return i, -1, begun, touched, fell
+                        return i, used, begun, touched, fell
                     reach = reached[0]
                     touched += used - filled
                 # What was found before and is found again stays.
