@@ -497,11 +497,12 @@ class Session:
             self._index_answers()
             self.arrivals.moved(moved)
             self.pruned = self.pruned or self.settled is not None
+            settled = self.settled
+            asked = {} if settled is None else circuit.asked_since(settled, unsettled(circuit, settled))
             self._turn.pending = None
-        if self.settled is not None:  # predicate by predicate: what is left for want of memory goes next time
-            asked = circuit.asked_since(self.settled, unsettled(circuit, self.settled))
+        if settled is not None:  # predicate by predicate: what is left for want of memory goes next time
             with suppress(MemoryError):
-                circuit.knowledge.changes.prune(asked, self.settled)
+                circuit.knowledge.changes.prune(asked, settled)
                 if self.shared is None:
                     circuit.knowledge.tidy(_FEW_VALUES)
         self._kept, self._weighed = circuit.rows, circuit.weight

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.compiled import check_clock
-from augury.job import report_guess
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import read_facts
 from augury.model import Event
@@ -62,7 +61,6 @@ class FileRun:
             files = FileReader(spark, task, streaming)
             clock = files.clock
             check_clock(program, clock.kind)
-            report_guess(clock)
             self.places = replace(self.places, clock=clock)
             sources = files.sources()
             facts, self.graphs = read_facts(task.facts, task.graphs, program.plan, clock, self.skipped)
