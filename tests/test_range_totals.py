@@ -88,12 +88,13 @@ def ranged(session: Session) -> RangedCollect:
 
 
 def test_a_trace_has_what_lies_in_the_window() -> None:
-    session = opened("m(K, sum(V)) <- o: a(K), w: extend_backward(o, 5s), while w: collect b(K, V).")
+    program = augury.compile("m(K, sum(V)) <- o: a(K), w: extend_backward(o, 5s), while w: collect b(K, V).")
+    session = program.session(clock="logical")
     given = [("b", (1, 1), 1), ("b", (1, 2), 4), ("b", (2, 9), 4), ("b", (1, 3), 6), ("a", (1,), 8), ("b", (1, 4), 9)]
     session.push([Event(type, args, at, at, id=f"{type}{at}{args}") for type, args, at in given])
     (event,) = session.events()
     assert event.trace == ("a8(1,)", "b4(1, 2)", "b6(1, 3)")
-    restored = session.program.restore(session.snapshot())
+    restored = program.restore(session.snapshot())
     assert [e.trace for e in restored.events()] == [event.trace]
     restored.revoke("b4(1, 2)")
     assert [(e.args, e.trace) for e in restored.events()] == [((1, 3), ("a8(1,)", "b6(1, 3)"))]

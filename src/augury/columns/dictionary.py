@@ -144,7 +144,7 @@ class Dictionary:
                 return 2 * self._float(value) + 1  # type: ignore[arg-type]
         elif kind is str:
             found = self._texts.get(value)  # type: ignore[arg-type]
-            return 2 * (found if found is not None else self._plain(value, self._texts, value)) + 1  # type: ignore[arg-type]
+            return 2 * (found if found is not None else self._plain(value, self._texts, value)) + 1  # type: ignore[misc]
         elif kind is Iri:
             text: str = value.text  # type: ignore[union-attr]
             found = self._iris.get(text)

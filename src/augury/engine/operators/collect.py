@@ -133,7 +133,7 @@ class Collect(Windowed):
         """What makes two rows one occurrence: their events, what they have collected aside, and the times of labels."""
         view = self.inputs[0]
         times = tuple(int(view.table.data[f, row]) for ends in view.labels.values() for f in ends)
-        table, values = view.table, ()
+        table, values = view.table, tuple[tuple[int, ...], ...]()
         if self.copies:  # rows with other values are not copies
             codes = table.data[[*view.vars.values()], row]
             values = (tuple(self.circuit.tables.dictionary.canonical(codes).tolist()),)

@@ -83,7 +83,7 @@ def sum_of_square_limbs(limbs: Array, squares: Array, counts: Array) -> Array:
 
 def _whole(limbs: Array) -> list[int]:
     """Sums of limbs as multiples of the last one."""
-    found = limbs[0].tolist()
+    found: list[int] = limbs[0].tolist()
     for limb in limbs[1:]:
         found = [(x << BITS) + y for x, y in zip(found, limb.tolist(), strict=True)]
     return found

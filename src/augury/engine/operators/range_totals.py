@@ -7,7 +7,7 @@ whoever lists its members.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ _MANY = 1 << 20  # rows of a window beyond which a sum of limbs might not fit
 _WHOLE = 2**53
 
 
-def adds_up(collect: Collect, rows: View, functions: dict[str, Function]) -> bool:
+def adds_up(collect: Collect, rows: View, functions: Mapping[str, Function]) -> bool:
     """Whether all aggregates of a collect can be had from running totals of what the collected rows alone say."""
     own = {collect.label} if collect.label is not None else set()
     for total in collect.totals:
